@@ -85,9 +85,9 @@ def test_the_built_in_ontology_knows_both_languages():
         ("[[follow]]\nrelation = ['x']", r"`relation` in `o`, \[\[follow\]\] number 1.*relations"),
         ("[[follow]]\ndirection = 'up'", r"number 1: `direction` is 'up'. Valid: .*\"in\""),
         ("[[follow]]\nfrom = [1]", r"number 1: `from` is \[1\]"),
-        ("follow = 3", r"`follow` is no list of tables"),
+        ("follow = 3", r"`follow` must be a list of tables"),
         ("[[ask]]\nwords = ['who']", r"\[\[ask\]\] number 1 needs both"),
-        ("rest = =", r"`o` is not TOML: .*line 1"),
+        ("rest = =", r"`o` is not valid TOML: .*line 1"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text, message):

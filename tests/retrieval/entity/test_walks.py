@@ -41,7 +41,7 @@ def test_depth_and_direction_bound_a_walk(facts):
 def test_scores_decay_by_hop_and_the_way_is_known(facts):
     trail = walk(facts, {"silver lantern": 0.8}, depth=2, decay=0.5, direction="out")
     assert trail.scores[entity_id("tartu")] == pytest.approx(0.8 * 0.25)
-    way = trail.way_to(entity_id("tartu"))
+    way = trail.path_to(entity_id("tartu"))
     assert [stride.edge.relation for stride in way] == ["directed by", "born in"]
     assert all(stride.forward for stride in way)
     assert trail.start_of(entity_id("tartu")) == entity_id("silver lantern")
@@ -109,7 +109,7 @@ def test_scores_lie_between_one_hop_and_the_best_walk_of_any_length(edges, seeds
     for identifier, score in trail.scores.items():
         name = names[identifier]
         assert floor.get(name, 0.0) - 1e-9 <= score <= best[name] + 1e-9
-        assert len(trail.way_to(identifier)) <= len(NODES)
+        assert len(trail.path_to(identifier)) <= len(NODES)
 
 
 def test_reweighed_ways_change_with_their_strides(facts):

@@ -80,11 +80,11 @@ def test_what_a_model_writes_in_a_slot_is_a_value_and_no_code(store, path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "holds no"),
+        ("", "contains no"),
         ("[[template]]\nname = 'a'", "has no statement"),
         ("[[template]]\nstatement = 'RETURN $x'", "`x` must be both"),
         ("[[template]]\nstatement = 'RETURN 1'\nother = 1", "unknown key"),
-        ("[[template]]\nstatement = 'RETURN $x'\nslots.x = { type = 'colour' }", "one of text"),
+        ("[[template]]\nstatement = 'RETURN $x'\nslots.x = { type = 'colour' }", "Valid: text"),
         ("[[template", "cannot be read"),
     ],
 )

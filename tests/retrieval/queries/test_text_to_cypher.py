@@ -42,10 +42,10 @@ def test_the_prompt_has_schema_samples_counts_names_and_examples(store):
     ("wrong", "told"),
     [
         ("MATCH (f:Film RETURN f", ""),
-        ("MATCH (f:Film) DELETE f", "Only reading works"),
-        ("CALL apoc.meta.schema()", "no procedures"),
+        ("MATCH (f:Film) DELETE f", "Only read statements are supported"),
+        ("CALL apoc.meta.schema()", "Procedures are not supported"),
         ("MATCH (f:Film {title: 'Nowhere'}) RETURN f", "found nothing"),
-        ("LOAD CSV FROM 'file:///etc/passwd' AS x RETURN x", "Only reading works"),
+        ("LOAD CSV FROM 'file:///etc/passwd' AS x RETURN x", "Only read statements are supported"),
     ],
 )
 def test_what_went_wrong_is_told_and_repaired(store, wrong, told):
@@ -72,7 +72,7 @@ def test_a_model_that_cannot_be_had_is_noted(store):
     evidence = TextToCypherRetriever(store=store, model=model).retrieve(
         Query("Which films were directed by Olev Raud?")
     )
-    assert any("took no part" in note for note in evidence.notes)
+    assert any("language model failed" in note for note in evidence.notes)
     assert values(evidence.results[0]) == ["Copper Kettle", "Paper Moon"]
 
 

@@ -232,7 +232,7 @@ def test_the_encoder_of_the_settings_is_asked_where_there_is_one(index, embedder
     by_features = ask_with("bm25 > rerank(by=features)", None)
     assert ask_with("bm25 > rerank(by=features)", reverse).hits == by_features.hits
     assert ask_with("bm25 > rerank", None).hits == by_features.hits
-    with pytest.raises(RetrievalError, match="none is set") as raised:
+    with pytest.raises(RetrievalError, match="none is configured") as raised:
         ask_with("bm25 > rerank(by=encoder)", None)
     assert "rerank.model" in raised.value.fix
 

@@ -1,1 +1,1 @@
-"""Paths through the graph that answer a question: found, ranked in two stages, and cited."""
+"""Paths through the graph that answer a question: enumerated, ranked in two stages, and cited."""

@@ -1,7 +1,7 @@
-"""Boosted trees read from the text form of a LightGBM model, and run without LightGBM.
+"""Read boosted trees from LightGBM's text format and run them without LightGBM.
 
-Trees with numerical splits on finite values are all that is needed: at a node a row goes left if
-its value is at most the threshold. The sum of the leaves is the raw prediction of LightGBM.
+Only trees with numerical splits on finite values are supported: at a node a row goes left if its
+value is at most the threshold. The sum of the leaves is the raw prediction of LightGBM.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CATEGORICAL_BIT = 1
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Splits by number; a child below zero is the leaf ``-1 - child``."""
+    """Splits by number; a negative child is the leaf ``-1 - child``."""
 
     features: NDArray[np.intp]
     thresholds: FeatureRows
@@ -29,29 +29,31 @@ class Tree:
     leaves: FeatureRows
 
     def predict(self, rows: FeatureRows) -> FeatureRows:
-        """Return the leaf's value of each row."""
+        """Return the leaf value of each row."""
         if not len(self.features):
             return np.full(len(rows), self.leaves[0])
-        place = np.zeros(len(rows), dtype=np.intp)
+        nodes = np.zeros(len(rows), dtype=np.intp)
         numbers = np.arange(len(rows))
         while numbers.size:
-            at = place[numbers]
+            at = nodes[numbers]
             goes_left = rows[numbers, self.features[at]] <= self.thresholds[at]
-            place[numbers] = np.where(goes_left, self.left[at], self.right[at])
-            numbers = numbers[place[numbers] >= 0]
-        return self.leaves[-1 - place]
+            nodes[numbers] = np.where(goes_left, self.left[at], self.right[at])
+            numbers = numbers[nodes[numbers] >= 0]
+        return self.leaves[-1 - nodes]
 
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """A model: ``features`` names its columns, ``gains`` tells what each one's splits brought."""
+    """A model: ``features`` are the names of its columns, ``gains`` the total split gain of
+    each.
+    """
 
     features: tuple[str, ...]
     trees: tuple[Tree, ...]
     gains: tuple[float, ...]
 
     def predict(self, rows: FeatureRows) -> FeatureRows:
-        """Return the raw score of each row, of shape (rows,): for a binary model the log-odds."""
+        """Return the raw score of each row, of shape (rows,); for a binary model the log-odds."""
         scores = np.zeros(len(rows))
         for tree in self.trees:
             scores += tree.predict(rows)
@@ -59,13 +61,13 @@ class Trees:
 
 
 def parse_trees(text: str) -> Trees:
-    """Read a model in the text form in which LightGBM saves it.
+    """Parse a model in LightGBM's text format.
 
-    Raises ConfigError for a model of several classes, with categorical splits, or of another form.
+    Raises ConfigError for another format, several classes, or categorical splits.
     """
     sections = list(_sections(text))
     if not sections or "feature_names" not in sections[0]:
-        raise ConfigError("This is no model in the text form of LightGBM.")
+        raise ConfigError("The model is not in LightGBM's text format.")
     head, *rest = sections
     if head.get("num_class", "1") != "1" or head.get("num_tree_per_iteration", "1") != "1":
         raise ConfigError("A model of several classes cannot rank paths.")
@@ -79,7 +81,7 @@ def parse_trees(text: str) -> Trees:
 
 
 def _sections(text: str) -> Iterator[dict[str, str]]:
-    """Yield the header and each tree as the values by key of its lines."""
+    """Yield the header and each tree as a mapping of their lines."""
     current: dict[str, str] = {}
     for line in text.splitlines():
         key, mark, value = line.strip().partition("=")

@@ -14,14 +14,14 @@ from knotwork.stores.base import Store
 from knotwork.stores.extensions import LinksRelations, ReadsRelations
 
 MOST_ANSWERS = 1_000
-"""Answers that are told of one path."""
+"""Maximum number of answers listed for a path."""
 CITED_ANSWERS = 8
-"""Answers of a likely path to which its walk is cited, each; most passages state a hop a line."""
+"""Maximum number of answers of a likely path whose walks are cited."""
 LIKELY_PROBABILITY = 0.5
-"""Probability of a path from which it is taken for an answer: its passages come before others, its
-answers are told, and each of them is cited."""
+"""Probability from which a path counts as an answer: its passages precede others, and all its
+answers are listed and cited."""
 _CHUNKS = 4
-"""Chunks of a hop among which one is chosen."""
+"""Number of chunks of a hop from which one is chosen."""
 _ALL_LINKS = 5_000
 
 _Triple = tuple[str, str, str]
@@ -29,7 +29,7 @@ _Triple = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class StatingChunk:
-    """The chunk that states a relation, and where in its document."""
+    """A chunk that states a relation, and the span in its document."""
 
     chunk_id: str
     span: Span | None
@@ -40,9 +40,9 @@ def cite_paths(
 ) -> list[GraphPath]:
     """Return a path for each pattern, with all answers of the pattern.
 
-    ``found`` gives ranks of chunks that the question leads to anyway: of chunks that state the same
-    hop, the first of these is cited. A path with a hop that no chunk states any more is left out.
-    Of patterns that are at least as likely as not, paths to further answers are cited too.
+    ``found`` has the ranks of chunks that the question leads to anyway; of several chunks that
+    state a hop, the best of these is cited. A path is left out if no chunk states one of its hops
+    any more. Of likely patterns, the walks to further answers are cited too.
     """
     reader = LinkReader(store, limit=_ALL_LINKS)
     answers = {
@@ -52,7 +52,7 @@ def cite_paths(
     steps = [step for _, of_one in walks for hops in of_one for step in hops]
     triples = list(dict.fromkeys(triple for triple, _, _ in steps))
     stated = _find_statements(triples, store, found)
-    wanted = {node for found_answers in answers.values() for node in found_answers}
+    wanted = {node for of_one in answers.values() for node in of_one}
     wanted |= {end for source, _, target in triples for end in (source, target)}
     names = {key: entity.name for key, entity in store.graph.entities(wanted).items()}
     paths = []
@@ -74,13 +74,13 @@ def cite_paths(
 
 
 def _walks(one: RankedPattern) -> list[list[tuple[_Triple, str, str]]]:
-    """Return the hops of the path to the first answer, and to those that are cited beside it."""
+    """Return the hops to the first answer, and to those cited in addition."""
     cited = CITED_ANSWERS if one.probability >= LIKELY_PROBABILITY else 1
     return [_hops(one, answer) for answer in one.pattern.answers[:cited]]
 
 
 def _hops(one: RankedPattern, answer: str) -> list[tuple[_Triple, str, str]]:
-    """Return each hop as its relation in the graph, and its ends in the order of the walk."""
+    """Return each hop as its relation in the graph and its ends in the direction of the walk."""
     walked = one.pattern.walk(answer)
     return [
         ((near, relation, far) if forward else (far, relation, near), near, far)
@@ -134,7 +134,7 @@ def _chunks_of(triples: Sequence[_Triple], store: Store) -> list[tuple[str, ...]
 
 
 def _spans_of(chosen: Mapping[_Triple, str], store: Store) -> dict[_Triple, Span]:
-    """Return where chunks state relations: the span contributed, else a sentence of both ends."""
+    """Return the spans that state relations: as extracted, or else a sentence with both ends."""
     ids = set(chosen.values())
     spans: dict[_Triple, Span] = {}
     if isinstance(store.graph, ReadsRelations):
@@ -159,7 +159,7 @@ def _spans_of(chosen: Mapping[_Triple, str], store: Store) -> dict[_Triple, Span
 def _mention_places(
     chunks: Mapping[str, Chunk], store: Store
 ) -> dict[tuple[str, str], frozenset[int]]:
-    """Return the numbers of the sentences of each chunk that name each entity."""
+    """Return the numbers of the sentences of each chunk that mention each entity."""
     found: dict[tuple[str, str], frozenset[int]] = {}
     for chunk_id, mentions in store.graph.mentions(list(chunks)).items():
         starts = [span.start for span in chunks[chunk_id].sentences]

@@ -1,8 +1,8 @@
-"""Enumerate paths of bounded length from the entities of a question and between them.
+"""Enumerate paths of bounded length from and between the entities of a question.
 
-Paths that go over the same relations from the same entity are one `RelationPath`: they say the same
-of it, and their ends are one set. Enumeration is level by level. Each hop is read for the patterns
-that the question's words promise most for, so that hubs and long paths cost no more than others.
+Paths over the same relations from the same entity form one `RelationPath`, because they state the
+same about it; their ends are one set. Enumeration is level by level. Each hop is read for the
+patterns that fit the question's words best, so hubs and long paths cost no more than others.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from knotwork.stores.base import Store
 from knotwork.stores.extensions import LinksRelations, RelationLink
 
 PathStep = tuple[str, bool]
-"""A relation, and whether it is walked from its source to its target."""
+"""A relation, and True if it is followed from its source to its target."""
 PathLayer = Mapping[str, str]
 """The entities of one hop, each with the entity before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathBounds:
-    """How far paths are enumerated."""
+    """The bounds of enumeration."""
 
     hops: int = 3
     beam: int = 24
-    """Patterns that are walked further after each hop, of one seed."""
+    """Patterns of a seed that continue after each hop."""
     kept: int = 120
-    """Entities kept of each hop of a pattern while patterns are compared."""
+    """Entities stored for each hop of a pattern while patterns are compared."""
     walked: int = 40
-    """Of these, how many are walked further."""
+    """Number of these entities from which a pattern continues."""
     reads: int = 1_500
-    """Entities whose relations are read for one question."""
+    """Entities whose relations are read for a question."""
     links: int = 400
-    """Relations read of one entity, in each direction: the strongest."""
+    """Strongest relations read of an entity, in each direction."""
     patterns: int = 800
-    """Patterns that are compared, at most."""
+    """Maximum number of patterns that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationPath:
-    """Paths from ``seed`` over ``steps``; ``sizes`` count the entities found at each hop.
+    """Paths from ``seed`` over ``steps``; ``sizes`` are the numbers of entities at each hop.
 
     A pattern that ends at another entity of the question has ``tail``, the pattern from there that
     meets this one in ``layers[-1]``; its answers are the entities where they meet.
@@ -58,7 +58,7 @@ class RelationPath:
 
     @property
     def all_steps(self) -> tuple[PathStep, ...]:
-        """The steps from the seed to the end, those of the tail turned round."""
+        """The steps from the seed to the end, those of the tail reversed."""
         if self.tail is None:
             return self.steps
         turned = [(relation, not forward) for relation, forward in reversed(self.tail.steps)]
@@ -66,16 +66,16 @@ class RelationPath:
 
     @property
     def key(self) -> tuple[str, tuple[PathStep, ...], str]:
-        """What tells this pattern from others of the question."""
+        """The identity of the pattern among those of the question."""
         return self.seed.entity.id, self.all_steps, self.tail.seed.entity.id if self.tail else ""
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The entities that the paths lead to, in the order in which they were found."""
+        """The entities at the end of the paths, in the order in which they were found."""
         return tuple(self.layers[-1])
 
     def walk(self, answer: str) -> tuple[str, ...]:
-        """Return the entities of the path through one of the answers, from the seed on."""
+        """Return the entities of the path through one of the answers, starting at the seed."""
         before = _chain(self.layers, answer)[::-1]
         after = _chain(self.tail.layers, answer)[1:] if self.tail else []
         return (*before, *after)
@@ -92,9 +92,9 @@ def _chain(layers: Sequence[PathLayer], last: str) -> list[str]:
 def enumerate_patterns(
     seeds: Sequence[PathSeed], reader: LinkReader, wording: RelationWording, bounds: PathBounds
 ) -> list[RelationPath]:
-    """Return the patterns from and between the seeds, those the question promises most for first.
+    """Return the patterns from and between the seeds, most promising first.
 
-    The order is the same for the same graph. Patterns of one seed differ in their steps.
+    The order is deterministic. Patterns of one seed differ in their steps.
     """
     found = {seed.entity.id: _from_seed(seed, reader, wording, bounds) for seed in seeds}
     between = [
@@ -111,22 +111,22 @@ def enumerate_patterns(
 
 
 def promise(pattern: RelationPath, wording: RelationWording) -> float:
-    """Return how much of the question the relations of a pattern name, and they of it."""
+    """Return how well the relations of a pattern and the words of the question cover each other."""
     total = sum(wording.named.values())
     own: dict[object, float] = {}
     for relation in {relation for relation, _ in pattern.all_steps}:
         for place in wording.places(relation):
             if place.strength >= NAMES_RELATION:
                 own[place.span] = max(own.get(place.span, 0.0), place.strength)
-    told = [wording.strength(relation) for relation, _ in pattern.all_steps]
+    strengths = [wording.strength(relation) for relation, _ in pattern.all_steps]
     covered = sum(own.values()) / total if total else 0.0
-    return covered + sum(told) / len(told) + 0.1 * pattern.seed.weight
+    return covered + sum(strengths) / len(strengths) + 0.1 * pattern.seed.weight
 
 
 def complete_pattern(pattern: RelationPath, reader: LinkReader, *, most: int) -> list[str]:
-    """Return all answers of a pattern, walked again over its relations alone, ``most`` at a hop.
+    """Return up to ``most`` answers of a pattern by following its relations without other bounds.
 
-    The answers that are known already come first.
+    Known answers come first.
     """
     found = dict.fromkeys(pattern.answers)
     found.update(dict.fromkeys(_reach(pattern, reader, most)))
@@ -212,7 +212,7 @@ def _extend(
 
 
 def _join(ones: Sequence[RelationPath], others: Sequence[RelationPath]) -> list[RelationPath]:
-    """Return patterns of up to three hops between two seeds, from where patterns of both meet."""
+    """Return patterns of up to three hops between two seeds, joined where their patterns meet."""
     joined = []
     ends = [p for p in others if len(p.steps) == 1]
     for one in ones:
@@ -231,7 +231,7 @@ def _join(ones: Sequence[RelationPath], others: Sequence[RelationPath]) -> list[
 
 
 def _both(patterns: Sequence[RelationPath]) -> list[RelationPath]:
-    """Return patterns for what two relations of one seed lead to alike."""
+    """Return patterns for entities that two relations of one seed both lead to."""
     single = sorted((p for p in patterns if len(p.steps) == 1), key=lambda p: p.key)
     joined = []
     for one, other in combinations(single, 2):
@@ -248,11 +248,11 @@ def _meets_itself(one: RelationPath, other: RelationPath, node: str) -> bool:
 
 
 UNSTATED_RELATIONS = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, ""})
-"""Relations that state nothing: a path does not go over them."""
+"""Relations without a statement, which paths do not follow."""
 
 
 class LinkReader:
-    """Reads the links of entities, at most ``limit`` a direction, and keeps them."""
+    """Reads and caches the links of entities, at most ``limit`` per direction."""
 
     def __init__(self, store: Store, *, limit: int) -> None:
         self._graph = store.graph
@@ -261,11 +261,11 @@ class LinkReader:
 
     @property
     def count(self) -> int:
-        """How many entities were read."""
+        """The number of entities read."""
         return len(self._known)
 
     def read(self, ids: Iterable[str]) -> None:
-        """Make sure that the links of these entities are there."""
+        """Read the links of these entities, unless they are cached."""
         missing = [key for key in dict.fromkeys(ids) if key not in self._known]
         if not missing:
             return
@@ -280,7 +280,7 @@ class LinkReader:
             self._known[key] = links
 
     def of(self, entity_id: str) -> Sequence[RelationLink]:
-        """Return the links of an entity that was read; none for another."""
+        """Return the links of an entity, or none if it was not read."""
         return self._known.get(entity_id, ())
 
     def _from_neighbours(self, ids: Sequence[str]) -> dict[str, list[RelationLink]]:

@@ -1,8 +1,8 @@
-"""Features that separate path patterns that answer a question from those that do not.
+"""Features that distinguish path patterns that answer a question from others.
 
 They are the same for every graph and language: they compare the question with the names of
-relations and entities, and say how long, how specific and how probable a path is. `FEATURES` names
-them in the order of a row.
+relations and entities, and measure how long, specific and probable a path is. `FEATURES` lists them
+in the order of a row.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ FEATURES = (
 """The names of the columns."""
 
 SHOWN_ANSWERS = 2
-"""Answers of a pattern whose names are compared."""
+"""Number of answers of a pattern whose names are compared."""
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _FAR = 1.0
 
 
 class PatternFeatures:
-    """Makes the rows of patterns; what only depends on a relation is made once."""
+    """Computes the rows of patterns; values of a single relation are cached."""
 
     def __init__(
         self, wording: RelationWording, names: Mapping[str, str], *, seed_count: int
@@ -165,12 +165,12 @@ class PatternFeatures:
         ]
 
     def _whole(self, relation: str) -> float:
-        """Return the share of a relation's words that the question has in some form."""
+        """Return the share of a relation's words that the question contains in some form."""
         found = {p.word for p in self._wording.places(relation) if p.strength >= NAMES_RELATION}
         return len(found) / max(len(relation_words(relation)), 1)
 
     def _places(self, pattern: RelationPath, steps: Sequence[PathStep]) -> list[float]:
-        """Return how the order of the words fits the path: from the name to what is asked."""
+        """Return how the order of the words fits the path, from the name to what is asked."""
         seed, asking = pattern.seed.span, self._wording.asking
         places = [self._sure(relation) for relation, _ in steps]
         near_seed = [self._nearest(found, seed) for found in places]
@@ -188,7 +188,7 @@ class PatternFeatures:
         ]
 
     def _nearest(self, places: Sequence[RelationMatch], target: Span | None) -> float:
-        """Return the least distance of places from a span, as a share of the question."""
+        """Return the smallest distance of matches from a span, as a share of the question."""
         if not places or target is None:
             return _FAR
         return min(_distance(place.span, target) for place in places) / self._length
@@ -227,12 +227,12 @@ class PatternFeatures:
         ]
 
     def _edit(self, relation: str) -> float:
-        """Return the likeness of a relation's words to the nearest words, by edit distance."""
+        """Return the mean similarity of a relation's words to the question's, by edit distance."""
         if relation not in self._edits:
             wanted = relation_words(relation)
-            told = [word for word, _ in self._wording.words]
+            words = [word for word, _ in self._wording.words]
             self._edits[relation] = sum(
-                max((edit_likeness(word, other) for other in told), default=0.0) for word in wanted
+                max((edit_likeness(word, other) for other in words), default=0.0) for word in wanted
             ) / max(len(wanted), 1)
         return self._edits[relation]
 
@@ -243,9 +243,9 @@ def _distance(one: Span, other: Span) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def edit_likeness(one: str, other: str) -> float:
-    """Return 1 less the edit distance as a share of the longer word (Levenshtein 1966).
+    """Return 1 minus the edit distance as a share of the longer word (Levenshtein 1966).
 
-    It is 0 for words of which one is more than twice as long as the other.
+    It is 0 if one word is more than twice as long as the other.
     """
     if max(len(one), len(other)) > 2 * min(len(one), len(other)):
         return 0.0

@@ -1,8 +1,8 @@
-"""Read a question for paths: the entities it starts from, the relations its words name.
+"""Read a question for paths: the entities it names and the relations its words name.
 
-A word names a relation if it has the stem of one of its words, belongs to one group of
-`data/relation_words.txt` with it, or begins alike; a Chinese relation also if a part of it is in
-the question. Of two relations named in one place the longer one is meant.
+A word names a relation if it has the stem of one of its words, shares a group of
+`data/relation_words.txt` with it, or begins alike. A Chinese relation is also named by a part of
+it. If the names of two relations match in one place, the longer one counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAME_STEM = 1.0
 SAME_GROUP = 0.9
 ALIKE = 0.7
 NAMES_RELATION = 0.5
-"""Strength from which a place of the question names a relation."""
+"""Minimum strength for a match to name a relation."""
 _INSIDE_ANOTHER = 0.3
 _LEAST_PREFIX = 4
 _LEAST_WORD = 3
@@ -48,7 +48,7 @@ _ASKING = re.compile(
 
 
 class RelationMatch(NamedTuple):
-    """A place of the question that names a relation, and which of the relation's words."""
+    """A match of a relation in the question, with the relation's word and a strength."""
 
     span: Span
     word: str
@@ -57,7 +57,7 @@ class RelationMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Groups of words by member, forms by base, and what classes of answers words stand for."""
+    """Groups of words by member, forms by base, and the classes of answers that words indicate."""
 
     groups: Mapping[str, frozenset[int]]
     members: Sequence[tuple[str, ...]]
@@ -68,7 +68,7 @@ class Lexicon:
 
 @cache
 def read_lexicon() -> Lexicon:
-    """Read the words that ship beside this module."""
+    """Read the shipped word lists."""
     text = files("knotwork.retrieval.paths").joinpath("data/relation_words.txt").read_text("utf-8")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     forms = {form: words[0] for mark, *words in lines if mark == "!forms" for form in words}
@@ -97,13 +97,13 @@ def _base(word: str, forms: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def base_form(word: str) -> str:
-    """Return the stem of a word, of its base form where it is an irregular verb."""
+    """Return the stem of a word, or of its base form if it is an irregular verb."""
     return _base(word.lower(), read_lexicon().forms)
 
 
 @lru_cache(maxsize=1 << 14)
 def relation_words(relation: str) -> tuple[str, ...]:
-    """Return the words of a relation's name, function words left out unless there are no others."""
+    """Return the words of a relation's name without function words, unless there are no others."""
     spaced = _CAMEL.sub(" ", simplify(relation).replace("_", " ")).lower()
     words = [*_WORD.findall(spaced), *_HAN_RUN.findall(spaced)]
     kept = [word for word in words if word not in STOP_WORDS]
@@ -112,7 +112,7 @@ def relation_words(relation: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def likeness(first: str, second: str) -> float:
-    """Return how surely two English words, in lower case, mean the same, from 0 to 1."""
+    """Return how likely two lower-case English words mean the same, from 0 to 1."""
     one, other = base_form(first), base_form(second)
     if one == other:
         return SAME_STEM
@@ -134,7 +134,7 @@ def likeness(first: str, second: str) -> float:
 
 @dataclass(slots=True)
 class RelationWording:
-    """A question's words, apart from the names in it, against the names of relations.
+    """A question's words outside names, matched with the names of relations.
 
     ``names`` are the spans of the entities that the question names.
     """
@@ -151,7 +151,7 @@ class RelationWording:
 
     def __post_init__(self) -> None:
         plain = list(simplify(self.text).lower())
-        if len(plain) != len(self.text):  # a letter whose lower case is longer
+        if len(plain) != len(self.text):  # the lower case of a letter is longer
             plain = list(self.text)
         for start, end in self.names:
             plain[start:end] = "\x00" * (end - start)
@@ -170,11 +170,11 @@ class RelationWording:
 
     @property
     def without_names(self) -> str:
-        """The question without the names in it; the whole one where there is nothing else."""
+        """The question without names, or the whole question if nothing else is left."""
         return " ".join(self._plain.replace("\x00", " ").split()) or self.text
 
     def learn(self, relations: Iterable[str]) -> None:
-        """Find the places that name these relations, beside those learned before."""
+        """Find the matches of these relations and add them to those learned before."""
         new = {relation for relation in relations if relation not in self._places}
         if not new:
             return
@@ -184,15 +184,15 @@ class RelationWording:
         self._named = self._find_named()
 
     def places(self, relation: str) -> list[RelationMatch]:
-        """Return where the question names a relation that was learned, in reading order."""
+        """Return the matches of a learned relation, in reading order."""
         return self._places.get(relation, [])
 
     def strength(self, relation: str) -> float:
-        """Return how surely the question names a relation, from 0 to 1."""
+        """Return the strength of the best match of a relation, from 0 to 1."""
         return max((place.strength for place in self.places(relation)), default=0.0)
 
     def times(self, relation: str) -> int:
-        """Return how often the question names a relation: the most that one of its words stands."""
+        """Return how often the question names a relation, by its most frequent word."""
         counts: defaultdict[str, int] = defaultdict(int)
         for place in self.places(relation):
             if place.strength >= NAMES_RELATION:
@@ -201,7 +201,7 @@ class RelationWording:
 
     @property
     def named(self) -> Mapping[Span, float]:
-        """The places that name any relation learned, with the strength of the best."""
+        """The spans that name any learned relation, with the strength of the best."""
         return self._named
 
     def _find_named(self) -> dict[Span, float]:
@@ -249,7 +249,7 @@ class RelationWording:
         return []
 
     def _prefer_longer(self) -> None:
-        """Weaken what only stands inside the name of another relation."""
+        """Weaken matches that are inside the name of another relation."""
         whole = {
             place.span
             for places in self._places.values()
@@ -267,13 +267,13 @@ class RelationWording:
 
 
 def names_relations(surface: str) -> bool:
-    """Return whether all words of a name are words for relations."""
+    """Return True if all words of a name are words for relations."""
     words = relation_words(surface)
     return bool(words) and all(base_form(word) in read_lexicon().groups for word in words)
 
 
 def classes_of(relation: str) -> frozenset[str]:
-    """Return what a relation's target may be, by the words of its name: "person", "time", ..."""
+    """Return the classes of a relation's targets by its words: "person", "time", ..."""
     lexicon = read_lexicon()
     groups: set[int] = set()
     for word in relation_words(relation):
@@ -299,17 +299,17 @@ def _outermost(places: Sequence[RelationMatch]) -> list[RelationMatch]:
 MOST_SEEDS = 4
 LOWER_CASE_TRUST = 0.3
 MARKED_TRUST = 1.5
-"""Trust in a name that stands by itself in brackets or quotation marks."""
+"""Trust in a name in brackets or quotation marks."""
 
 _MARKED = re.compile(r"\[([^\[\]]+)\]|\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|《([^》]+)》|`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
 class PathSeed:
-    """An entity that the question names at ``span``, under all its names ``ids``.
+    """An entity that the question names at ``span``, with the ids of all merged entities.
 
-    ``trust`` says how surely it is meant, ``rarity`` (0 to 1) how few chunks name it, ``share`` how
-    much of the question its name is.
+    ``trust`` is how certain the link is, ``rarity`` (0 to 1) how few chunks mention the entity, and
+    ``share`` the length of the name relative to the question.
     """
 
     entity: Entity
@@ -325,10 +325,10 @@ class PathSeed:
 
 
 def find_seeds(text: str, store: Store) -> list[PathSeed]:
-    """Return the entities that a question names, the surest first, at most `MOST_SEEDS`.
+    """Return the entities that a question names, most certain first, at most `MOST_SEEDS`.
 
-    Of names that lie inside each other the longest counts; one in quotation marks or brackets
-    counts before all that it overlaps.
+    Of nested names the longest counts. A name in quotation marks or brackets precedes all that it
+    overlaps.
     """
     marked = {
         Span(match.start(group), match.end(group))
@@ -363,7 +363,7 @@ def find_seeds(text: str, store: Store) -> list[PathSeed]:
 
 
 def _without_words(seeds: Sequence[PathSeed], text: str) -> list[PathSeed]:
-    """Leave out what is a plain word of the question rather than a name, if names remain."""
+    """Leave out plain words of the question if names remain."""
     sure = [
         seed
         for seed in seeds
@@ -382,14 +382,14 @@ def _may_name(form: str, text: str, span: Span, marked: set[Span]) -> bool:
 
 
 def _same(span: Span, other: Span, text: str) -> bool:
-    """Return whether two spans differ by nothing but marks and spaces."""
+    """Return True if two spans differ only by marks and spaces."""
     start, end = min(span.start, other.start), max(span.end, other.end)
     around = text[start : max(span.start, other.start)] + text[min(span.end, other.end) : end]
     return not any(character.isalnum() for character in around)
 
 
 def _choose(spans: dict[str, Span], marked: set[Span]) -> list[str]:
-    """Keep the names that lie inside no other, and that overlap none which a mark sets apart."""
+    """Return names that are not inside another, nor overlap a marked one."""
     whole = [span for span in spans.values() if any(other.start <= span.start < other.end and
              span.end <= other.end and span.end - span.start >= 0.8 * (other.end - other.start)
              for other in marked)]  # fmt: skip
@@ -422,5 +422,5 @@ def _trust(text: str, span: Span, marked: set[Span], *, has_capitals: bool) -> f
 
 
 def seed_spans(seeds: Sequence[PathSeed]) -> list[Span]:
-    """Return where the seeds stand in the question."""
+    """Return the spans of the seeds in the question."""
     return [seed.span for seed in seeds]

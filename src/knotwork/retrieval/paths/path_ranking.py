@@ -1,9 +1,9 @@
 """Find candidate paths and rank them in two stages: boosted trees, then a model.
 
-The trees that ship were trained on questions of knowledge bases and on questions made of relation
-names; `knotwork train paths` trains others. The precise stage reads the best paths beside the
-question with a reranker or an embedder; without either, or if the embedder does not read the
-question's language, the coarse order is kept.
+The shipped trees were trained on questions of knowledge bases and on questions made of relation
+names; `knotwork train paths` trains others. In the precise stage a reranker or an embedder compares
+the best paths with the question. Without either, or if the embedder does not support the question's
+language, the coarse order stays.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ from knotwork.stores.base import Store
 
 DEFAULT_BOUNDS = PathBounds()
 COMPARED_PATTERNS = 300
-"""Patterns whose features are made: the first in the order of enumeration."""
+"""Maximum number of patterns with features, in the order of enumeration."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathCandidates:
-    """The patterns of a question, with what they were found from; ``names`` are of entities."""
+    """The patterns of a question and what they were found from; ``names`` maps entity ids to
+    names.
+    """
 
     seeds: tuple[PathSeed, ...]
     wording: RelationWording
@@ -57,7 +59,7 @@ class PathCandidates:
     names: dict[str, str]
 
     def rows(self) -> FeatureRows:
-        """Return the features of the patterns, a row for each; see `features.FEATURES`."""
+        """Return the features of the patterns, one row each; see `path_features.FEATURES`."""
         features = PatternFeatures(self.wording, self.names, seed_count=len(self.seeds))
         return features.rows(self.patterns)
 
@@ -85,7 +87,7 @@ SHIPPED_MODEL = "data/relation_paths.model"
 
 @dataclass(frozen=True, slots=True)
 class RankedPattern:
-    """A pattern with the log-odds that it answers the question, and what they are made of."""
+    """A pattern with the log-odds that it answers the question, and their parts."""
 
     pattern: RelationPath
     score: float
@@ -97,19 +99,19 @@ class RankedPattern:
 
 
 def sigmoid(odds: float) -> float:
-    """Return the probability that log-odds stand for."""
+    """Return the probability for log-odds."""
     return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))
 
 
 @cache
 def shipped_trees() -> Trees:
-    """Return the model that ships beside this module."""
+    """Return the model shipped with this package."""
     text = files("knotwork.retrieval.paths").joinpath(SHIPPED_MODEL).read_text("utf-8")
     return check_trees(parse_trees(text), SHIPPED_MODEL)
 
 
 def read_trees(path: Path) -> Trees:
-    """Read a model that `knotwork train paths` wrote. Raises ConfigError for another file."""
+    """Read a model written by `knotwork train paths`. Raises ConfigError for another file."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -118,17 +120,17 @@ def read_trees(path: Path) -> Trees:
 
 
 def check_trees(trees: Trees, place: str) -> Trees:
-    """Return the trees if they were trained on the features of today, else raise ConfigError."""
+    """Return the trees if they were trained on the current features, else raise ConfigError."""
     if trees.features != FEATURES:
         raise ConfigError(
             f"The model `{place}` was trained on other features of paths.",
-            fix="Train it again: knotwork train paths.",
+            fix="Train it again with `knotwork train paths`.",
         )
     return trees
 
 
 def rank_coarsely(candidates: PathCandidates, trees: Trees) -> list[RankedPattern]:
-    """Return the patterns of a question, the likeliest first; ties keep the enumerated order."""
+    """Return the patterns of a question, most likely first; ties keep their order."""
     if not candidates.patterns:
         return []
     odds = trees.predict(candidates.rows())
@@ -140,16 +142,16 @@ def rank_coarsely(candidates: PathCandidates, trees: Trees) -> list[RankedPatter
 
 
 READ_PRECISELY = 12
-"""Paths that are read, at most."""
+"""Maximum number of paths in the precise stage."""
 COSINE_WEIGHT = 2.0
-"""Log-odds for a similarity 1 better than the mean of the paths read."""
+"""Log-odds for a similarity of 1 above the mean of the compared paths."""
 RERANKER_WEIGHT = 1.0
-"""Log-odds for a reranker's score one standard deviation better than their mean."""
+"""Log-odds for a reranker score of one standard deviation above the mean."""
 _KEPT_TEXTS = 20_000
 
 
 class PreciseRanker:
-    """Ranks paths by a model that reads them; vectors of paths are kept for later questions."""
+    """Ranks paths by a model that reads them; the vectors of paths are cached."""
 
     def __init__(self, *, embedder: Embedder | None, reranker: Reranker | None = None) -> None:
         self._embedder = embedder
@@ -159,7 +161,7 @@ class PreciseRanker:
     def rank(
         self, ranked: Sequence[RankedPattern], wording: RelationWording, names: Mapping[str, str]
     ) -> list[RankedPattern]:
-        """Return the paths in their new order: those that were read first, then the others."""
+        """Return the compared paths in their new order, then the others."""
         read, rest = list(ranked[:READ_PRECISELY]), list(ranked[READ_PRECISELY:])
         if len(read) < 2:
             return [*read, *rest]
@@ -207,7 +209,7 @@ def show_relations(pattern: RelationPath) -> str:
 
 
 def show_pattern(pattern: RelationPath, names: Mapping[str, str]) -> str:
-    """Return one path of a pattern in words, from the entity that the question names."""
+    """Return one path of a pattern in words, starting at the entity that the question names."""
     walked = pattern.walk(pattern.answers[0])
     parts = [names.get(walked[0], "")]
     for (relation, forward), node in zip(pattern.all_steps, walked[1:], strict=False):

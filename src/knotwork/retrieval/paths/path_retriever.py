@@ -1,14 +1,14 @@
-"""The paths retriever: relations that lead from what a question names to what it asks.
+"""The paths retriever: relations that lead from the entities of a question to its answer.
 
 Paths are evidence of their own, best first, each hop with the sentence that states it. Passages are
-ranked by `GraphRetriever`; those that state the hops of a path which very likely answers the
-question come before them.
+ranked by `GraphRetriever`; passages that state the hops of a path that very likely answers the
+question precede them.
 
-Paths are trusted as far as the relations of the graph are a vocabulary. In a graph that was made as
-one, a few relations hold between many entities. Rules and models that read texts name relations in
-the words of each text: most of these names occur once, and shared words say little (see
-benchmarks/results/paths.md). Such paths are shown, but do not change which passages come first. The
-bridges by which `GraphRetriever` reached its hits are shown as paths too.
+Paths are trusted only if the relations of the graph form a vocabulary. In a graph built as one, few
+relations connect many entities. Relations that rules and models extract from text are worded as in
+the text: most names occur once, and shared words mean little (docs/benchmarks.md). Such paths are
+shown but do not change the order of passages. The bridges that led `GraphRetriever` to its hits are
+shown as paths too.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from knotwork.text.terms import STOP_WORDS
 Stages = Literal["none", "coarse", "both"]
 MOST_PATHS = 10
 SHOWN_PROBABILITY = 0.05
-"""Probability from which a path is evidence."""
+"""Minimum probability of a path that is shown."""
 IRREGULAR_ODDS = -2.0
-"""Log-odds of a path over relations that are no vocabulary, beside those of its words."""
+"""Added to the log-odds of a path whose relations are not a vocabulary."""
 _MOST_ACTING = 3
 _LATER_PATH = 0.8
-"""Worth of each path as a share of the one before."""
+"""Worth of each path relative to the one before."""
 
 
 class PathsRetriever:
-    """Chunks that state the best paths, then those of `GraphRetriever`.
+    """Finds chunks that state the best paths, then those of `GraphRetriever`.
 
-    ``stages`` says how paths are ranked: "both" (coarsely by trees, then precisely by ``reranker``
-    or embedder), "coarse" alone, or "none", the order of enumeration. ``trees`` is a file that
-    `knotwork train paths` wrote, in the place of the model that ships.
+    ``stages`` selects the ranking of paths: "both" (first by trees, then by ``reranker`` or
+    embedder), "coarse" (by trees), or "none" (the order of enumeration). ``trees`` is a file
+    written by `knotwork train paths` to use in place of the shipped model.
     """
 
     name = "paths"
@@ -107,9 +107,9 @@ class PathsRetriever:
         base = self._base.retrieve(query)
         candidates = find_candidates(query.text, self._store, self._bounds)
         ranked = self.rank(candidates)
-        places = {hit.chunk.id: place for place, hit in enumerate(base.hits)}
+        ranks = {hit.chunk.id: number for number, hit in enumerate(base.hits)}
         likely = [one for one in ranked if one.probability >= SHOWN_PROBABILITY][:MOST_PATHS]
-        regular, other = self._part(cite_paths(likely, self._store, found=places))
+        regular, other = self._split(cite_paths(likely, self._store, found=ranks))
         if not regular:
             stated = {frozenset((hop.source, hop.target)) for path in other for hop in path.hops}
             bridges = bridge_paths(base.hits, self._store, most=MOST_PATHS)
@@ -125,22 +125,27 @@ class PathsRetriever:
             hits=hits,
             confidence=self._confidence(base.confidence, hits, paths),
             paths=tuple(paths),
-            trace=_tell(candidates, paths, acting),
+            trace=_trace(candidates, paths, acting),
         )
 
-    def _confidence(self, told: float, hits: Sequence[Hit], paths: Sequence[GraphPath]) -> float:
-        """Return how sure it is that hits or paths hold an answer.
+    def _confidence(
+        self, of_passages: float, hits: Sequence[Hit], paths: Sequence[GraphPath]
+    ) -> float:
+        """Return the probability that hits or paths contain an answer.
 
-        Lines of a graph share their words with any question about it: among these only a path
-        tells whether they answer.
+        The lines of a graph share words with any question about it, so among them only a path
+        indicates an answer.
         """
-        led = max((path.scores.get("probability", 0.0) for path in paths), default=0.0)
+        of_paths = max((path.scores.get("probability", 0.0) for path in paths), default=0.0)
         chunks = [hit.chunk for hit in hits[:READ_HITS]]
         stating = find_imported_chunks(chunks, self._store)
-        return led if chunks and all(chunk.id in stating for chunk in chunks) else told
+        are_graph_lines = chunks and all(chunk.id in stating for chunk in chunks)
+        return of_paths if are_graph_lines else of_passages
 
-    def _part(self, paths: Sequence[GraphPath]) -> tuple[list[GraphPath], list[GraphPath]]:
-        """Part paths over a vocabulary of relations from others, which are worth less."""
+    def _split(self, paths: Sequence[GraphPath]) -> tuple[list[GraphPath], list[GraphPath]]:
+        """Split paths into those over a vocabulary of relations and others, which are worth
+        less.
+        """
         regular: list[GraphPath] = []
         other: list[GraphPath] = []
         for path in paths:
@@ -164,7 +169,7 @@ class PathsRetriever:
 
 @dataclass(frozen=True, slots=True)
 class _Cited:
-    """What a chunk states of acting paths: its worth, where, and from what the paths start."""
+    """What a chunk states of likely paths: their worth, the spans, and the name they start from."""
 
     worth: float
     spans: tuple[Span, ...]
@@ -185,7 +190,7 @@ def _cited(paths: Sequence[GraphPath]) -> dict[str, _Cited]:
 def _put_first(
     hits: Sequence[Hit], cited: Mapping[str, _Cited], store: Store, k: int
 ) -> tuple[Hit, ...]:
-    """Return the hits with those of the paths before all others."""
+    """Return the hits with those that paths cite before all others."""
     if not cited:
         return tuple(hits)
     chunks = store.documents.chunks([c for c in cited if c not in {h.chunk.id for h in hits}])
@@ -210,7 +215,7 @@ def _raise(hit: Hit, cited: _Cited, top: float) -> Hit:
 
 
 def _sentences(chunk: Chunk, cited: _Cited) -> tuple[tuple[Span, float], ...]:
-    """Return the sentences of a chunk in which it states the hops, as relevant as the paths are."""
+    """Return the sentences of a chunk that state hops, with the worth of the paths."""
     return tuple(
         (sentence, min(cited.worth, 1.0))
         for sentence in chunk.sentences
@@ -218,7 +223,7 @@ def _sentences(chunk: Chunk, cited: _Cited) -> tuple[tuple[Span, float], ...]:
     )
 
 
-def _tell(
+def _trace(
     candidates: PathCandidates, paths: Sequence[GraphPath], acting: Sequence[GraphPath]
 ) -> tuple[str, ...]:
     names = ", ".join(seed.entity.name for seed in candidates.seeds) or "nothing"
@@ -230,15 +235,15 @@ def _tell(
 
 
 MOST_ONCE = 0.5
-"""Share of relations that hold only once up to which all relations of a graph are a vocabulary: it
-is 0 to 0.3 in graphs that were made as such, 0.7 to 0.9 where rules read texts."""
+"""Maximum share of relations that occur once in a graph whose relations form a vocabulary. It is 0
+to 0.3 in graphs built as such, and 0.7 to 0.9 in graphs that rules extract from text."""
 REGULAR_RELATION = 20
-"""Edges from which a relation of any other graph is taken for one of a vocabulary, if its name is
+"""Minimum number of edges for a relation of any other graph to count as vocabulary, if its name is
 more than function words such as `is` and `in`."""
 
 
 class RelationRegularity:
-    """Tells whether relations are regular, by counts that are read once a state of a store."""
+    """Determines whether relations form a vocabulary, by counts read once per generation."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -247,7 +252,7 @@ class RelationRegularity:
         self._is_regular_graph = False
 
     def holds(self, relations: Collection[str]) -> bool:
-        """Return whether all of these relations are regular."""
+        """Return True if all of these relations belong to a vocabulary."""
         generation = self._store.generation()
         if generation != self._generation:
             counts = self._store.graph.schema().relations
@@ -264,14 +269,14 @@ class RelationRegularity:
 
 _LEAST = 1e-3
 _SURE = 8.0
-"""Score of a bridge that is worth as much as a path of even odds: a stated relation whose words fit
-comes before what only stands in one sentence."""
+"""Score of a bridge worth as much as a path of even odds: a fitting stated relation precedes a mere
+co-occurrence in a sentence."""
 
 
 def bridge_paths(hits: Sequence[Hit], store: Store, *, most: int) -> list[GraphPath]:
-    """Return a path of one hop for each of the first hits that a bridge led to, best first.
+    """Return a one-hop path for each of the first hits that a bridge led to, best first.
 
-    Its source is what the passage of the sentence is about, its target what the hit is about.
+    Its source is the subject of the sentence's passage, its target the subject of the hit.
     """
     reached = [(hit, hit.path[0]) for hit in hits if hit.path and hit.scores.get("bridge", 0) > 0]
     reached = reached[:most]
@@ -286,7 +291,7 @@ def bridge_paths(hits: Sequence[Hit], store: Store, *, most: int) -> list[GraphP
 
 
 def _subject(mentions: Sequence[Mention], step: Step) -> Mention | None:
-    """Return what a chunk is about most, other than the entity it leads to."""
+    """Return the entity that a chunk is about most, other than the one it leads to."""
     about = [m for m in mentions if m.about >= OWN_PAGE and m.entity_id != step.entity_id]
     return max(about, key=lambda m: (m.about, len(m.name), m.entity_id), default=None)
 
@@ -307,7 +312,7 @@ def _path(subject: Mention, step: Step) -> GraphPath:
 
 
 def find_imported_chunks(chunks: Collection[Chunk], store: Store) -> set[str]:
-    """Return the ids of those of these chunks that state an imported graph, line by line."""
+    """Return the ids of the chunks that are lines of an imported graph."""
     if not isinstance(store, StoresPropertyGraphs) or not store.property_graphs.names():
         return set()
     documents = store.documents.documents({chunk.document_id for chunk in chunks})

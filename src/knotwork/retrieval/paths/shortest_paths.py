@@ -1,7 +1,7 @@
-"""The shortest paths between two entities of the graph.
+"""Find the shortest paths between two entities of the graph.
 
-Search goes from both ends, level by level, the smaller side first, over the strongest relations of
-each entity, so that hubs cost no more than others.
+The search runs from both ends, level by level, the smaller side first, over the strongest relations
+of each entity, so that hubs cost no more than others.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from knotwork.stores.base import Store
 MOST_HOPS = 5
 _FAN = 100
 _MOST_READ = 5_000
-"""Entities whose relations are read, at most."""
+"""Maximum number of entities whose relations are read."""
 
 _MOST_COMPARED = 5_000
-"""Paths of the shortest length that are compared, at most."""
+"""Maximum number of shortest paths that are compared."""
 
 Layers = list[set[str]]
 """Entities by their distance from one end."""
@@ -28,11 +28,10 @@ Layers = list[set[str]]
 def find_shortest_paths(
     store: Store, sources: Collection[str], targets: Collection[str], *, limit: int
 ) -> list[GraphPath]:
-    """Return up to ``limit`` of the shortest paths from one of some entities to one of others.
+    """Return up to ``limit`` shortest paths from one of ``sources`` to one of ``targets``.
 
-    Those over relations that are stated come before those over names that only stand together, and
-    then those of more passages. There is none where the two are one, or more than `MOST_HOPS`
-    apart.
+    Paths over stated relations precede those over co-occurrences, and then those with more
+    passages. There are none if the ends coincide or are more than `MOST_HOPS` apart.
     """
     if not sources or not targets or set(sources) & set(targets):
         return []
@@ -48,19 +47,18 @@ def find_shortest_paths(
         if not side[-1]:
             return []
     middles = sorted(ends[0][-1] & ends[1][-1])
-    ways = [
+    paths = [
         (*reversed(before), *after[1:])
         for middle in middles
         for before, after in islice(
             product(links.chains(middle, ends[0]), links.chains(middle, ends[1])), _MOST_COMPARED
         )
     ]
-    best = sorted(ways, key=links.rank)[:limit]
-    return links.describe(best)
+    return links.describe(sorted(paths, key=links.rank)[:limit])
 
 
 class _StrongestLinks:
-    """The strongest relation between any two entities that were read."""
+    """The strongest relation between each pair of entities read so far."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -68,7 +66,9 @@ class _StrongestLinks:
         self.edges: defaultdict[str, dict[str, Edge]] = defaultdict(dict)
 
     def read(self, keys: Collection[str]) -> bool:
-        """Read the relations of entities; return whether that was not too much."""
+        """Read the relations of entities and return True, or return False if that exceeds the
+        limit.
+        """
         self._read += len(keys)
         if self._read > _MOST_READ:
             return False
@@ -81,7 +81,7 @@ class _StrongestLinks:
         return True
 
     def chains(self, key: str, layers: Layers) -> Iterator[tuple[str, ...]]:
-        """Yield the ways from an entity of the last layer to the first."""
+        """Yield the paths from an entity of the last layer to the first layer."""
         if len(layers) == 1:
             yield (key,)
             return
@@ -89,20 +89,20 @@ class _StrongestLinks:
             for chain in self.chains(near, layers[:-1]):
                 yield key, *chain
 
-    def rank(self, way: Sequence[str]) -> tuple[int, float, tuple[str, ...]]:
-        """Return what orders ways: the smaller, the better."""
-        edges = self._edges_of(way)
+    def rank(self, path: Sequence[str]) -> tuple[int, float, tuple[str, ...]]:
+        """Return the sort key of a path, smallest first."""
+        edges = self._edges_of(path)
         unstated = sum(edge.relation == CO_OCCURRENCE_RELATION for edge in edges)
-        return unstated, -sum(edge.weight for edge in edges), tuple(way)
+        return unstated, -sum(edge.weight for edge in edges), tuple(path)
 
-    def describe(self, ways: Sequence[Sequence[str]]) -> list[GraphPath]:
-        """Return ways as paths with names."""
-        entities = self._store.graph.entities({key for way in ways for key in way})
+    def describe(self, paths: Sequence[Sequence[str]]) -> list[GraphPath]:
+        """Return sequences of entity ids as paths with names."""
+        entities = self._store.graph.entities({key for path in paths for key in path})
         names = {key: entity.name for key, entity in entities.items()}
-        return [self._path(way, names) for way in ways]
+        return [self._path(path, names) for path in paths]
 
-    def _path(self, way: Sequence[str], names: dict[str, str]) -> GraphPath:
-        edges = self._edges_of(way)
+    def _path(self, path: Sequence[str], names: dict[str, str]) -> GraphPath:
+        edges = self._edges_of(path)
         hops = tuple(
             Hop(
                 source=source,
@@ -114,12 +114,12 @@ class _StrongestLinks:
                 chunk_id=edge.chunks[0] if edge.chunks else "",
                 weight=edge.weight,
             )
-            for source, target, edge in zip(way, way[1:], edges, strict=False)
+            for source, target, edge in zip(path, path[1:], edges, strict=False)
         )
         return GraphPath(hops, sum(edge.weight for edge in edges))
 
-    def _edges_of(self, way: Sequence[str]) -> list[Edge]:
-        return [self.edges[one][other] for one, other in pairwise(way)]
+    def _edges_of(self, path: Sequence[str]) -> list[Edge]:
+        return [self.edges[one][other] for one, other in pairwise(path)]
 
 
 def _worth(edge: Edge) -> tuple[bool, float, str]:

@@ -1,1 +1,3 @@
-"""Retrievers that put a question into a query language, run it read-only, and cite the rows."""
+"""Retrievers that translate a question into a query language, run it read-only, and cite the
+rows.
+"""

@@ -1,4 +1,4 @@
-"""Plans for graphs whose nodes are all of one kind: chains of relations from an entity."""
+"""Plans for graphs whose nodes all have one kind: chains of relations from an entity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Link:
 def assemble_chains(
     asked: LinkedQuestion, linker: SchemaLinker, wording: AnswerWording
 ) -> list[QueryPlan]:
-    """Return chains from the thing that a question names surest, over what it says of it."""
+    """Return chains of mentioned relations from the entity that a question names most clearly."""
     anchor = _find_anchor(asked)
     if anchor is None:
         return []
@@ -56,16 +56,16 @@ def assemble_chains(
     chains = [chain[:LONGEST_CHAIN] for chain in _readings(links, wording)]
     count = wording.returned is Returned.COUNT
     plans = [
-        _plan(anchor, chain, asked.schema, count=count, score=-float(place))
-        for place, chain in enumerate(dict.fromkeys(chains))
+        _plan(anchor, chain, asked.schema, count=count, score=-float(number))
+        for number, chain in enumerate(dict.fromkeys(chains))
     ]
     return [plan for plan in plans if plan is not None][:MOST_CHAINS]
 
 
 def _find_anchor(asked: LinkedQuestion) -> ValueMention | None:
-    """Return the thing that is named most surely: in quotes, with a capital, by a long name.
+    """Return the most clearly named entity: in quotes, with a capital, or with a long name.
 
-    Words of the question may be names of something too; they are left to what they say.
+    Ordinary words of the question may also be names; they are not preferred.
     """
 
     def doubt(mention: ValueMention) -> tuple[float, bool, bool, int]:
@@ -78,7 +78,7 @@ def _find_anchor(asked: LinkedQuestion) -> ValueMention | None:
 
 
 def _group(mentions: Sequence[SchemaMention]) -> list[_Link]:
-    """Return overlapping mentions as one, with the names that fit its words best."""
+    """Merge overlapping mentions, keeping the names that fit their words best."""
     groups: list[list[SchemaMention]] = []
     for mention in sorted(mentions, key=lambda m: (m.span.start, m.span.end)):
         if groups and mention.span.start < max(m.span.end for m in groups[-1]):
@@ -100,23 +100,23 @@ def _order(
 ) -> list[_Link]:
     """Return relations in the order in which they lead away from the anchor.
 
-    Words before it are read backwards, words behind it forwards; where the question word stands
-    behind the anchor, the answer does too, and what is before comes first.
+    Words before it are read backwards, words after it forwards. If the question word follows the
+    anchor, the answer does too, and the words before the anchor are read first.
     """
     before = [link for link in links if link.span.end <= anchor.span.start][::-1]
-    behind = [link for link in links if link.span.start >= anchor.span.end]
-    asked_behind = wording.asked_at > anchor.span.end
-    ordered = [*before, *behind] if asked_behind else [*behind, *before]
+    after = [link for link in links if link.span.start >= anchor.span.end]
+    asked_after = wording.asked_at > anchor.span.end
+    ordered = [*before, *after] if asked_after else [*after, *before]
     kept: list[_Link] = []
     for link in ordered:
-        twice = kept and _says_the_same(kept[-1], link, text, shares=wording.shares)
-        if not twice:
+        is_repeated = kept and _is_same_relation(kept[-1], link, text, shares=wording.shares)
+        if not is_repeated:
             kept.append(link)
     return kept
 
 
-def _says_the_same(first: _Link, second: _Link, text: str, *, shares: bool) -> bool:
-    """Return whether two mentions of a relation are one: "starred which actors", a word of each."""
+def _is_same_relation(first: _Link, second: _Link, text: str, *, shares: bool) -> bool:
+    """Return True if two mentions mean one relation, as both words in "starred which actors"."""
     if not set(first.names) & set(second.names) or _gap(first.span, second.span) > _CLOSE:
         return False
     if first.score < _WHOLE and second.score < _WHOLE:
@@ -133,7 +133,7 @@ def _gap(first: Span, second: Span) -> int:
 
 
 def _readings(links: Sequence[_Link], wording: AnswerWording) -> list[tuple[tuple[str, ...], ...]]:
-    """Return the chains that the words may mean, the likeliest first."""
+    """Return the chains that the words may mean, most likely first."""
     names = tuple(link.names for link in links)
     found = [names]
     if wording.shares and names:

@@ -1,8 +1,8 @@
-"""Comparisons with numbers and dates in a question, in English and Chinese.
+"""Read comparisons with numbers and dates from a question, in English and Chinese.
 
 "between 2000 and 2010", "over $1,000", "since March 2021", "in the 1990s", "2000年到2010年之间",
-"100以上". Amounts are read first, then the words around each of them. A statement that does not
-honour all numbers and negations of the question is refused.
+"100以上". Amounts are read first, then the words around each of them. A statement that does not use
+all numbers and negations of the question is refused.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ _INSIDE = re.compile(r"\s*(?:年|元|岁)?\s*之?间")
 
 @dataclass(frozen=True, slots=True)
 class AmountComparison:
-    """What some property must be: equal to, more or less than an amount.
+    """A condition that a question states: equal to, more or less than an amount.
 
-    ``number`` is the amount, None for a month or a day. ``first`` and ``last`` are the days of a
-    time, as YYYY-MM-DD, empty for what is no time; a bare 2010 is both a number and a year.
-    ``surface`` and ``span`` are the amount as it is written, with the words that compare.
+    ``number`` is the amount, or None for a month or a day. ``first`` and ``last`` are the first and
+    last day of a time as YYYY-MM-DD, or empty; a bare 2010 is both a number and a year. ``surface``
+    and ``span`` are the amount as written, with the words that compare.
     """
 
     operator: Operator
@@ -121,12 +121,12 @@ class AmountComparison:
 
     @property
     def is_time(self) -> bool:
-        """Whether the amount can be a time."""
+        """True if the amount can be a time."""
         return bool(self.first)
 
     @property
     def is_whole_years(self) -> bool:
-        """Whether the amount is a year or several."""
+        """True if the amount is one or several whole years."""
         return self.first.endswith("-01-01") and self.last.endswith("-12-31")
 
 
@@ -138,38 +138,39 @@ class _Amount:
     last: str = ""
     scale: float = 1.0
     is_marked_time: bool = False
-    """Whether it is written as a time, not as a number that may be a year."""
+    """True if it is written as a time, not as a number that may be a year."""
 
 
 def read_comparisons(text: str) -> list[AmountComparison]:
-    """Return the comparisons of a question in order; a range has two, which share their place.
+    """Return the comparisons of a question in order; a range has two with the same span.
 
-    A time that nothing compares, as in "orders in 2023", must be equal; one that does not exist,
-    as 30 February, has neither number nor days. A number alone is left to `require_numbers`.
+    A time without comparing words, as in "orders in 2023", must be equal. A day that does not
+    exist, such as 30 February, has neither number nor days. Numbers alone are left to
+    `require_numbers`.
     """
     amounts = list(_read_amounts(text))
     found: list[AmountComparison] = []
-    place = 0
-    while place < len(amounts):
-        amount = amounts[place]
-        following = amounts[place + 1] if place + 1 < len(amounts) else None
+    number = 0
+    while number < len(amounts):
+        amount = amounts[number]
+        following = amounts[number + 1] if number + 1 < len(amounts) else None
         if following is not None and (span := _range_span(text, amount, following)):
             low, high = _in_order(_scaled(amount, following), following)
             found.append(_compare(text, Operator.AT_LEAST, low, span))
             found.append(_compare(text, Operator.AT_MOST, high, span))
-            place += 2
+            number += 2
             continue
         single = _read_single(text, amount)
         if single is not None:
             found.append(single)
-        place += 1
+        number += 1
     return found
 
 
 def require_numbers(text: str, held: Iterable[PropertyValue], *, compared: bool = False) -> None:
-    """Raise QueryRefused for a number of a question that is not in any of the ``held`` values.
+    """Raise QueryRefused for a number of the question that none of the ``held`` values contains.
 
-    Numbers and times that are compared are required too with ``compared``; of a time, its year.
+    With ``compared``, numbers and times in comparisons are required too; of a time, its year.
     """
     known = set(_numbers_in(held))
     comparisons = [] if compared else read_comparisons(text)
@@ -179,7 +180,7 @@ def require_numbers(text: str, held: Iterable[PropertyValue], *, compared: bool 
         number = amount.number if amount.number is not None else int(amount.first[:4] or -1)
         if number not in known:
             written = text[amount.span.start : amount.span.end].strip()
-            raise QueryRefused(f"No query was found that honours “{written}”.")
+            raise QueryRefused(f"No query takes “{written}” into account.")
 
 
 def _numbers_in(values: Iterable[PropertyValue]) -> Iterator[float]:
@@ -195,19 +196,19 @@ def _numbers_in(values: Iterable[PropertyValue]) -> Iterator[float]:
 
 
 def require_no_negation(text: str, names: Iterable[Span]) -> None:
-    """Raise QueryRefused for a question that denies something, outside names and comparisons."""
+    """Raise QueryRefused for a question with a negation outside names and comparisons."""
     harmless = [*names, *(c.span for c in read_comparisons(text))]
     for match in _NEGATION.finditer(text):
         if not any(span.start <= match.start() < span.end for span in harmless):
-            raise QueryRefused(f"No query was found that honours “{match[0].strip()}”.")
+            raise QueryRefused(f"No query takes “{match[0].strip()}” into account.")
 
 
 def conditions_of(
     comparison: AmountComparison, shape: PropertyShape
 ) -> tuple[PropertyCondition, ...]:
-    """Return the conditions that a comparison is on a property; none if it cannot be honoured.
+    """Return the conditions of a comparison on a property, or none if it does not apply.
 
-    Times are compared with numbers as years, and with dates that are written as YYYY-MM-DD.
+    Times are compared with numbers as years, and with dates in the form YYYY-MM-DD.
     """
     if shape.type in {"integer", "number"}:
         return _on_numbers(comparison, shape)
@@ -231,7 +232,7 @@ def _on_numbers(
 def _on_dates(comparison: AmountComparison, shape: PropertyShape) -> tuple[PropertyCondition, ...]:
     if comparison.operator is Operator.DIFFERS:
         return ()
-    # What is written behind a day, as its hour, makes it more than the day alone.
+    # A day with a time sorts after the day alone.
     following = (dt.date.fromisoformat(comparison.last) + dt.timedelta(days=1)).isoformat()
     exclusive = {Operator.AT_MOST: Operator.LESS, Operator.MORE: Operator.AT_LEAST}
     return tuple(
@@ -249,7 +250,7 @@ def _on_dates(comparison: AmountComparison, shape: PropertyShape) -> tuple[Prope
 def _bounds(
     operator: Operator, low: PropertyValue, high: PropertyValue, *, is_time: bool = False
 ) -> list[tuple[Operator, PropertyValue]]:
-    """Return what a value must be to be equal to, more or less than what lasts from low to high."""
+    """Return conditions to be equal to, more or less than the range from low to high."""
     if operator is Operator.EQUALS and (low != high or is_time):
         return [(Operator.AT_LEAST, low), (Operator.AT_MOST, high)]
     return [(operator, high if operator in (Operator.MORE, Operator.AT_MOST) else low)]
@@ -284,7 +285,7 @@ def _number(span: Span, written: str) -> _Amount | None:
 
 def _time(span: Span, kind: str, written: str) -> _Amount | None:
     days = read_day_range(written)
-    if days is None:  # a day that does not exist is asked for nevertheless
+    if days is None:  # keep a day that does not exist, to refuse it later
         return _Amount(span, None, is_marked_time=True) if kind == "day" else None
     year = float(days.first[:4]) if kind in {"year", "decade"} else None
     if year is not None and year not in YEARS:
@@ -293,7 +294,7 @@ def _time(span: Span, kind: str, written: str) -> _Amount | None:
 
 
 def _range_span(text: str, low: _Amount, high: _Amount) -> Span | None:
-    """Return where a range of two amounts is written, or None."""
+    """Return the span of a range of two amounts, or None."""
     between = text[low.span.end : high.span.start]
     begun = _BETWEEN.search(text[: low.span.start])
     inside = _INSIDE.match(text, high.span.end)
@@ -312,7 +313,7 @@ def _scaled(low: _Amount, high: _Amount) -> _Amount:
 
 
 def _in_order(one: _Amount, other: _Amount) -> tuple[_Amount, _Amount]:
-    """Return two amounts, the lesser first."""
+    """Return two amounts, the smaller first."""
     if one.number is not None and other.number is not None and not one.is_marked_time:
         return (one, other) if one.number <= other.number else (other, one)
     return (one, other) if one.first <= other.first else (other, one)

@@ -1,8 +1,7 @@
-"""A graph that answers Cypher: its schema, its stored values, plans written as statements.
+"""A graph as a query target: its schema, its stored values, plans written as Cypher.
 
-Everything goes through `RunsCypher`, so that it holds for any store with that power, and for
-imported graphs as for the index's own. Names are in backticks if they need it; values are always
-parameters.
+Everything goes through `RunsCypher`, so it works with any store that runs Cypher, and with imported
+graphs as with the index's own. Names are in backticks if needed; values are always parameters.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ from knotwork.stores.base import Store
 from knotwork.stores.extensions import StoresCommunities
 from knotwork.stores.property_graphs import OWN_GRAPH, RunsCypher, StoresPropertyGraphs
 
-LOOKED_AT_NODES = 300
-"""Nodes of a label whose properties are looked at."""
+SAMPLED_NODES = 300
+"""Number of nodes of a label whose properties are read for the schema."""
 
 MOST_VALUES = 50_000
-"""Distinct values of a property that are collected to be found by name."""
+"""Maximum number of distinct values of a property that can be found by name."""
 
 MOST_RELATIONS = 300
 SCHEMA_TIMEOUT_S = 60.0
@@ -65,10 +64,10 @@ _COMMUNITY = (
 
 
 class CypherGraph:
-    """One graph of a store, by name; `OWN_GRAPH` is that of the documents themselves.
+    """One graph of a store, by name; `OWN_GRAPH` is that of the documents.
 
-    ``words`` are other words for labels, types and properties. Raises RetrievalError for a store
-    that runs no Cypher. Schema and values are read once for each generation of the store.
+    ``words`` are synonyms for labels, types and properties. Schema and values are read once per
+    generation of the store. Raises RetrievalError if the store cannot run Cypher.
     """
 
     language = "cypher"
@@ -99,18 +98,18 @@ class CypherGraph:
         return self._current()[1]
 
     def values(self) -> StoredValues:
-        """Return what finds the values of properties, or the names of entities."""
+        """Return an index of property values, or of entity names for the documents' graph."""
         return self._current()[2]
 
     def write(self, plan: QueryPlan) -> Statement:
-        """Return the statement of a plan. Raises QueryRefused for one that does not fit."""
+        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
         schema = self.schema()
         check_plan(plan, schema)
         text, parameters = write_cypher(plan, schema)
         return Statement(text, parameters, origin="fragments")
 
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
-        """Run a statement on the graph; raises as `RunsCypher.cypher`."""
+        """Run a statement on the graph. Raises as `RunsCypher.cypher`."""
         result = self._cypher.cypher(
             statement.text,
             statement.parameters,
@@ -146,7 +145,7 @@ class CypherGraph:
             return self._read
 
     def _own_schema(self) -> TargetSchema:
-        """Return the schema of the documents' graph, from the counts that the store keeps."""
+        """Return the schema of the documents' graph, from the counts of the store."""
         known = self._store.graph.schema()
         kinds = tuple(
             KindShape(label, known.labels[label], tuple(PropertyShape(p, "text") for p in names))
@@ -197,7 +196,7 @@ class CypherGraph:
     def _properties(self, kind: str) -> tuple[PropertyShape, ...]:
         pattern = f"(n:{quote_name(kind)})" if kind else "(n)"
         found: defaultdict[str, list[PropertyValue]] = defaultdict(list)
-        statement = f"MATCH {pattern} RETURN properties(n) LIMIT {LOOKED_AT_NODES}"
+        statement = f"MATCH {pattern} RETURN properties(n) LIMIT {SAMPLED_NODES}"
         for (properties,) in self._rows(statement):
             for name, value in properties.items():
                 found[name].append(value)
@@ -222,16 +221,16 @@ class CypherGraph:
 
 
 def require_cypher(store: Store) -> RunsCypher:
-    """Return a store as one that runs Cypher. Raises RetrievalError for one that does not."""
+    """Return the store as `RunsCypher`. Raises RetrievalError if it cannot run Cypher."""
     if not isinstance(store, RunsCypher):
         raise RetrievalError(
-            f"The store {store.url} runs no Cypher.", fix="Use an index in a file."
+            f"The store {store.url} does not support Cypher.", fix="Use an index in a file."
         )
     return store
 
 
 def choose_graph(store: Store, wanted: str | None) -> str:
-    """Return the graph that is meant where none is named: the only imported one, or the own."""
+    """Return ``wanted``, or the only imported graph, or that of the documents."""
     if wanted is not None:
         return wanted
     if isinstance(store, StoresPropertyGraphs):
@@ -250,14 +249,14 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quote_name(name: str) -> str:
-    """Return a label, type or property as it may stand in a statement.
+    """Return a label, type or property quoted for a statement.
 
     Raises QueryRefused for a name with a control character.
     """
     if _PLAIN.fullmatch(name):
         return name
     if any(ord(c) < 32 for c in name):
-        raise QueryRefused(f"The name {name!r} cannot stand in a statement.")
+        raise QueryRefused(f"The name {name!r} contains a control character and cannot be quoted.")
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -273,7 +272,7 @@ class _Writer:
         self._plan = plan
         self._schema = schema
         self._conditions: list[str] = []
-        self._told: set[int] = set()
+        self._written: set[int] = set()
 
     def write(self) -> str:
         """Return the statement."""
@@ -285,7 +284,7 @@ class _Writer:
         return "\n".join([*lines, *self._ending(plan)])
 
     def _patterns(self) -> list[str]:
-        """Return chains of hops: each goes on where the last one ended, as far as it can."""
+        """Return chains of hops, each continuing from the end of the last one if possible."""
         chains: list[tuple[int, str]] = []
         for hop in self._plan.hops:
             step = self._hop(hop)
@@ -298,9 +297,9 @@ class _Writer:
 
     def _node(self, number: int) -> str:
         name = f"n{number}"
-        if number in self._told:
+        if number in self._written:
             return f"({name})"
-        self._told.add(number)
+        self._written.add(number)
         node = self._plan.nodes[number]
         equal = []
         for condition in node.conditions:
@@ -349,7 +348,7 @@ class _Writer:
         shape = self._shape(plan.answer, plan.property)
         if plan.returned in (Returned.AVERAGE, Returned.SUM):
             number = f"toFloat({value})" if shape is None or shape.quoted else value
-            # A thing may be found over several paths, and counts once.
+            # A node reached by several paths counts once.
             return [f"WITH DISTINCT {answer}", f"RETURN {plan.returned}({number}) AS value"]
         descending = "DESC" if plan.returned is Returned.MAXIMUM else "ASC"
         return [
@@ -370,7 +369,7 @@ class _Writer:
             ]
         by = f"n{order.node}.{quote_name(order.property)}"
         key = _sort_key(by, self._shape(order.node, order.property))
-        # A thing that is found over several paths is sorted by the best of them.
+        # A node reached by several paths is sorted by the best of them.
         best = "max" if order.descending else "min"
         return [
             f"WITH {answer}, {best}({key}) AS place WHERE place IS NOT NULL",
@@ -383,7 +382,7 @@ class _Writer:
 
 
 def _sort_key(expression: str, shape: PropertyShape | None) -> str:
-    """Return what sorts a property as the number or the date that its text holds."""
+    """Return an expression that sorts a text property by its number or date."""
     if shape is None or not shape.quoted:
         return expression
     if shape.type in {"integer", "number"}:

@@ -1,4 +1,4 @@
-"""Cypher templates: a person's own queries, chosen and filled by rules or by a model.
+"""Cypher templates: a user's own queries, chosen and filled by rules or by a model.
 
 A file of templates in TOML::
 
@@ -9,7 +9,7 @@ A file of templates in TOML::
     statement = "MATCH (f:Film)-[:DIRECTED_BY]->(p:Person {name: $person}) RETURN f.title"
     slots.person = { kind = "Person", property = "name" }
 
-A slot without a kind has a ``type``: text, integer, number or date; ``default`` makes it optional.
+A slot without a kind has a ``type``: text, integer, number or date. ``default`` makes it optional.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from knotwork.text.names import normal_form
 
 STAGE = "template"
 LEAST_LIKENESS = 0.25
-"""How like a question must be to what a template is for, from 0 to 1."""
+"""Minimum similarity of a question to the examples of a template, from 0 to 1."""
 MOST_OFFERED = 12
 _COVER_WORTH = 0.5
 _SUREST = 0.9
@@ -59,7 +59,7 @@ _NONE = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
 
 
 class TemplateBook:
-    """Templates by what questions they are for: words, vectors, and what their slots can take."""
+    """Ranks templates for a question by words, vectors, and the values that fit their slots."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class TemplateBook:
         self._book = ExampleBook(examples, embedder=embedder)
 
     def rank(self, asked: LinkedQuestion) -> list[tuple[Template, float]]:
-        """Return the templates that a question may mean, each with how well it fits."""
+        """Return the templates that a question may mean, with how well each fits."""
         best: dict[str, tuple[Template, float]] = {}
-        places = {id(example): n for n, example in enumerate(self._book.examples)}
+        numbers = {id(example): n for n, example in enumerate(self._book.examples)}
         count = len(self._book.examples)
         for example, likeness in self._book.nearest(asked.text, k=count, mentions=asked.mentions):
-            template = self._owners[places[id(example)]]
+            template = self._owners[numbers[id(example)]]
             fit = likeness * (1 - _COVER_WORTH + _COVER_WORTH * covered(template, asked))
             if likeness >= LEAST_LIKENESS and fit > best.get(template.name, (template, 0.0))[1]:
                 best[template.name] = template, fit
@@ -92,13 +92,13 @@ class TemplateBook:
 
 
 class MatchingTranslator:
-    """Chooses the template that fits best and whose slots the question fills."""
+    """Chooses the best template whose slots the question fills."""
 
     def __init__(self, book: TemplateBook) -> None:
         self._book = book
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return the best template that is filled and was not tried."""
+        """Return the best filled template that was not tried."""
         tried = {attempt.statement.text for attempt in attempts}
         for template, fit in self._book.rank(asked):
             values = fill_slots(template, asked)
@@ -109,7 +109,7 @@ class MatchingTranslator:
 
 
 class ChoosingTranslator:
-    """Has a model choose among the templates that fit best, and fill the slots."""
+    """Lets a model choose among the best templates and fill the slots."""
 
     def __init__(self, book: TemplateBook, values: StoredValues, model: ChatModel) -> None:
         self._book = book
@@ -117,7 +117,8 @@ class ChoosingTranslator:
         self._model = model
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return the template that the model chooses; None for none, and after one attempt.
+        """Return the template that the model chooses, or None if it chooses none or was asked
+        before.
 
         Raises ModelError as `complete_checked`.
         """
@@ -139,14 +140,17 @@ class ChoosingTranslator:
 def parse_choice(
     reply: ChatReply, offered: Sequence[Template]
 ) -> tuple[Template, dict[str, str]] | None:
-    """Read a number and the slots behind it; None where none fits. Raises Unparsable."""
+    """Return the chosen template and the texts of its slots, or None if the reply chooses none.
+
+    Raises Unparsable.
+    """
     found = _LINE.search(reply.text)
     if found is None:
         if _NONE.fullmatch(reply.text):
             return None
-        raise Unparsable("The reply names no query by its number.")
+        raise Unparsable("The reply does not start with the number of a query.")
     if not 1 <= int(found[1]) <= len(offered):
-        raise Unparsable(f"There is no query {found[1]}.")
+        raise Unparsable(f"Query {found[1]} does not exist. Valid numbers: 1 to {len(offered)}.")
     parts = [part.partition("=") for part in found[2].split("|")]
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
@@ -166,10 +170,10 @@ def _request(asked: LinkedQuestion, offered: Sequence[Template]) -> ChatRequest:
 
 
 class CypherTemplatesRetriever(StatementRetriever):
-    """Rows of a graph by one of a person's queries.
+    """Finds rows of a graph by one of a user's query templates.
 
-    ``templates`` are templates, or the TOML file that holds them (see `templates`); ``graph`` and
-    ``words`` are as for dynamic Cypher.
+    ``templates`` are templates or the TOML file that contains them. ``graph`` and ``words`` are as
+    for `DynamicCypherRetriever`.
     """
 
     name = "cypher_templates"
@@ -203,11 +207,11 @@ class CypherTemplatesRetriever(StatementRetriever):
         self._book: tuple[StoredValues, TemplateBook] | None = None
 
     def target(self) -> CypherGraph:
-        """Return the graph that is asked."""
+        """Return the graph to query."""
         return self._graph
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model's choice, where there is a model, then the matcher."""
+        """Return the model's choice, if there is a model, then the matcher."""
         values = target.values()
         if self._book is None or self._book[0] is not values:
             book = TemplateBook(self._templates, values, embedder=self._embedder)
@@ -232,13 +236,13 @@ class SlotShape:
     default: PropertyValue = None
 
     def is_stored(self) -> bool:
-        """Return whether only stored values fill the slot."""
+        """Return True if only stored values fill the slot."""
         return bool(self.property)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A statement with slots, and how it is asked for."""
+    """A statement with slots, and examples of questions that it answers."""
 
     name: str
     description: str
@@ -248,21 +252,21 @@ class Template:
 
 
 def read_templates(path: Path) -> tuple[Template, ...]:
-    """Read templates. Raises ConfigError that says what is wrong with which."""
+    """Read templates from a TOML file. Raises ConfigError with the template that is invalid."""
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"The templates in `{path}` cannot be read: {error}.") from error
     records = data.get("template")
     if not isinstance(records, list) or not records:
-        raise ConfigError(f"`{path}` holds no [[template]].")
+        raise ConfigError(f"`{path}` contains no [[template]].")
     return tuple(
         make_template(record, f"{path}, template {n}") for n, record in enumerate(records, 1)
     )
 
 
 def make_template(record: Mapping[str, Any], where: str) -> Template:
-    """Return the template of a record. Raises ConfigError for one whose slots do not fit."""
+    """Return the template of a record. Raises ConfigError if it is invalid."""
     unknown = record.keys() - {"name", "description", "statement", "slots", "questions"}
     if unknown or not isinstance(record.get("statement"), str):
         wrong = f"has an unknown key `{min(unknown)}`" if unknown else "has no statement"
@@ -295,7 +299,7 @@ def _make_slot(given: object, where: str) -> SlotShape:
         given.get("default"),
     )
     if shape.type not in SLOT_TYPES:
-        raise ConfigError(f"{where}: the type is one of {', '.join(SLOT_TYPES)}.")
+        raise ConfigError(f"{where}: unknown type `{shape.type}`. Valid: {', '.join(SLOT_TYPES)}.")
     return shape
 
 
@@ -304,10 +308,9 @@ _QUOTED = re.compile(r"[\"“「《'‘]([^\"”」》'’]+)[\"”」》'’]")
 
 
 def fill_slots(template: Template, asked: LinkedQuestion) -> dict[str, PropertyValue] | None:
-    """Return values for all slots of a template, or None where the question lacks one.
+    """Return values for all slots of a template, or None if the question lacks one.
 
-    Stored values fill slots of their kind and property in the order in which they are named; each
-    is used once.
+    Stored values fill slots of their kind and property in the order of the question, each once.
     """
     found: dict[str, PropertyValue] = {}
     used: set[int] = set()
@@ -325,7 +328,7 @@ def fill_slots(template: Template, asked: LinkedQuestion) -> dict[str, PropertyV
 def align_values(
     template: Template, given: Mapping[str, str], values: StoredValues
 ) -> dict[str, PropertyValue] | None:
-    """Return the values that a model gave for slots, as they are stored; None where one lacks."""
+    """Return a model's values for slots as they are stored, or None if one is missing."""
     found: dict[str, PropertyValue] = {}
     for name, shape in template.slots.items():
         text = given.get(name, "").strip().strip("\"'“”")
@@ -339,7 +342,7 @@ def align_values(
 
 
 def covered(template: Template, asked: LinkedQuestion) -> float:
-    """Return the share of the stored values that a question names which a template can use."""
+    """Return the share of the question's stored values that a template can use."""
     if not asked.mentions:
         return 1.0 if not template.slots else 0.0
     wanted = {(s.kind, s.property) for s in template.slots.values() if s.is_stored()}
@@ -393,7 +396,7 @@ def _aligned(shape: SlotShape, text: str, values: StoredValues) -> PropertyValue
 
 
 def _unnamed(asked: LinkedQuestion) -> str:
-    """Return the question without the stored values that it names."""
+    """Return the question with its stored values blanked out."""
     text = asked.text
     mentions: list[ValueMention] = sorted(asked.mentions, key=lambda m: -m.span.start)
     for mention in mentions:

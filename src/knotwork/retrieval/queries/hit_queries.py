@@ -1,7 +1,7 @@
-"""Run a user's own Cypher over the hits of a search, like neo4j-graphrag's VectorCypherRetriever.
+"""Run a user's Cypher over the hits of a search, like neo4j-graphrag's VectorCypherRetriever.
 
 The statement starts from the variables `node`, a chunk that was found, and `score`, the score of
-its hit: one row per hit, best first. It reads the index's own graph, as a filter leaves it.
+its hit: one row per hit, best first. It reads the index's own graph, with filters applied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 
 HELP = (
-    "Write the rest of a statement that starts from `node`, a chunk that was found, and `score`: "
+    "Write a statement that continues from `node`, a chunk that was found, and `score`: "
     "MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. "
     "`$question` is the question; docs/cypher.md lists the labels."
 )
@@ -34,7 +34,7 @@ _START = (
 
 @dataclass(frozen=True, slots=True)
 class HitQuery:
-    """A statement that goes on from `node` and `score`, and the values of its parameters."""
+    """A statement that continues from `node` and `score`, with its parameters."""
 
     statement: str
     parameters: Mapping[str, PropertyValue]
@@ -45,8 +45,8 @@ def read_hit_query(
 ) -> HitQuery | None:
     """Return a statement to run over hits, or None for an empty one.
 
-    Raises QuerySyntaxError, with the place, and QueryRefused for a statement that cannot be parsed
-    or that writes; ConfigError for parameters without a statement.
+    Raises QuerySyntaxError with the position, or QueryRefused, for a statement that cannot be
+    parsed or that writes; ConfigError for parameters without a statement.
     """
     if not statement or not statement.strip():
         if parameters:
@@ -66,14 +66,14 @@ def read_hit_query(
 def run_over_hits(
     evidence: Evidence, query: HitQuery, *, store: Store, embedder: Embedder | None = None
 ) -> Evidence:
-    """Return evidence with the rows of a statement over its hits, and the chunks in these rows.
+    """Return the evidence with the rows of a statement over its hits, and the chunks in these rows.
 
-    The hits stay as they are. Up to ``k`` chunks that rows return and that are not among them are
-    added, with the largest number in the column `score` of their rows, or else with the score of
-    the last hit. ``embedder`` finds their best sentences; without one words do.
+    Existing hits do not change. Up to ``k`` further chunks in the rows are added, with the largest
+    number in the column `score` of their rows, or else with the score of the last hit. ``embedder``
+    ranks their sentences; without one, words do.
 
     Raises QuerySyntaxError, QueryRefused and QueryTimeout as `RunsCypher`; RetrievalError for a
-    store that runs no Cypher.
+    store that cannot run Cypher.
     """
     result = _run(evidence, query, store)
     found = _find_chunks(result, {hit.chunk.id for hit in evidence.hits})
@@ -111,10 +111,10 @@ def _run(evidence: Evidence, query: HitQuery, store: Store) -> QueryResult:
 
 def _find_chunks(result: QueryResult, known: set[str]) -> dict[str, float | None]:
     """Return the chunks in rows that are not ``known``, with the largest score of their rows."""
-    place = result.columns.index("score") if "score" in result.columns else None
+    column = result.columns.index("score") if "score" in result.columns else None
     found: dict[str, float | None] = {}
     for row in result.rows:
-        value = None if place is None else row[place]
+        value = None if column is None else row[column]
         is_flag = isinstance(value, bool)
         score = float(value) if isinstance(value, int | float) and not is_flag else None
         for key in _chunk_ids(row):
@@ -162,5 +162,5 @@ def _read_hits(
 def _explain(
     error: QuerySyntaxError | QueryRefused | QueryTimeout,
 ) -> QuerySyntaxError | QueryRefused | QueryTimeout:
-    """Return the same error, which names the statement that is at fault."""
+    """Return the same error with a hint to the statement at fault."""
     return type(error)(f"In the retrieval query: {error.message}", fix=error.fix or HELP)

@@ -1,6 +1,7 @@
-"""Translators that ask a language model: for a whole statement, or for plan fragments.
+"""Translators that use a language model: for a whole statement, or for fragments of a plan.
 
-Prompts show the schema, stored names, the nearest examples, and what went wrong before.
+Prompts contain the schema, stored names, the most similar examples, and the problems of earlier
+attempts.
 """
 
 from __future__ import annotations
@@ -59,14 +60,14 @@ _NONE = re.compile(r"\W*(?:none|无法?|没有)\W*", re.IGNORECASE)
 
 
 class ModelTranslator:
-    """Has a model write the statement; it reaches data only through the read-only engine."""
+    """Lets a model write the statement, which runs only in the read-only engine."""
 
     def __init__(self, model: ChatModel, examples: ExampleBook) -> None:
         self._model = model
         self._examples = examples
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return what the model writes, or None where it says that there is no statement.
+        """Return the statement that the model writes, or None if it writes that there is none.
 
         Raises ModelError as `complete_checked`.
         """
@@ -83,9 +84,9 @@ class ModelTranslator:
 
 
 def parse_statement(reply: ChatReply) -> str:
-    """Return the statement of a reply, without what models write around one; "" for none.
+    """Return the statement of a reply without the text around it; "" if the reply is "none".
 
-    Raises Unparsable for a reply that is cut off or holds no statement.
+    Raises Unparsable for a reply that is cut off or contains no statement.
     """
     text = require_whole(reply).text
     fenced = _FENCE.search(text)
@@ -95,7 +96,7 @@ def parse_statement(reply: ChatReply) -> str:
         return ""
     beginning = _BEGINNING.search(text)
     if beginning is None:
-        raise Unparsable("The reply holds no statement.")
+        raise Unparsable("The reply contains no statement.")
     return text[beginning.start() :].strip().removesuffix(";").strip()
 
 
@@ -112,7 +113,7 @@ _AGGREGATES = {
 
 
 class FragmentTranslator:
-    """Has a model choose fragments; values that it writes are aligned to those that are stored."""
+    """Lets a model choose fragments of a plan; its values are aligned to stored ones."""
 
     def __init__(self, target: QueryTarget, model: ChatModel) -> None:
         self._target = target
@@ -131,7 +132,7 @@ class FragmentTranslator:
 
 @dataclass(slots=True)
 class _PlanDraft:
-    """A plan while its lines are read; ``names`` are the numbers of its letters."""
+    """A plan under construction; ``names`` maps letters to node numbers."""
 
     schema: TargetSchema
     asked: LinkedQuestion
@@ -145,14 +146,15 @@ class _PlanDraft:
 
     def node(self, letter: str) -> int:
         if letter not in self.names:
-            raise Unparsable(f"`{letter}` is used before it is found.")
+            raise Unparsable(f"`{letter}` is used before it is defined.")
         return self.names[letter]
 
 
 def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
-    """Read a plan from lines of fragments; labels and types are found whatever their case.
+    """Return the plan in a reply's lines; labels and types are matched case-insensitively.
 
-    Raises Unparsable for lines that are no plan; what fits no schema is refused when written.
+    Raises Unparsable for lines that are not a plan. A plan that does not fit the schema is refused
+    when it is written as a statement.
     """
     draft = _PlanDraft(asked.schema, asked)
     for line in reply.text.splitlines()[:_MOST_LINES]:
@@ -161,7 +163,7 @@ def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
         if read is not None and len(parts) > 1:
             read(draft, parts[1:])
     if not draft.nodes or draft.answer < 0:
-        raise Unparsable("The reply holds no find, or nothing that is returned.")
+        raise Unparsable("The reply lacks a find line or a line that returns something.")
     return QueryPlan(
         tuple(draft.nodes),
         tuple(draft.hops),
@@ -174,7 +176,7 @@ def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
 
 def _find(draft: _PlanDraft, parts: list[str]) -> None:
     if draft.nodes:
-        raise Unparsable("Only the first line may be a find: go on with hops.")
+        raise Unparsable("Only the first line may be a find. Continue with hops.")
     draft.names[parts[0]] = 0
     draft.nodes.append(PlanNode(_kind(draft.schema, parts[1] if len(parts) > 1 else "")))
 
@@ -184,7 +186,7 @@ def _hop(draft: _PlanDraft, parts: list[str]) -> None:
         raise Unparsable("A hop needs a letter, a type and a new letter.")
     source = draft.node(parts[0])
     if parts[2] in draft.names:
-        raise Unparsable(f"The hop to `{parts[2]}` leads to what was found before.")
+        raise Unparsable(f"The hop to `{parts[2]}` must use a new letter.")
     kind = _kind(draft.schema, parts[3] if len(parts) > 3 else "")
     here = draft.nodes[source].kind
     links = _links(draft.schema, parts[1], here, kind)
@@ -205,7 +207,7 @@ def _where(draft: _PlanDraft, parts: list[str]) -> None:
         operator = Operator(parts[2].lower())
     except ValueError as error:
         known = ", ".join(Operator)
-        raise Unparsable(f"`{parts[2]}` is no operator. Known: {known}.") from error
+        raise Unparsable(f"Unknown operator `{parts[2]}`. Known: {known}.") from error
     node = draft.nodes[number]
     value = _value(draft, node.kind, parts[1], "|".join(parts[3:]).strip("\"' "))
     kind = draft.schema.by_name.get(node.kind)
@@ -219,7 +221,7 @@ _PLAIN = (Operator.EQUALS, Operator.DIFFERS, Operator.CONTAINS)
 
 
 def _value(draft: _PlanDraft, kind: str, name: str, text: str) -> PropertyValue:
-    """Return the stored value that a text means, or the text as its property's type."""
+    """Return the stored value that a text means, or the text converted to its property's type."""
     for mention in draft.asked.mentions:
         if normal_form(mention.surface) != normal_form(text):
             continue
@@ -280,7 +282,7 @@ def _kind(schema: TargetSchema, name: str) -> str:
     found = next((k.name for k in schema.kinds if k.name.lower() == name.lower()), None)
     if name and found is None:
         known = ", ".join(sorted(schema.by_name))
-        raise Unparsable(f"There is no kind `{name}`. Known: {known}.")
+        raise Unparsable(f"Unknown kind `{name}`. Known: {known}.")
     return found or ""
 
 
@@ -289,7 +291,7 @@ def _links(schema: TargetSchema, name: str, here: str, there: str) -> list[LinkS
     links = [link for link in schema.links if link.name.lower() == wanted]
     if not links:
         known = ", ".join(sorted({link.name for link in schema.links}))
-        raise Unparsable(f"There is no relationship `{name}`. Known: {known}.")
+        raise Unparsable(f"Unknown relationship `{name}`. Known: {known}.")
     fitting = [
         link
         for link in links
@@ -308,13 +310,13 @@ _TAG = re.compile(r"</?\s*(question|context|facts|text|memory)\s*>", re.IGNORECA
 _MOST_NAMES = 12
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork.retrieval.queries")
-"""Returns the messages of a prompt of translators, of its task, a language and its blanks."""
+"""Return the messages of a translator prompt, from its task, language and blanks."""
 
 
 def make_request(
     task: str, asked: LinkedQuestion, attempts: Sequence[Attempt], *, stage: str, more: str = ""
 ) -> ChatRequest:
-    """Return the request for a statement: schema, stored names, examples, what went wrong."""
+    """Return the request for a statement: schema, stored names, examples, earlier problems."""
     language = detect_language(asked.text)
     blanks = {
         "question": make_harmless(asked.text.strip()),
@@ -329,14 +331,16 @@ def make_request(
 
 
 def describe_linked_schema(asked: LinkedQuestion, *, budget_tokens: int = SCHEMA_TOKENS) -> str:
-    """Return the schema, the kinds that the question mentions first."""
+    """Return the schema as text, with the kinds that the question mentions first."""
     return describe_target_schema(
         asked.schema, budget_tokens=budget_tokens, first=linked_kinds(asked)
     )
 
 
 def linked_kinds(asked: LinkedQuestion) -> list[str]:
-    """Return the kinds that a question names by word, value, link or property, likeliest first."""
+    """Return the kinds that a question mentions by word, value, link or property, most likely
+    first.
+    """
     order = {near.stored.kind: None for m in asked.mentions for near in m.found}
     schema: TargetSchema = asked.schema
     for mention in sorted(SchemaLinker(schema).link(asked.text), key=lambda m: -m.score):
@@ -352,7 +356,7 @@ def linked_kinds(asked: LinkedQuestion) -> list[str]:
 
 
 def describe_stored_names(asked: LinkedQuestion) -> str:
-    """Return the stored values that a question may mean, one a line."""
+    """Return the stored values that a question may mean, one per line."""
     lines = [
         f'"{m.surface}" may be {near.stored.kind}.{near.stored.property} = {near.stored.value!r}'
         for m in asked.mentions
@@ -362,7 +366,7 @@ def describe_stored_names(asked: LinkedQuestion) -> str:
 
 
 def describe_attempts(attempts: Sequence[Attempt]) -> str:
-    """Return what was tried last, and what was wrong with it."""
+    """Return the last attempts with their problems."""
     lines = [
         f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in attempts[-SHOWN_ATTEMPTS:]
     ]
@@ -370,12 +374,12 @@ def describe_attempts(attempts: Sequence[Attempt]) -> str:
 
 
 def make_harmless(text: str) -> str:
-    """Return a text without what means something in a prompt."""
+    """Return the text without tags that structure a prompt."""
     return _TAG.sub(r"(\1)", text)
 
 
 VALUE_MARK = "VALUE"
-"""What stands for a stored value, so that questions are compared by what they ask."""
+"""Replaces stored values, so that questions are compared by what they ask."""
 
 _VECTOR_SHARE = 0.6
 
@@ -389,7 +393,9 @@ class Example:
 
 
 class ExampleBook:
-    """Examples by similarity: words weighed by how rare they are, and vectors where there are."""
+    """Finds similar examples by words, weighted by rarity, and by vectors if there is an
+    embedder.
+    """
 
     def __init__(self, examples: Sequence[Example], *, embedder: Embedder | None = None) -> None:
         self.examples = tuple(examples)
@@ -404,7 +410,7 @@ class ExampleBook:
     def nearest(
         self, question: str, *, k: int = 3, mentions: Sequence[ValueMention] = ()
     ) -> list[tuple[Example, float]]:
-        """Return the ``k`` examples most like a question, with how like they are, from 0 to 1."""
+        """Return the ``k`` most similar examples with their similarity from 0 to 1."""
         if not self.examples:
             return []
         masked = mask_values(question, mentions)
@@ -424,13 +430,13 @@ class ExampleBook:
         found = []
         for terms in self._terms:
             shared = sum(self._weights[term] for term in wanted & terms)
-            all_of_it = sum(self._weights[term] for term in terms) or 1.0
-            found.append(2 * shared / (total + all_of_it))
+            own = sum(self._weights[term] for term in terms) or 1.0
+            found.append(2 * shared / (total + own))
         return np.array(found, dtype=np.float32)
 
 
 def mask_values(question: str, mentions: Sequence[ValueMention]) -> str:
-    """Return a question with a mark in the place of each stored value that it names."""
+    """Return the question with each stored value replaced by a mark."""
     for mention in sorted(mentions, key=lambda m: -m.span.start):
         start, end = mention.span.start, mention.span.end
         question = f"{question[:start]}{VALUE_MARK}{question[end:]}"
@@ -440,7 +446,7 @@ def mask_values(question: str, mentions: Sequence[ValueMention]) -> str:
 def read_examples(path: Path) -> list[Example]:
     """Read examples from lines of JSON with ``question`` and ``statement``.
 
-    Raises ConfigError that names the line that is not one.
+    Raises ConfigError with the line that is invalid.
     """
     found = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
@@ -449,7 +455,7 @@ def read_examples(path: Path) -> list[Example]:
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ConfigError(f"{path}, line {number} is not JSON: {error.msg}.") from error
+            raise ConfigError(f"{path}, line {number} is not valid JSON: {error.msg}.") from error
         if not isinstance(record, Mapping) or not {"question", "statement"} <= record.keys():
             raise ConfigError(f"{path}, line {number} lacks `question` or `statement`.")
         found.append(Example(str(record["question"]), str(record["statement"])))

@@ -1,8 +1,8 @@
 """Assemble query plans from a question by rules, without a model.
 
-Stored values and kinds that a question names become nodes, in the order of its words; the one
-behind the question word is the answer. The others are connected to it over the cheapest links of
-the schema: those that the question mentions are cheap.
+Stored values and kinds that a question mentions become nodes in the order of its words; the one
+after the question word is the answer. The others are connected to it over the cheapest links of the
+schema, where links that the question mentions are cheap.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from knotwork.text.dates import read_date
 
 MOST_PLANS = 4
 _EARLIER_NODE_COST = 0.35
-"""The cost of going on from a thing that was named earlier than the last one, for each between."""
+"""The cost of each slot passed over when a slot is attached to an earlier one."""
 _MERGE_COST = 0.3
 
 
 def assemble_plans(asked: LinkedQuestion, linker: SchemaLinker) -> list[QueryPlan]:
-    """Return plans that a question may mean, the best first; none where it names nothing.
+    """Return plans that a question may mean, best first; none if it mentions nothing of the schema.
 
-    Raises QueryRefused if no plan honours all numbers, dates, comparisons and negations of the
+    Raises QueryRefused if no plan uses all numbers, dates, comparisons and negations of the
     question.
     """
     require_no_negation(asked.text, [m.span for m in asked.mentions])
@@ -68,7 +68,7 @@ def assemble_plans(asked: LinkedQuestion, linker: SchemaLinker) -> list[QueryPla
     kinds = [kind for kind in asked.schema.kinds if asked.schema.links_of(kind.name)]
     if len(kinds) == 1 and asked.schema.links:
         plans = assemble_chains(asked, linker, wording)
-        for plan in plans:  # which compare nothing
+        for plan in plans:  # chains have no comparisons
             require_numbers(asked.text, _values_of(plan), compared=True)
         return plans
     reading = read_slots(asked, linker, wording)
@@ -90,7 +90,7 @@ def assemble_plans(asked: LinkedQuestion, linker: SchemaLinker) -> list[QueryPla
 
 
 def _is_in_name(comparison: AmountComparison, asked: LinkedQuestion) -> bool:
-    """Return whether an amount is (a part of) a name: "2001: A Space Odyssey", "badge 74-96"."""
+    """Return True if an amount is part of a name: "2001: A Space Odyssey", "badge 74-96"."""
     span = comparison.span
     around = [
         m.span for m in asked.mentions if m.span.start <= span.start and span.end <= m.span.end
@@ -106,7 +106,7 @@ def _values_of(plan: QueryPlan) -> Iterator[PropertyValue]:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """A plan that grows: ``slots`` maps the things of the question to the nodes of the plan."""
+    """A partial plan; ``slots`` are pairs of slot number and node number."""
 
     plan: QueryPlan
     slots: tuple[tuple[int, int], ...]
@@ -114,13 +114,13 @@ class _Tree:
 
 
 def _connect(slots: Sequence[Slot], answer: int, schema: TargetSchema) -> list[QueryPlan]:
-    """Return plans that connect all slots, the first node being the answer's."""
+    """Return plans that connect all slots, with the answer as first node."""
     first = PlanNode(slots[answer].kind, slots[answer].conditions)
     trees = [_Tree(QueryPlan((first,)), ((answer, 0),))]
     rest = [number for number in range(len(slots)) if number != answer]
     for number in rest:
         grown = [new for tree in trees for new in _attach(tree, number, slots, schema)]
-        if not grown:  # what cannot be connected is left out, at a price
+        if not grown:  # a slot that cannot be connected is left out at a cost
             grown = [replace(tree, cost=tree.cost + 4.0) for tree in trees]
         trees = sorted(grown, key=lambda tree: tree.cost)[:MOST_PLANS]
     return [replace(tree.plan, score=-tree.cost) for tree in trees]
@@ -140,9 +140,9 @@ def _attach(
             for condition in slot.conditions:
                 plan = plan.with_condition(node, condition)
             yield _Tree(plan, (*tree.slots, (number, node)), cost + _MERGE_COST + skipped)
-        for way in find_schema_paths(schema, kind, slot.kind, slot.wanted, most=2):
-            plan, end = _extend(tree.plan, node, way, slot)
-            yield _Tree(plan, (*tree.slots, (number, end)), cost + way.cost)
+        for path in find_schema_paths(schema, kind, slot.kind, slot.wanted, most=2):
+            plan, end = _extend(tree.plan, node, path, slot)
+            yield _Tree(plan, (*tree.slots, (number, end)), cost + path.cost)
 
 
 def _can_merge(node: PlanNode, slot: Slot) -> bool:
@@ -150,13 +150,13 @@ def _can_merge(node: PlanNode, slot: Slot) -> bool:
     return not any(condition.property in taken for condition in slot.conditions)
 
 
-def _extend(plan: QueryPlan, node: int, way: SchemaPath, slot: Slot) -> tuple[QueryPlan, int]:
-    """Return a plan with the nodes of a way, and the number of the last one."""
+def _extend(plan: QueryPlan, node: int, path: SchemaPath, slot: Slot) -> tuple[QueryPlan, int]:
+    """Return the plan with the nodes of a path, and the number of the last one."""
     nodes, hops = list(plan.nodes), list(plan.hops)
     here = node
-    for place, step in enumerate(way.steps):
+    for number, step in enumerate(path.steps, start=1):
         kind = step.link.target if step.forward else step.link.source
-        is_last = place == len(way.steps) - 1
+        is_last = number == len(path.steps)
         nodes.append(PlanNode(kind, slot.conditions if is_last else ()))
         symmetric = step.link.source == step.link.target
         hops.append(PlanHop(here, len(nodes) - 1, step.link, None if symmetric else step.forward))
@@ -167,9 +167,9 @@ def _extend(plan: QueryPlan, node: int, way: SchemaPath, slot: Slot) -> tuple[Qu
 def choose_answer(
     plan: QueryPlan, reading: SlotReading, wording: AnswerWording, schema: TargetSchema
 ) -> QueryPlan:
-    """Return a plan that returns what the words of the question ask for.
+    """Return the plan with what the question asks to return.
 
-    Raises QueryRefused if it cannot honour what the question compares with a number or a date.
+    Raises QueryRefused if a comparison of the question cannot be applied.
     """
     kind = schema.by_name.get(plan.nodes[plan.answer].kind)
     if kind is None:
@@ -202,7 +202,7 @@ def choose_answer(
 def _asked_property(
     kind: KindShape, reading: SlotReading, wording: AnswerWording
 ) -> PropertyShape | None:
-    """Return the property of the answer that is asked for, if one is."""
+    """Return the property of the answer that the question asks for, or None."""
     answer = reading.slots[reading.answer]
     best: SchemaMention | None = None
     for mention in reading.properties:
@@ -240,7 +240,7 @@ def _superlative(
 
 
 def _by_dimension(kind: KindShape, dimension: str) -> PropertyShape | None:
-    """Return the property whose name tells that it measures this, the plainest word first."""
+    """Return the property whose name indicates this dimension, by the most common word first."""
     for word in DIMENSIONS[dimension]:
         for shape in kind.properties:
             if shape.is_ordered and word in split_name(shape.name).split():
@@ -249,7 +249,7 @@ def _by_dimension(kind: KindShape, dimension: str) -> PropertyShape | None:
 
 
 def _by_count(plan: QueryPlan, reading: SlotReading, wording: AnswerWording) -> QueryPlan:
-    """Order by how many of the next thing there are, where "most" stands before its name."""
+    """Sort by the number of related nodes if a superlative precedes their name ("most films")."""
     for superlative in wording.superlatives:
         if superlative.dimension != "size":
             continue
@@ -275,15 +275,15 @@ def _by_count(plan: QueryPlan, reading: SlotReading, wording: AnswerWording) -> 
 def _compare(
     plan: QueryPlan, reading: SlotReading, wording: AnswerWording, schema: TargetSchema
 ) -> QueryPlan:
-    """Return a plan with a condition for each comparison. Raises QueryRefused for one without."""
+    """Return the plan with a condition for each comparison. Raises QueryRefused if one fits
+    nothing.
+    """
     for comparison in wording.comparisons:
         if _is_held(plan, comparison):
             continue
         found = _compared_property(plan, comparison, reading, schema)
         if found is None:
-            raise QueryRefused(
-                f"Nothing that is found can be compared with “{comparison.surface}”."
-            )
+            raise QueryRefused(f"No property can be compared with “{comparison.surface}”.")
         node, conditions = found
         for condition in conditions:
             plan = plan.with_condition(node, condition)
@@ -298,7 +298,7 @@ def _is_compared(plan: QueryPlan, shape: PropertyShape) -> bool:
 
 
 def _is_held(plan: QueryPlan, comparison: AmountComparison) -> bool:
-    """Return whether a time is the stored value that a condition already asks for."""
+    """Return True if a time is the stored value of an existing condition."""
     if comparison.operator is not Operator.EQUALS or not comparison.first:
         return False
     times = {comparison.first}
@@ -311,21 +311,21 @@ def _is_held(plan: QueryPlan, comparison: AmountComparison) -> bool:
 def _compared_property(
     plan: QueryPlan, comparison: AmountComparison, reading: SlotReading, schema: TargetSchema
 ) -> tuple[int, tuple[PropertyCondition, ...]] | None:
-    """Return which node has the property that is compared, and the conditions on it.
+    """Return the node whose property is compared, and the conditions on it.
 
-    That is the property that is named nearest, a time for a time, or an age for another number.
+    This is the property mentioned nearest, or a date for a time, or an age for another number.
     """
 
-    def place(mention: SchemaMention) -> int:
+    def distance(mention: SchemaMention) -> int:
         span = comparison.span
         return max(mention.span.start - span.end, span.start - mention.span.end)
 
-    named = sorted((m for m in reading.mentions if m.element == "property"), key=place)
+    named = sorted((m for m in reading.mentions if m.element == "property"), key=distance)
     nearest = {mention.name: rank for rank, mention in reversed(list(enumerate(named)))}
     found: list[tuple[tuple[int, bool, int], int, tuple[PropertyCondition, ...]]] = []
     for number, node in enumerate(plan.nodes):
         kind = schema.by_name.get(node.kind)
-        # A thing that is named needs no range besides.
+        # A node with an exact value needs no range as well.
         is_named = any(c.operator is Operator.EQUALS for c in node.conditions)
         for shape in kind.properties if kind else ():
             conditions = conditions_of(comparison, shape)
@@ -340,7 +340,7 @@ def _compared_property(
 
 
 def _is_of_kind(comparison: AmountComparison, shape: PropertyShape) -> bool:
-    """Return whether a property measures what an amount is: a time, or else an age."""
+    """Return True if a property measures the same as an amount: a time, or else an age."""
     words = set(split_name(shape.name).split())
     if comparison.is_time:
         return shape.type == "date" or bool({"year", "born", "released"} & words)
@@ -351,19 +351,19 @@ def _number_of(kind: KindShape) -> PropertyShape | None:
     return next((s for s in kind.properties if s.type in {"integer", "number"}), None)
 
 
-LONGEST_WAY = 4
+LONGEST_PATH = 4
 _PLAIN_COST = 1.0
 _SELF_COST = 2.5
-"""The cost of a link from a kind to itself that is not mentioned: such links are seldom meant."""
+"""The cost of a link from a kind to itself that is not mentioned; such links are rarely meant."""
 _MENTIONED_COST = 0.25
 _SKIPPED_COST = 1.3
 _WALK_BACK_COST = 1.0
-"""The further cost of walking back over the kind of link just walked, where none says so."""
+"""The extra cost of an unmentioned link that was just followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaPathStep:
-    """One link of a way; ``forward`` tells whether it is walked from its source to its target."""
+    """A link of a path; ``forward`` means from its source to its target."""
 
     link: LinkShape
     forward: bool
@@ -371,7 +371,7 @@ class SchemaPathStep:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPath:
-    """Links that lead from one kind to another, with the cost that makes a way worse."""
+    """Links that lead from one kind to another, with their cost."""
 
     steps: tuple[SchemaPathStep, ...]
     cost: float
@@ -386,10 +386,10 @@ def find_schema_paths(
     *,
     most: int = 3,
 ) -> list[SchemaPath]:
-    """Return the cheapest ways from a kind to another, using ``wanted`` links in their order.
+    """Return the cheapest paths between two kinds that use ``wanted`` links in their order.
 
-    Each of ``wanted`` has the names of links that some words may mean, with how surely they do;
-    what a way leaves out of them makes it cost more.
+    Each item of ``wanted`` maps the links that some words may mean to scores. A skipped item raises
+    the cost of a path.
     """
     links = _steps_from(schema)
     found: list[SchemaPath] = []
@@ -399,29 +399,29 @@ def find_schema_paths(
     serial = 0
     seen: dict[tuple[str, int, int], int] = {}
     while queue and len(found) < most:
-        cost, _, kind, place, steps, used = heapq.heappop(queue)
-        if kind == end and steps and place == len(wanted):
-            if all(way.steps != steps for way in found):
+        cost, _, kind, matched, steps, used = heapq.heappop(queue)
+        if kind == end and steps and matched == len(wanted):
+            if all(path.steps != steps for path in found):
                 found.append(SchemaPath(steps, cost, used))
             continue
-        state = (kind, place, len(steps))
+        state = (kind, matched, len(steps))
         seen[state] = seen.get(state, 0) + 1
         if seen[state] > most:
             continue
-        if place < len(wanted):
+        if matched < len(wanted):
             serial += 1
-            skipped = cost + _SKIPPED_COST * max(wanted[place].values())
-            heapq.heappush(queue, (skipped, serial, kind, place + 1, steps, used))
-        if len(steps) == LONGEST_WAY:
+            skipped = cost + _SKIPPED_COST * max(wanted[matched].values())
+            heapq.heappush(queue, (skipped, serial, kind, matched + 1, steps, used))
+        if len(steps) == LONGEST_PATH:
             continue
         for step in links.get(kind, ()):
             serial += 1
             following = step.link.target if step.forward else step.link.source
-            names = place < len(wanted) and step.link.name in wanted[place]
-            price = _price(step.link, wanted[place][step.link.name] if names else 0.0)
+            names = matched < len(wanted) and step.link.name in wanted[matched]
+            price = _price(step.link, wanted[matched][step.link.name] if names else 0.0)
             if steps and steps[-1].link == step.link and not names:
                 price += _WALK_BACK_COST
-            entry = (cost + price, serial, following, place + names, (*steps, step), used + names)
+            entry = (cost + price, serial, following, matched + names, (*steps, step), used + names)
             heapq.heappush(queue, entry)
     return found
 

@@ -1,6 +1,6 @@
-"""Query plans, the statements written from them, and protocols of targets and translators.
+"""Query plans, the statements written from them, and the protocols of targets and translators.
 
-A plan is made of typed fragments that fit together in only one way, whatever the query language.
+A plan consists of typed fragments that fit together in only one way, whatever the query language.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from knotwork.retrieval.queries.target_schema import ANY_KIND, LinkShape, Target
 
 
 class Operator(StrEnum):
-    """How a property is compared with a value."""
+    """A comparison of a property with a value."""
 
     EQUALS = "="
     DIFFERS = "<>"
@@ -29,7 +29,7 @@ class Operator(StrEnum):
 
 
 class Returned(StrEnum):
-    """What is returned of the answer."""
+    """What a plan returns of its answer node."""
 
     THING = "thing"
     VALUE = "value"
@@ -42,7 +42,7 @@ class Returned(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PropertyCondition:
-    """A property of a node against a value; ``number`` compares text as the number it holds."""
+    """A comparison of a node's property with a value; ``number`` compares texts by their number."""
 
     property: str
     value: PropertyValue
@@ -52,7 +52,7 @@ class PropertyCondition:
 
 @dataclass(frozen=True, slots=True)
 class PlanNode:
-    """Something to find: of a kind, or of any, under conditions that all hold."""
+    """A node of a plan: its kind, or any kind, and conditions that must all hold."""
 
     kind: str = ANY_KIND
     conditions: tuple[PropertyCondition, ...] = ()
@@ -60,10 +60,10 @@ class PlanNode:
 
 @dataclass(frozen=True, slots=True)
 class PlanHop:
-    """A link from an earlier node of the plan (its number) to a later one.
+    """A link from an earlier node of the plan to a later one, both by number.
 
-    ``forward`` tells which way the relationship itself goes; None is either way. ``also`` are other
-    links that will do.
+    ``forward`` is the direction of the relationship; None means either. ``also`` are alternative
+    links.
     """
 
     source: int
@@ -74,15 +74,15 @@ class PlanHop:
 
     @property
     def links(self) -> tuple[LinkShape, ...]:
-        """All links that will do."""
+        """All links that satisfy the hop."""
         return (self.link, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The property of a node by which results are sorted, and how many of them are wanted.
+    """The property of a node by which results are sorted, and their maximum number.
 
-    Without a property they are sorted by how many such nodes each result has.
+    Without a property they are sorted by the number of such nodes of each result.
     """
 
     node: int
@@ -93,9 +93,9 @@ class SortOrder:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """Nodes, hops between them (each to a node that no other hop leads to), and the answer.
+    """Nodes, hops between them, each to a new node, and what to return.
 
-    ``score`` says how well the plan fits its question, and is only good for comparing plans.
+    ``score`` is how well the plan fits its question; it only serves to compare plans.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -114,11 +114,11 @@ class QueryPlan:
 
 
 def check_plan(plan: QueryPlan, schema: TargetSchema) -> None:
-    """Raise QueryRefused for a plan that names what is not there, or whose parts do not fit."""
+    """Raise QueryRefused if a plan contains unknown names or its parts do not fit."""
     for node in plan.nodes:
         if node.kind != ANY_KIND and node.kind not in schema.by_name:
             known = ", ".join(sorted(schema.by_name))
-            raise QueryRefused(f"There is no kind `{node.kind}`. Known: {known}.")
+            raise QueryRefused(f"Unknown kind `{node.kind}`. Known: {known}.")
         for condition in node.conditions:
             _check_property(schema, node.kind, condition.property)
     reached = _check_hops(plan, schema)
@@ -128,24 +128,24 @@ def check_plan(plan: QueryPlan, schema: TargetSchema) -> None:
         raise QueryRefused(f"`{plan.returned}` needs a property.")
     if plan.order is not None:
         if plan.order.node not in reached:
-            raise QueryRefused("Results are ordered by what the plan does not find.")
+            raise QueryRefused("The plan sorts by a node that it does not reach.")
         if plan.order.property:
             _check_property(schema, plan.nodes[plan.order.node].kind, plan.order.property)
 
 
 def _check_hops(plan: QueryPlan, schema: TargetSchema) -> set[int]:
-    """Return the numbers of the nodes that are reached, which must be all."""
+    """Return the numbers of the nodes reached, which must be all."""
     reached = {0}
     for hop in plan.hops:
         if hop.source not in reached or hop.target in reached or hop.target >= len(plan.nodes):
-            raise QueryRefused("The hops of a plan must go from what is reached to what is not.")
+            raise QueryRefused("Every hop of a plan must lead from a reached node to a new one.")
         for link in hop.links:
             if link not in schema.links:
                 known = ", ".join(sorted({link.name for link in schema.links}))
-                raise QueryRefused(f"There is no link `{link.name}`. Known: {known}.")
+                raise QueryRefused(f"Unknown link `{link.name}`. Known: {known}.")
         reached.add(hop.target)
     if len(reached) != len(plan.nodes) or plan.answer not in reached:
-        raise QueryRefused("Every thing of a plan must be reached by a hop.")
+        raise QueryRefused("Every node of a plan must be reached by a hop.")
     return reached
 
 
@@ -158,10 +158,10 @@ def _check_property(schema: TargetSchema, kind: str, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement with its parameters; ``origin`` says how it came to be, for a person.
+    """A statement with its parameters; ``origin`` tells a person how it was made.
 
-    ``sureness`` in [0, 1] is how sure its translator is that it asks what the question asks.
-    ``is_planned`` is True for the statement of a plan that honours all numbers of the question.
+    ``sureness`` from 0 to 1 is the translator's confidence that it asks what the question asks.
+    ``is_planned`` is True if it was written from a plan that uses all numbers of the question.
     """
 
     text: str
@@ -173,7 +173,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A statement that ran, or did not: its result or what was wrong, told for a translator."""
+    """A statement with its result, or with the problem that made it fail."""
 
     statement: Statement
     result: QueryResult | None = None
@@ -182,7 +182,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question with what it shares with the target: its schema, and stored values it names."""
+    """A question, the schema of the target, and the stored values that the question mentions."""
 
     text: str
     schema: TargetSchema
@@ -190,7 +190,7 @@ class LinkedQuestion:
 
 
 class QueryTarget(Protocol):
-    """A graph, or tables, that statements can read and do no more.
+    """A graph, or tables, that statements can only read.
 
     ``language`` is "cypher" or "sql".
     """
@@ -199,20 +199,20 @@ class QueryTarget(Protocol):
     def language(self) -> str: ...
 
     def schema(self) -> TargetSchema:
-        """Return what there is; made once for each state of the data."""
+        """Return the schema, read once for each state of the data."""
 
     def values(self) -> StoredValues:
-        """Return what finds stored values by how a question writes them."""
+        """Return an index of the stored values."""
 
     def write(self, plan: QueryPlan) -> Statement:
-        """Return the statement of a plan. Raises QueryRefused for one that does not fit."""
+        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
 
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
-        """Run a statement; raises QuerySyntaxError, QueryRefused, QueryTimeout."""
+        """Run a statement. Raises QuerySyntaxError, QueryRefused, QueryTimeout."""
 
 
 class Translator(Protocol):
-    """Turns a question into a statement; asked again with what became of the earlier ones."""
+    """Translates a question into a statement, and again after failed attempts."""
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return the next statement to try, or None where it has no (other) one."""
+        """Return the next statement to try, or None if there is no other."""

@@ -1,7 +1,7 @@
 """Retrievers by query: dynamic Cypher, text to Cypher, and text to SQL.
 
-Dynamic Cypher assembles a query from typed fragments, by rules or as a model chooses. Text to
-Cypher and text to SQL have a model write the whole statement, and repair it by what happens.
+Dynamic Cypher assembles a query from typed fragments, chosen by rules or by a model. For text to
+Cypher and text to SQL, a model writes the whole statement and repairs it after errors.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from knotwork.stores.table_file import TableFile, tables_path
 
 SUREST = 0.9
 SURENESS_BY_COST = 0.12
-"""What each unit of a plan's cost takes from how sure it is."""
+"""Reduction of the sureness for each unit of a plan's cost."""
 
 
 class RuleTranslator:
-    """Assembles plans by rules, and gives the next likeliest one each time it is asked."""
+    """Assembles plans by rules and returns the next best one at each call."""
 
     def __init__(self, target: QueryTarget, embedder: Embedder | None) -> None:
         self._target = target
@@ -54,9 +54,9 @@ class RuleTranslator:
         self._plans: tuple[str, list[QueryPlan]] = ("", [])
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return the statement of the likeliest plan that was not tried.
+        """Return the statement of the best plan that was not tried.
 
-        Raises QueryRefused if no plan honours all numbers and dates of the question.
+        Raises QueryRefused if no plan uses all numbers and dates of the question.
         """
         if self._plans[0] != asked.text or not attempts:
             self._plans = asked.text, assemble_plans(asked, self._link(asked.schema))
@@ -80,11 +80,11 @@ class RuleTranslator:
 
 
 class DynamicCypherRetriever(StatementRetriever):
-    """Rows of a graph by a query assembled from the question.
+    """Finds rows of a graph by a query assembled from the question.
 
-    ``graph`` names an imported graph (by default the only one, else that of the documents);
-    ``words`` gives other words for its labels, types and properties. With a model, it chooses the
-    fragments, and the rules follow where it fails or finds nothing.
+    ``graph`` is the name of an imported graph, by default the only one, or else that of the
+    documents. ``words`` are synonyms for its labels, types and properties. With a model, the model
+    chooses the fragments, and rules follow if it fails or finds nothing.
     """
 
     name = "dynamic_cypher"
@@ -115,7 +115,7 @@ class DynamicCypherRetriever(StatementRetriever):
         self._rules: RuleTranslator | None = None
 
     def target(self) -> CypherGraph:
-        """Return the graph that is asked."""
+        """Return the graph to query."""
         name = choose_graph(self._store, self._graph)
         if self._target is None or self._target.graph != name:
             self._target = CypherGraph(self._store, graph=name, words=self._words)
@@ -123,7 +123,7 @@ class DynamicCypherRetriever(StatementRetriever):
         return self._target
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model's fragments, where there is a model, then the rules."""
+        """Return the model's fragments, if there is a model, then the rules."""
         rules = self._rules or RuleTranslator(target, self._embedder)
         return [FragmentTranslator(target, self._model), rules] if self._model else [rules]
 
@@ -139,15 +139,15 @@ def _open_examples(
 
 def _sureness(plan: QueryPlan) -> float:
     if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
-        return 0.2  # all there is of a kind is seldom what was asked
+        return 0.2  # a question rarely asks for all nodes of a kind
     return max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
 
 
 class TextToCypherRetriever(DynamicCypherRetriever):
-    """Rows of a graph by a statement that a model writes from schema, names and examples.
+    """Finds rows of a graph by a statement that a model writes from schema, names and examples.
 
     ``examples`` are questions with statements, or a file of them (`read_examples`). Without a
-    model, and where it fails or finds nothing, the statement is assembled by rules.
+    model, or if it fails or finds nothing, rules assemble the statement.
     """
 
     name = "text_to_cypher"
@@ -172,7 +172,7 @@ class TextToCypherRetriever(DynamicCypherRetriever):
         self._examples = _open_examples(options.examples, embedder)
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model, where there is one, then the rules."""
+        """Return the model, if there is one, then the rules."""
         rules = super().translators(target)
         if self._writer is None:
             return rules
@@ -180,10 +180,10 @@ class TextToCypherRetriever(DynamicCypherRetriever):
 
 
 class TextToSqlRetriever(StatementRetriever):
-    """Rows of the tables beside an index, by a statement of a model or of rules.
+    """Finds rows of the tables beside an index by a statement of a model or of rules.
 
-    ``tables`` is the file that holds them, by default the one beside the index
-    (``knotwork tables add``). The index itself can not be reached.
+    ``tables`` is the file of the tables, by default the one beside the index (``knotwork tables
+    add``). The index itself cannot be reached.
     """
 
     name = "text_to_sql"
@@ -214,7 +214,7 @@ class TextToSqlRetriever(StatementRetriever):
         self._rules = RuleTranslator(self._tables, embedder) if self._tables else None
 
     def target(self) -> QueryTarget:
-        """Return the tables. Raises StoreNotFound where there can be none, or under a filter."""
+        """Return the tables. Raises StoreNotFound if there cannot be any, or under a filter."""
         if isinstance(self._store, FilteredStore):
             raise StoreNotFound("Rows of tables cannot be filtered, so no table was queried.")
         if self._tables is None:
@@ -222,7 +222,7 @@ class TextToSqlRetriever(StatementRetriever):
         return self._tables
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model, where there is one, then the rules."""
+        """Return the model, if there is one, then the rules."""
         del target
         rules: list[Translator] = [self._rules] if self._rules else []
         if self._writer is None:

@@ -1,4 +1,4 @@
-"""Show the rows of a query, and find the passages behind them."""
+"""Show the rows of a query as text, and find the passages that state them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RELATIONSHIP_KEYS = {"id", "type", "source", "target", "properties"}
 def show_value(value: PropertyValue) -> str:
     """Return a value as text: a node by its name, a relationship by its type, lists as JSON.
 
-    Floats have at most 12 significant digits, so that 0.1 + 0.2 is shown as 0.3.
+    Floats have at most 12 significant digits, so 0.1 + 0.2 is shown as 0.3.
     """
     if value is None:
         return ""
@@ -40,12 +40,12 @@ def show_row(columns: Sequence[str], row: Sequence[PropertyValue]) -> str:
 
 
 def is_node(value: PropertyValue) -> bool:
-    """Return whether a value is a node of a graph."""
+    """Return True if a value is a node of a graph."""
     return isinstance(value, Mapping) and set(value) == _NODE_KEYS
 
 
 def is_relationship(value: PropertyValue) -> bool:
-    """Return whether a value is a relationship of a graph."""
+    """Return True if a value is a relationship of a graph."""
     return isinstance(value, Mapping) and set(value) == _RELATIONSHIP_KEYS
 
 
@@ -72,7 +72,7 @@ CITED_ROWS_READ = 50
 MOST_CITED_NAMES = 100
 _FAN = 3
 ROWS_SCORE = "rows"
-"""The part of a hit's score that it has because it states what rows of a query say."""
+"""The key in ``Hit.scores`` of the gain from stating what rows contain."""
 _NEIGHBOURS = 200
 _LONGEST_NAME = 120
 _RELATED_WORTH = 1.0
@@ -82,10 +82,11 @@ _ABOUT_WORTH = 0.5
 def cite_rows(
     result: QueryResult, asked_names: Sequence[str], store: Store
 ) -> tuple[dict[str, float], dict[str, tuple[str, ...]]]:
-    """Return the chunks that state what rows say, with their worth in (0, 1], and their names.
+    """Return the chunks that state rows, with their worth above 0 and up to 1, and the names they
+    match.
 
-    A chunk that states a relation between a thing that the question names and one of the rows is
-    worth most; one that is about a thing of the rows is worth less the more rows there are.
+    A chunk that states a relation between an entity of the question and one of the rows is worth
+    most. A chunk about an entity of the rows is worth less the more rows there are.
     """
     found = store.graph.lookup(list(_forms(result)))
     asked = store.graph.lookup([normal_form(name) for name in asked_names])
@@ -99,20 +100,20 @@ def cite_rows(
             other = edge.target if edge.source == entity_id else edge.source
             if other in answers:
                 for chunk_id in edge.chunks:
-                    _raise_worth(worths, chunk_id, _RELATED_WORTH)
+                    _raise_to(worths, chunk_id, _RELATED_WORTH)
                     seeds.setdefault(chunk_id, (answers[other],))
     share = _ABOUT_WORTH / max(len(answers), 1) ** 0.5
     for entity_id, chunks in chunks_about(
         store, list(answers)[:MOST_CITED_NAMES], fan=_FAN
     ).items():
         for chunk in chunks:
-            _raise_worth(worths, chunk.id, share * max(min(chunk.score, 1.0), 0.0))
+            _raise_to(worths, chunk.id, share * max(min(chunk.score, 1.0), 0.0))
             seeds.setdefault(chunk.id, (answers[entity_id],))
     return {key: worth for key, worth in worths.items() if worth > 0}, seeds
 
 
 def row_names(result: QueryResult) -> list[str]:
-    """Return the texts of the rows that may be names, in order, each once."""
+    """Return the distinct texts in rows that may be names, in order."""
     return list(dict.fromkeys(_texts(result.rows[:CITED_ROWS_READ])))[:MOST_CITED_NAMES]
 
 
@@ -135,5 +136,5 @@ def _edges_of(entity_ids: Sequence[str], store: Store) -> dict[str, list[Edge]]:
     return store.graph.neighbours(entity_ids, direction="both", types=ENTITY_EDGES, fan=_NEIGHBOURS)
 
 
-def _raise_worth(worths: dict[str, float], key: str, worth: float) -> None:
+def _raise_to(worths: dict[str, float], key: str, worth: float) -> None:
     worths[key] = max(worth, worths.get(key, 0.0))

@@ -1,7 +1,7 @@
 """Read what a question asks of a graph: the form of the answer, and its slots.
 
-Slots are the entities that a question speaks of, in its order, with conditions and the links before
-them. The form is a count, a value, an extreme, or the entities themselves.
+Slots are the nodes that a question mentions, in order, with conditions and the links before them.
+The form of the answer is a count, a value, an extreme, or the nodes themselves.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _ADJACENT_CHARACTERS = 4
 _NAMING = ("name", "title", "label")
 _RELATIVE = ("who", "whom", "where")
 _HINT_SCORE = 0.6
-"""Of a link whose words name a kind too."""
+"""Score of a link whose words also name a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One thing: its kind, conditions on it, and links mentioned between the one before and it.
+    """A node that a question mentions: its kind, conditions, and the links mentioned before it.
 
-    ``is_named`` tells that a word for its kind stands in the question, not its value alone.
+    ``is_named`` means that the question contains a word for its kind, not only its value.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class SlotReading:
-    """The slots of a question, which of them is asked for, and properties that are asked."""
+    """The slots of a question, the number of the one asked for, and the properties asked for."""
 
     slots: tuple[Slot, ...]
     answer: int
@@ -69,7 +69,7 @@ class _SlotDraft:
 def read_slots(
     asked: LinkedQuestion, linker: SchemaLinker, wording: AnswerWording
 ) -> SlotReading | None:
-    """Return the things that a question speaks of; None where there are none."""
+    """Return the slots of a question, or None if it mentions nothing of the schema."""
     compared = [c.span for c in wording.comparisons if c.operator is not Operator.EQUALS]
     named = [m for m in asked.mentions if not any(_overlap(m.span, span) for span in compared)]
     values = [m for m in named if is_sure(m)]
@@ -105,7 +105,7 @@ def read_slots(
 
 
 def is_sure(mention: ValueMention) -> bool:
-    """Return whether a value is written as a name: with a digit, a capital or several words."""
+    """Return True if a value is written as a name: with a digit, a capital or several words."""
     surface = mention.surface
     if not surface.isascii() or any(c.isdigit() for c in surface) or " " in surface.strip():
         return True
@@ -129,7 +129,7 @@ def _counts_as_kind(mention: SchemaMention, text: str, wording: AnswerWording) -
 def _best_apart(
     mentions: Sequence[SchemaMention], stronger: Sequence[SchemaMention]
 ) -> list[SchemaMention]:
-    """Return the best of the mentions that overlap; a longer one of ``stronger`` beats them."""
+    """Return the best of overlapping mentions; a longer one of ``stronger`` replaces them."""
     kept: list[SchemaMention] = []
     for mention in sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.name)):
         beaten = any(
@@ -178,7 +178,7 @@ def choose_value(
     kinds: Sequence[SchemaMention],
     properties: Sequence[SchemaMention],
 ) -> StoredValue:
-    """Return which stored value a mention means, by the words around it."""
+    """Return the stored value that a mention means, by the words around it."""
     near_words = {
         m.name: m.score
         for m in properties
@@ -209,7 +209,7 @@ def _is_adjacent(draft: _SlotDraft, span: Span) -> bool:
 
 
 def _parting_links(links: Sequence[SchemaMention], schema: TargetSchema) -> list[tuple[Span, str]]:
-    """Return where links from a kind to itself are mentioned: they part two things of the kind."""
+    """Return mentions of links from a kind to itself; they separate two nodes of that kind."""
     own = {link.name: link.source for link in schema.links if link.source == link.target}
     return [(m.span, own[m.name]) for m in links if m.name in own and m.score >= 0.6]
 
@@ -226,7 +226,7 @@ def _is_free(draft: _SlotDraft, condition: PropertyCondition) -> bool:
 
 
 def _is_hint(mention: SchemaMention, values: Sequence[ValueMention]) -> bool:
-    """Return whether a property only says what a value beside it is."""
+    """Return True if a property only describes a value next to it."""
     return any(
         0 <= value.span.start - mention.span.end <= _NEAR_CHARACTERS / 2
         and any(near.stored.property == mention.name for near in value.found)
@@ -253,9 +253,9 @@ def _find_answer(
     *,
     head_last: bool,
 ) -> int:
-    """Return which slot is asked for; one is added for a property that none of them has.
+    """Return the number of the slot asked for; one is added for a property that no slot has.
 
-    With ``head_last`` what is asked for stands behind what describes it, as in Chinese.
+    With ``head_last`` the answer follows its description, as in Chinese.
     """
     after = [n for n, slot in enumerate(slots) if slot.span.end >= wording.asked_at]
     if head_last and (not after or not wording.asked_at):
@@ -294,7 +294,7 @@ def _has(schema: TargetSchema, kind: str, name: str) -> bool:
 def _group_links(
     links: Sequence[SchemaMention], kinds: Sequence[SchemaMention]
 ) -> list[tuple[Span, dict[str, float]]]:
-    """Return link mentions that overlap as one group, with the scores of the names it may mean."""
+    """Return groups of overlapping link mentions, with the scores of the names they may mean."""
     groups: list[tuple[Span, dict[str, float]]] = []
     for mention in sorted(links, key=lambda m: (m.span.start, m.span.end)):
         in_kind = any(_overlap(mention.span, kind.span) for kind in kinds)
@@ -312,14 +312,16 @@ def _group_links(
 def _with_links(
     slots: Sequence[_SlotDraft], groups: Sequence[tuple[Span, dict[str, float]]], answer: int
 ) -> list[Slot]:
-    """Return the slots with the links that stand before each; what follows the last is its own."""
+    """Return the slots with the links mentioned before each; those after the last slot belong to
+    it.
+    """
     wanted: list[list[dict[str, float]]] = [[] for _ in slots]
     for span, names in groups:
-        behind = [n for n, slot in enumerate(slots) if slot.span.start >= span.start]
-        place = behind[0] if behind else len(slots) - 1
-        if place == answer:
-            place = answer - 1 if answer > 0 else min(1, len(slots) - 1)
-        wanted[place].append(names)
+        after = [n for n, slot in enumerate(slots) if slot.span.start >= span.start]
+        number = after[0] if after else len(slots) - 1
+        if number == answer:
+            number = answer - 1 if answer > 0 else min(1, len(slots) - 1)
+        wanted[number].append(names)
     return [
         Slot(draft.kind, draft.span, tuple(draft.conditions), tuple(links), draft.is_named)
         for draft, links in zip(slots, wanted, strict=True)
@@ -376,12 +378,12 @@ DIMENSIONS = {
     "length": ("duration", "length", "runtime", "seconds", "minutes", "hours"),
     "size": ("size", "amount", "count", "total", "price", "rating", "score", "number"),
 }
-"""Words in the names of properties that tell what they measure."""
+"""Words in property names that indicate what they measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Superlative:
-    """The end of a scale that is asked for; ``dimension`` is a key of `DIMENSIONS`."""
+    """The end of a scale that a question asks for; ``dimension`` is a key of `DIMENSIONS`."""
 
     dimension: str
     descending: bool
@@ -391,7 +393,7 @@ class Superlative:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWording:
-    """The form of the answer; ``asked_at`` is where the words stand that ask for something."""
+    """The form of the answer; ``asked_at`` is the end of the question word."""
 
     returned: Returned
     superlatives: tuple[Superlative, ...]
@@ -402,7 +404,7 @@ class AnswerWording:
 
 
 def read_answer_wording(text: str) -> AnswerWording:
-    """Return what form of answer a question asks for, from its words alone."""
+    """Return the form of answer that the words of a question ask for."""
     returned = Returned.THING
     if _COUNT.search(text):
         returned = Returned.COUNT
@@ -424,7 +426,7 @@ def read_answer_wording(text: str) -> AnswerWording:
 
 
 def _superlatives(text: str, limit: int) -> list[Superlative]:
-    """Return the superlatives in a text; of one place all readings, as "oldest" has two."""
+    """Return the superlatives of a text in order; an ambiguous one such as "oldest" has two."""
     found = [
         Superlative(dimension, descending, match.start(), limit)
         for pattern, dimension, descending in (*_PATTERNS, *_CHINESE)

@@ -1,4 +1,4 @@
-"""Match words of a question with names of a schema: by stems, related words, vectors."""
+"""Link words of a question to names of a schema: by stems, related words, vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from knotwork.text.terms import content_terms, terms
 Element = Literal["kind", "link", "property"]
 
 NEAR_MEANING = 0.6
-"""The similarity from which words mean a name that they share no stem with."""
+"""Minimum similarity of words and a name that share no stem."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][a-z]+)?", re.UNICODE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
@@ -31,7 +31,7 @@ _COMMON_WORDS: dict[str, tuple[str, ...]] = {
     "movie": ("film",),
     "film": ("movie",),
 }
-"""Words that everybody uses for kinds of these names."""
+"""Common synonyms of kinds with these names."""
 
 _IRREGULAR_WORDS = """
     wrote written writer=write sang sung=sing knew known=know led=lead won=win taught=teach
@@ -47,9 +47,9 @@ _KIN_ENDING = 3
 
 @dataclass(frozen=True, slots=True)
 class SchemaMention:
-    """A part of a question that may mean a kind, a link or a property of these kinds.
+    """A part of a question that may mean a kind, link or property of this name.
 
-    ``score`` in (0, 1] is 1 where all words of the name are there.
+    ``score`` is above 0 and at most 1: all words of the name are in the question.
     """
 
     element: Element
@@ -82,7 +82,9 @@ class SchemaLinker:
         self._vectors: FloatMatrix | None = None
 
     def link(self, text: str, *, taken: Sequence[Span] = ()) -> tuple[SchemaMention, ...]:
-        """Return what a question mentions of the schema, in order, outside the ``taken`` spans."""
+        """Return the schema elements that a question mentions, in order, outside the ``taken``
+        spans.
+        """
         tokens = [t for t in _tokens(text) if not _overlaps(t.span, taken)]
         found: dict[tuple[Element, str, int], SchemaMention] = {}
         for phrase in self._phrases:
@@ -106,14 +108,14 @@ class SchemaLinker:
         windows = self._embedder.embed([text[s.start : s.end] for s in spans])
         near = to_similarity(windows @ self._vectors.T, self._embedder.name)
         for row, span in zip(near, spans, strict=True):
-            for place in np.flatnonzero(row >= NEAR_MEANING):
-                phrase = self._phrases[int(place)]
-                yield SchemaMention(phrase.element, phrase.name, span, 0.9 * float(row[place]))
+            for number in np.flatnonzero(row >= NEAR_MEANING):
+                phrase = self._phrases[int(number)]
+                yield SchemaMention(phrase.element, phrase.name, span, 0.9 * float(row[number]))
 
 
 @lru_cache(maxsize=1)
 def _irregular() -> dict[str, str]:
-    """Return the stems of irregular forms with that of the word they are forms of."""
+    """Return a mapping from the stems of irregular forms to the stem of their base form."""
     found: dict[str, str] = {}
     waiting: list[str] = []
     for word in _IRREGULAR_WORDS.split():
@@ -176,13 +178,13 @@ def _by_stems(phrase: _Phrase, tokens: Sequence[_Token], text: str) -> Iterator[
 
 
 def _share(phrase: _Phrase, found: Sequence[str]) -> float:
-    """Return the share of a phrase's stems that stand here, kin of them counting less."""
+    """Return the share of a phrase's stems that are found; related stems count less."""
     best = [max((_kinship(f, stem) for f in found), default=0.0) for stem in phrase.stems]
     return sum(best) / len(best)
 
 
 def _groups(near: Sequence[tuple[int, float]], *, reach: int) -> Iterator[list[tuple[int, float]]]:
-    """Yield runs of places of which none lies more than ``reach`` behind the first."""
+    """Yield runs of positions less than ``reach`` after the first."""
     group: list[tuple[int, float]] = []
     for item in near:
         if group and (reach == 2 or item[0] - group[0][0] >= reach):
@@ -195,7 +197,7 @@ def _groups(near: Sequence[tuple[int, float]], *, reach: int) -> Iterator[list[t
 
 @lru_cache(maxsize=65_536)
 def _kinship(first: str, second: str) -> float:
-    """Return 1 for equal stems, less for those of one family (direct, director), else 0."""
+    """Return 1 for equal stems, less for related ones (direct, director), else 0."""
     if first == second:
         return 1.0
     irregular = _irregular()
@@ -221,7 +223,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _windows(text: str, tokens: Sequence[_Token]) -> Iterator[Span]:
-    """Yield spans of one or two words, neither of them a stop word."""
+    """Yield spans of one or two words without stop words."""
     for first, token in enumerate(tokens):
         for last in range(first, min(first + _WIDEST, len(tokens))):
             span = Span(token.span.start, tokens[last].span.end)

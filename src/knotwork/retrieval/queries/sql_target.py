@@ -1,6 +1,6 @@
-"""Tables that answer SQL: their schema, the columns that join them, plans as statements.
+"""Tables as a query target: their schema, the columns that join them, plans written as SQL.
 
-Names stand in double quotes; values are always parameters.
+Names are in double quotes; values are always parameters.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from knotwork.retrieval.queries.target_schema import (
 )
 from knotwork.stores.table_file import TableFile, TableShape
 
-LOOKED_AT_ROWS = 300
+SAMPLED_ROWS = 300
 MOST_VALUES = 50_000
 ROW_LIMIT = 1_000
 RUN_TIMEOUT_S = 10.0
 _JOINING_SHARE = 0.8
-"""The share of the values of one column that another must hold for the two to join tables."""
+"""Minimum share of one column's values that another must contain for the two to join tables."""
 
 
 class SqlTables:
@@ -59,18 +59,18 @@ class SqlTables:
         return self._current()[1]
 
     def values(self) -> StoredValues:
-        """Return what finds the values of columns."""
+        """Return an index of the values of columns."""
         return self._current()[2]
 
     def write(self, plan: QueryPlan) -> Statement:
-        """Return the statement of a plan. Raises QueryRefused for one that does not fit."""
+        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
         schema = self.schema()
         check_plan(plan, schema)
         text, parameters = write_sql(plan, schema)
         return Statement(text, parameters, origin="fragments")
 
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
-        """Run a statement on the tables; raises as `TableFile.run`."""
+        """Run a statement on the tables. Raises as `TableFile.run`."""
         result = self._tables.run(
             statement.text,
             statement.parameters,
@@ -105,11 +105,11 @@ class SqlTables:
             return self._read
 
     def _kind(self, shape: TableShape) -> KindShape:
-        statement = f"SELECT * FROM {quote_column(shape.name)} LIMIT {LOOKED_AT_ROWS}"  # noqa: S608
+        statement = f"SELECT * FROM {quote_column(shape.name)} LIMIT {SAMPLED_ROWS}"  # noqa: S608
         rows = self._tables.run(statement).rows
         columns = [
-            shape_property(name, [row[place] for row in rows])
-            for place, (name, _) in enumerate(shape.columns)
+            shape_property(name, [row[number] for row in rows])
+            for number, (name, _) in enumerate(shape.columns)
         ]
         return KindShape(shape.name, shape.rows, tuple(columns))
 
@@ -126,18 +126,18 @@ class SqlTables:
 
 
 def _describe_tables(statement: str, shapes: Sequence[TableShape]) -> str:
-    """Return the tables that a statement names, each with the file that it comes from."""
+    """Return the tables that a statement names, each with the file it comes from."""
     words = set(re.findall(r"\w+", statement.lower()))
     named = [shape for shape in shapes if shape.name in words]
-    told = [f"{shape.name} ({shape.source})" if shape.source else shape.name for shape in named]
-    return f"the table {told[0]}" if len(told) == 1 else f"the tables {', '.join(told)}"
+    names = [f"{shape.name} ({shape.source})" if shape.source else shape.name for shape in named]
+    return f"the table {names[0]}" if len(names) == 1 else f"the tables {', '.join(names)}"
 
 
 def _find_joins(shapes: Sequence[TableShape], values: Sequence[StoredValue]) -> Iterator[LinkShape]:
-    """Yield pairs of columns of two tables of which one holds most of the other's values.
+    """Yield pairs of columns where one table contains most of the other's values.
 
-    The column that is joined to holds each value once, as a key does, and the names of the two
-    have a word in common, or one is named after the other's table.
+    The joined column has distinct values, as a key does, and the two names share a word, or one
+    column is named after the other's table.
     """
     held: dict[tuple[str, str], set[object]] = {}
     for item in values:
@@ -154,9 +154,9 @@ def _find_joins(shapes: Sequence[TableShape], values: Sequence[StoredValue]) -> 
 
 
 def quote_column(name: str) -> str:
-    """Return the name of a table or column as it may stand in a statement."""
+    """Return the name of a table or column quoted for a statement."""
     if any(ord(c) < 32 for c in name):
-        raise QueryRefused(f"The name {name!r} cannot stand in a statement.")
+        raise QueryRefused(f"The name {name!r} contains a control character and cannot be quoted.")
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -193,7 +193,7 @@ def _selected(plan: QueryPlan) -> str:
     if plan.returned is Returned.THING:
         return f"{table}.*" if plan.order else f"DISTINCT {table}.*"
     if plan.returned is Returned.VALUE:
-        # Sorted by another column, the rows of a DISTINCT would be sorted by chance.
+        # DISTINCT rows sorted by another column would have an arbitrary order.
         return column if plan.order else f"DISTINCT {column}"
     return f"{plan.returned}({column}) AS value"
 
@@ -201,7 +201,7 @@ def _selected(plan: QueryPlan) -> str:
 def compare_column(
     column: str, condition: PropertyCondition, parameters: dict[str, PropertyValue]
 ) -> str:
-    """Return the test of a condition on a quoted column; its value is added to the parameters."""
+    """Return the test of a condition on a quoted column, and add its value to ``parameters``."""
     name = f"p{len(parameters)}"
     parameters[name] = condition.value
     if condition.operator is Operator.CONTAINS:

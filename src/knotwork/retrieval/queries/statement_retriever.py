@@ -1,6 +1,6 @@
-"""Base of retrievers by statement: translate, run, repair, cite the rows, search the text.
+"""The base of retrievers by statement: translate, run, repair, cite the rows, search the text.
 
-A translator is asked again with what was wrong until a statement finds rows or it gives up.
+A translator is called again with the problem until a statement finds rows or it gives up.
 """
 
 from __future__ import annotations
@@ -34,24 +34,27 @@ from knotwork.retrieval.queries.stored_values import find_mentions
 from knotwork.stores.base import Capability, Store
 
 ROUNDS = 3
-"""Statements that are tried for a question, the first one included."""
+"""Maximum number of statements tried for a question."""
 
 _NOTHING_FOUND = (
-    "It ran, and found nothing. Check the direction of relationships, and write values exactly as"
+    "It ran but found nothing. Check the direction of relationships, and write values exactly as"
     " they are stored."
 )
 _DIALECT: tuple[tuple[str, str], ...] = (
-    (r"\bapoc\.|\bgds\.|\bCALL\s+db\.|\bCALL\s+[a-z]\w*\.", "There are no procedures here."),
+    (r"\bapoc\.|\bgds\.|\bCALL\s+db\.|\bCALL\s+[a-z]\w*\.", "Procedures are not supported."),
     (r"\bCALL\s*\{", "CALL { } is not supported: use WITH, or OPTIONAL MATCH."),
     (r"\b(?:size|length)\s*\(\s*\(", "size((a)--(b)) is not supported: use count() after a MATCH."),
     (r"\bexists\s*\(\s*\w+\.", "exists(n.p) is not supported: use n.p IS NOT NULL."),
     (r"\belementId\s*\(|\bid\s*\(", "Ids are not stable: compare properties."),
     (r"\b(?:ILIKE|REGEXP)\b|=~", "Use CONTAINS, STARTS WITH or ENDS WITH with toLower()."),
-    (r"\bdatetime\s*\(|\bdate\s*\(", "Compare dates as they are stored, in their own form."),
-    (r"\b(?:CREATE|MERGE|SET|DELETE|REMOVE|DETACH|LOAD\s+CSV|FOREACH)\b", "Only reading works."),
+    (r"\bdatetime\s*\(|\bdate\s*\(", "Compare dates in the format in which they are stored."),
+    (
+        r"\b(?:CREATE|MERGE|SET|DELETE|REMOVE|DETACH|LOAD\s+CSV|FOREACH)\b",
+        "Only read statements are supported.",
+    ),
 )
 _SQL_DIALECT: tuple[tuple[str, str], ...] = (
-    (r"\bILIKE\b", "SQLite has no ILIKE: LIKE does not mind case."),
+    (r"\bILIKE\b", "SQLite has no ILIKE: LIKE is case-insensitive."),
     (r"\b(?:EXTRACT|DATE_TRUNC|YEAR|MONTH)\s*\(", "Use strftime('%Y', column) and the like."),
     (r"\bTOP\s+\d", "SQLite has no TOP: end with LIMIT."),
     (r"::\w+", "SQLite has no ::type: use CAST(x AS type)."),
@@ -60,7 +63,7 @@ _SQL_DIALECT: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class QueryOutcome:
-    """The last statement that ran, if one did, with all that was tried."""
+    """The best statement that ran, if any, with its result and all attempts."""
 
     result: QueryResult | None
     statement: Statement | None
@@ -75,11 +78,10 @@ def run_until_right(
     rounds: int = ROUNDS,
     source: str = "",
 ) -> QueryOutcome:
-    """Try the statements of a translator until one has rows, at most ``rounds`` of them.
+    """Try the statements of a translator until one has rows, at most ``rounds``.
 
-    A statement that runs and finds nothing is better than none, and counts where no other does
-    better. A reply that cannot be read is told like a statement that does not run. Raises what
-    else a translator's model raises.
+    A statement that runs without finding rows counts if no other does better. A reply that cannot
+    be parsed counts as a failed statement. Raises other errors of a translator's model.
     """
     attempts: list[Attempt] = []
     for _ in range(max(rounds, 1)):
@@ -87,10 +89,10 @@ def run_until_right(
             statement = translator.translate(asked, attempts)
         except (QueryRefused, Unparsable) as error:
             problem = str(error)
-            said = error.text if isinstance(error, Unparsable) else ""
-            attempts.append(Attempt(Statement(said, origin="reply"), None, problem))
+            reply = error.text if isinstance(error, Unparsable) else ""
+            attempts.append(Attempt(Statement(reply, origin="reply"), None, problem))
             if any(attempt.problem == problem for attempt in attempts[:-1]):
-                break  # rules say the same every time
+                break  # rules fail in the same way each time
             continue
         if statement is None or _is_repeated(statement, attempts):
             break
@@ -113,7 +115,7 @@ def _attempt(
             require_numbers(asked.text, held, compared=True)
         result = target.run(statement, source=source)
     except QueryTimeout as error:
-        return Attempt(statement, None, f"{error} Find less, or begin with a named thing.")
+        return Attempt(statement, None, f"{error} Match fewer nodes, or start from a named one.")
     except (QuerySyntaxError, QueryRefused) as error:
         advice = _advise(statement.text, target.language)
         return Attempt(statement, None, " ".join([str(error), *advice]))
@@ -132,21 +134,22 @@ def _is_repeated(statement: Statement, attempts: Sequence[Attempt]) -> bool:
 
 
 def _advise(text: str, language: str) -> list[str]:
-    """Return what to write instead of what other dialects have."""
+    """Return advice on constructs of other dialects in the statement."""
     known = _DIALECT if language == "cypher" else _SQL_DIALECT
     return [advice for pattern, advice in known if re.search(pattern, text, re.IGNORECASE)]
 
 
-_NO_STATEMENT = "No statement could be made of the question: found by its words alone."
+_NO_STATEMENT = "No statement fits the question, so passages were found by its words only."
 _CITED_SHARE = 0.6
-"""Of the best score of the text search, what a passage gains by stating what the rows say."""
+"""Gain of a passage that states what rows contain, as a share of the best text score."""
 
 
 class StatementRetriever(ABC):
-    """Runs a statement for a question; hits are passages that its rows cite, then by text.
+    """Runs a statement for a question; hits are the passages that state its rows, then those by
+    text.
 
-    Rows come in ``Evidence.results``, without how long they took, so that equal questions have
-    equal evidence. A model that fails is noted, and what needs none goes on.
+    ``Evidence.results`` has the rows, without their run time, so that equal questions have equal
+    evidence. If a model fails, this is noted and translators without a model continue.
     """
 
     name = "statement"
@@ -160,14 +163,14 @@ class StatementRetriever(ABC):
 
     @abstractmethod
     def target(self) -> QueryTarget:
-        """Return what statements run on."""
+        """Return the graph or tables on which statements run."""
 
     @abstractmethod
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return what makes statements, to be tried one after the other."""
+        """Return the translators to try, in order."""
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return rows, the passages that state them, and what the text search finds beside."""
+        """Return the rows, the passages that state them, and those of the text search."""
         evidence = replace(self._text.retrieve(query), retriever=self.name)
         notes: list[str] = []
         trace: list[str] = []
@@ -214,7 +217,7 @@ class StatementRetriever(ABC):
                     translator, target, asked, rounds=self._rounds, source=self.name
                 )
             except ModelError as error:
-                notes.append(f"The language model took no part: {error}")
+                notes.append(f"The language model failed: {error}")
                 continue
             trace += _trace_lines(outcome)
             if outcome.result is None and outcome.attempts and outcome.attempts[-1].problem:
@@ -261,8 +264,8 @@ def _rows(outcome: QueryOutcome) -> bool:
 def _trace_lines(outcome: QueryOutcome) -> list[str]:
     lines = []
     for attempt in outcome.attempts:
-        said = " ".join(attempt.statement.text.split())
-        lines.append(f"{attempt.statement.origin or 'statement'}: {said}")
+        text = " ".join(attempt.statement.text.split())
+        lines.append(f"{attempt.statement.origin or 'statement'}: {text}")
         if attempt.result is not None:
             lines.append(f"rows: {len(attempt.result.rows)}")
         elif attempt.problem:

@@ -1,4 +1,4 @@
-"""Find stored values by how a question writes them: exact forms, stems, dates, spellings."""
+"""Find stored values that a question mentions: by exact form, stem, date or spelling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_WITH_ONE_FORM = 16
 
 
 class StoredValue(NamedTuple):
-    """A value as it is stored, with the kind and the property that hold it."""
+    """A stored value with its kind and property."""
 
     kind: str
     property: str
@@ -30,28 +30,28 @@ class StoredValue(NamedTuple):
 
 
 class NearValue(NamedTuple):
-    """A stored value and how near it is to what was looked for, from 0 to 1 (the same)."""
+    """A stored value with its similarity to the wanted text, from 0 to 1 (equal)."""
 
     stored: StoredValue
     nearness: float
 
 
 class StoredValues(Protocol):
-    """What a target holds, to be found by name."""
+    """An index of the stored values of a target."""
 
     def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:
         """Return the values with these normal forms, by form."""
 
     def stemmed(self, stems: Sequence[str]) -> dict[str, list[StoredValue]]:
-        """Return the values whose stems, joined by spaces, are these, by stems."""
+        """Return the values with these stems, joined by spaces, by stems."""
 
     def near(self, text: str, *, k: int) -> list[NearValue]:
-        """Return the ``k`` values that share most with a text by words and letters."""
+        """Return the ``k`` values that share most words and letters with a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueMention:
-    """Stored values that a part of a question may mean, with how near each is, best first."""
+    """A part of a question with the stored values that it may mean, most similar first."""
 
     span: Span
     surface: str
@@ -59,7 +59,7 @@ class ValueMention:
 
 
 class CollectedValues:
-    """Values held in memory, for graphs and tables that are not the index itself."""
+    """An in-memory index of values, for graphs and tables beside the index."""
 
     def __init__(self, values: Iterable[StoredValue]) -> None:
         self._forms: defaultdict[str, list[StoredValue]] = defaultdict(list)
@@ -87,36 +87,36 @@ class CollectedValues:
         return {key: self._stems[key] for key in stems if key and key in self._stems}
 
     def near(self, text: str, *, k: int) -> list[NearValue]:
-        """Return the values that share most three-letter pieces with a text (Dice)."""
+        """Return the values that share most trigrams with a text (Dice coefficient)."""
         wanted = _pieces(text)
         shared: defaultdict[int, int] = defaultdict(int)
         for piece in wanted:
-            for place in self._pieces.get(piece, ()):
-                shared[place] += 1
-        first = sorted(shared, key=lambda place: (-shared[place], place))[: 20 * k]
+            for number in self._pieces.get(piece, ()):
+                shared[number] += 1
+        first = sorted(shared, key=lambda number: (-shared[number], number))[: 20 * k]
         scored = [
             NearValue(
-                self._items[place],
-                2 * shared[place] / (len(wanted) + len(_pieces(str(self._items[place].value)))),
+                self._items[number],
+                2 * shared[number] / (len(wanted) + len(_pieces(str(self._items[number].value)))),
             )
-            for place in first
+            for number in first
         ]
         return sorted(scored, key=lambda near: (-near.nearness, str(near.stored)))[:k]
 
 
 class EntityNames:
-    """The names of the entities of an index, by its own look-up and full text."""
+    """The entity names of an index, found by its own lookup and full text."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:
-        """Return the entities with these normal forms."""
+        """Return the entities with these normal forms, by form."""
         found = self._store.graph.lookup(list(forms))
         return {form: [StoredValue("Entity", "name", e.name)] for form, e in found.items()}
 
     def stemmed(self, stems: Sequence[str]) -> dict[str, list[StoredValue]]:
-        """Return nothing: names of entities are not inflected."""
+        """Return nothing, because entity names are not inflected."""
         del stems
         return {}
 
@@ -136,9 +136,9 @@ class EntityNames:
 
 
 def find_mentions(text: str, values: StoredValues) -> tuple[ValueMention, ...]:
-    """Return the stored values that a question names, in order; the longest names count.
+    """Return the stored values that a question mentions, in order; longer names win.
 
-    Quoted and capitalised parts that are not stored as written are looked for by near spelling.
+    Quoted and capitalised parts without an exact match are looked up by similar spelling.
     """
     found = _exact_mentions(text, values)
     taken = _longest(found)
@@ -173,7 +173,7 @@ def _mention(text: str, span: Span, items: Sequence[StoredValue], nearness: floa
 
 
 def _longest(found: Sequence[ValueMention]) -> list[ValueMention]:
-    """Keep mentions that overlap no longer one; of equal ones, the nearest."""
+    """Return the mentions that do not overlap a longer one; equal spans are merged."""
     kept: list[ValueMention] = []
     order = sorted(
         found,

@@ -1,7 +1,7 @@
 """Plan queries for questions about one table: sums, counts, extremes, filters, groups.
 
 Precision comes first. A plan is made only if every word of the question is accounted for, every
-name means one column, and no other table would do as well. Otherwise passages answer.
+name means one column, and no other table fits as well. Otherwise passages answer.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from knotwork.stores.table_file import TableShape
 from knotwork.text.names import STOP_NAMES
 
 LEAST_SHARE = 0.5
-"""The share of the words of a header or of a table's name that a question must have."""
+"""Minimum share of the words of a header or table name that the question must contain."""
 _HINT_CHARACTERS = 12
-"""How far a column's name may stand from a value of it to say no more than what the value is."""
+"""Maximum distance between a value and the name of its column that only describes it."""
 _COMPARED_CHARACTERS = 30
-_NUMBER_BEHIND = re.compile(
+_NUMBER_AFTER = re.compile(
     r"\s*(?:number|no\.?|#|:|：|=|is)?\s*#?(\d{1,18})(?![\w.,])", re.IGNORECASE
 )
 _BRACKETS = re.compile(r"[(（\[].*?[)）\]]")
@@ -53,7 +53,7 @@ Found = Mapping[str, Sequence[tuple[str, str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A part of a question that means texts in columns, by column."""
+    """A part of a question with the texts in columns that it means, by column."""
 
     span: Span
     columns: Mapping[str, tuple[str, ...]]
@@ -62,9 +62,10 @@ class _Value:
 def plan_query(
     text: str, tables: Sequence[TableShape], forms: Mapping[str, Span], found: Found
 ) -> TableQuery | None:
-    """Return the one query that a question means, or None.
+    """Return the only query that a question can mean, or None.
 
-    ``forms`` are the parts of the question that may be values, ``found`` what is stored of them.
+    ``forms`` are the parts of the question that may be values, ``found`` the stored values among
+    them.
     """
     wording = read_table_wording(text)
     if not wording.is_clear:
@@ -84,7 +85,7 @@ def plan_query(
 
 
 def _values_in(table: TableShape, forms: Mapping[str, Span], found: Found) -> list[_Value]:
-    """Return the values of a table that a question names; longer ones win."""
+    """Return the values of a table that a question mentions; longer ones win."""
     by_span: dict[Span, dict[str, dict[str, None]]] = {}
     for form, places in found.items():
         for name, column, value in places:
@@ -126,7 +127,7 @@ class _TableReader:
     def read(self) -> TableReading | None:
         """Return the reading, or None if words of the question are not accounted for.
 
-        Raises QueryRefused for a condition that cannot be honoured.
+        Raises QueryRefused for a condition that cannot be applied.
         """
         require_no_negation(self._text, [value.span for value in self._values])
         compared = tuple(self._compare())
@@ -149,7 +150,7 @@ class _TableReader:
         return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows), asked)
 
     def _may_be_meant(self, value: _Value) -> bool:
-        """Return whether a part of the question can be meant as a value."""
+        """Return True if a part of the question can mean a value."""
         taken = [*self._wording.covered, *(c.span for c in self._comparisons)]
         surface = self._text[value.span.start : value.span.end]
         return surface.lower() not in STOP_NAMES and not any(
@@ -157,7 +158,7 @@ class _TableReader:
         )
 
     def _may_be_column(self, span: Span, score: float) -> bool:
-        """Return whether words name a column, and are not those that say what is computed."""
+        """Return True if words name a column and do not state what to compute."""
         return score >= 1 or not any(_overlap(span, other) for other in self._wording.covered)
 
     def _compare(self) -> Iterator[PropertyCondition]:
@@ -170,8 +171,10 @@ class _TableReader:
         self._free = [column for column in self._free if column not in used]
 
     def _compared_column(self, comparison: AmountComparison) -> NamedColumn:
-        """Return the column that a comparison is about: the nearest that is named, or for a time
-        the only one with times. Raises QueryRefused.
+        """Return the column that a comparison is about.
+
+        It is the nearest named column, or for a time the only column with times. Raises
+        QueryRefused.
         """
         is_year = comparison.is_time and comparison.operator is Operator.EQUALS
         fitting = [
@@ -195,9 +198,9 @@ class _TableReader:
         return times[0]
 
     def _match_values(self) -> Iterator[ColumnValues]:
-        """Yield conditions for all values; several of one column are alternatives.
+        """Yield conditions for all values; several values of one column are alternatives.
 
-        Raises QueryRefused for a value of several columns of which none is named beside it.
+        Raises QueryRefused for a value of several columns if none is named next to it.
         """
         by_column: dict[str, dict[str, None]] = {}
         for value in self._values:
@@ -208,7 +211,7 @@ class _TableReader:
                 and _distance(column.span, value.span) <= _HINT_CHARACTERS
             ]
             if not hints and len(value.columns) > 1:
-                raise QueryRefused("A value is in several columns.")
+                raise QueryRefused("A value occurs in several columns.")
             name = hints[0].name if hints else next(iter(value.columns))
             self._free = [column for column in self._free if column not in hints[:1]]
             by_column.setdefault(name, {}).update(dict.fromkeys(value.columns[name]))
@@ -216,9 +219,9 @@ class _TableReader:
             yield ColumnValues(name, tuple(values))
 
     def _equal_numbers(self) -> Iterator[PropertyCondition]:
-        """Yield conditions for numbers that stand right behind a column, as in "order id 7"."""
+        """Yield conditions for numbers right after a column, as in "order id 7"."""
         for column in list(self._free):
-            match = _NUMBER_BEHIND.match(self._text, column.span.end)
+            match = _NUMBER_AFTER.match(self._text, column.span.end)
             if match is not None and column.kind in NUMERIC:
                 self._covered.append(Span(*match.span()))
                 self._free.remove(column)
@@ -226,7 +229,7 @@ class _TableReader:
 
 
 def _schema_of(table: TableShape) -> TargetSchema:
-    """Return the schema of a table; headers without brackets are other words for its columns."""
+    """Return the schema of a table; headers without brackets are synonyms of its columns."""
     columns = tuple(PropertyShape(name, kind) for name, kind in table.columns)
     bare = (_BRACKETS.sub("", label).strip() for label in table.labels)
     words = {name: (text,) for (name, _), text in zip(table.columns, bare, strict=True) if text}
@@ -234,7 +237,7 @@ def _schema_of(table: TableShape) -> TargetSchema:
 
 
 def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
-    """Return the best of the columns that overlap, and none if two are equally good."""
+    """Return the best of overlapping columns; equally good ones are left out."""
     kept: list[NamedColumn] = []
     order = sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.span.start))
     for mention in order:

@@ -1,6 +1,6 @@
-"""Read a question about a table, and choose what to compute from its rows.
+"""Read what a question computes from a table, and choose the query for it.
 
-A question is put to a table only if each of its words is accounted for: by a column, a value, a
+A question is about a table only if each of its words is accounted for: by a column, a value, a
 comparison, or a word listed here. Queries are values, counts, sums, means and extremes.
 """
 
@@ -36,7 +36,7 @@ _OPERATIONS = (
         Returned.SUM,
     ),
 )
-"""In the order in which they count: "the total number" is a number, not a total."""
+"""In order of precedence: "the total number" is a count, not a sum."""
 _SUPERLATIVES = tuple(
     (re.compile(rf"\b(?:{words})\b|{chinese}", re.IGNORECASE), dimension, descending)
     for words, chinese, dimension, descending in (
@@ -100,7 +100,9 @@ _HAN = re.compile(r"[\u3400-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The end of a scale that is asked for; ``dimension`` is "size" or in `DIMENSION_WORDS`."""
+    """The end of a scale that is asked for; ``dimension`` is "size" or a key of
+    `DIMENSION_WORDS`.
+    """
 
     dimension: str
     descending: bool
@@ -109,10 +111,9 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class TableWording:
-    """What a question asks of a table, from its words alone; ``covered`` are those words.
+    """What the words of a question compute from a table; ``covered`` are the spans of these words.
 
-    ``limit`` is how many of the first or last are wanted; ``asks_for_one`` is True for "what is".
-    ``is_clear`` is False for questions to be answered with yes or no, or with two ends of scales.
+    ``limit`` is the number of first or last rows wanted. ``asks_for_one`` is True for "what is".
     """
 
     operation: Returned | None
@@ -126,7 +127,7 @@ class TableWording:
 
 
 def read_table_wording(text: str) -> TableWording:
-    """Return what a question asks to be computed."""
+    """Return what a question asks to compute."""
     covered: list[Span] = []
     operation: Returned | None = None
     for pattern, returned in _OPERATIONS:
@@ -138,7 +139,7 @@ def read_table_wording(text: str) -> TableWording:
     for pattern, dimension, descending in _SUPERLATIVES:
         for match in pattern.finditer(text):
             span = Span(*match.span())
-            # Neither "most expensive" nor "at most 5" asks for the most.
+            # "most" in "most expensive" or "at most 5" is not an extreme of its own.
             around = [*compared, *(extreme.span for extreme in extremes)]
             if not any(o.start <= span.start and span.end <= o.end for o in around):
                 extremes.append(Extreme(dimension, descending, span))
@@ -158,17 +159,17 @@ def read_table_wording(text: str) -> TableWording:
 
 
 def is_grouping(text: str, span: Span) -> bool:
-    """Return whether words before a part of a question say that it is asked for each."""
+    """Return True if the words before a span group by it, as "per" or "for each"."""
     return _GROUPING.search(text[: span.start]) is not None
 
 
 def is_asked_for(text: str, span: Span) -> bool:
-    """Return whether a question asks which of the things it is that a part of it names."""
+    """Return True if the question asks which of the named rows it is."""
     return bool(_WHICH.search(text[: span.start]) or _WHICH_ZH.search(text))
 
 
 def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
-    """Return the words of a question that neither ``covered`` spans nor known words explain."""
+    """Return the words that neither ``covered`` spans nor known words account for."""
     characters = list(text)
     for span in covered:
         characters[span.start : span.end] = " " * (span.end - span.start)
@@ -184,7 +185,7 @@ _PERSON = ("name", "employee", "person", "customer", "姓名", "员工", "客户
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """A column that must hold one of these texts."""
+    """A condition that a column has one of these texts."""
 
     column: str
     values: tuple[str, ...]
@@ -194,11 +195,10 @@ class ColumnValues:
 class TableQuery:
     """A query of one table.
 
-    ``returned`` is THING for whole rows and VALUE for ``columns``; an aggregate is of
+    ``returned`` is THING for whole rows and VALUE for ``columns``. An aggregate is of
     ``columns[0]``, or of rows for COUNT without a column. With ``group`` there is a row for each of
-    its values. ``order`` is the column by which rows are sorted, or "" for the aggregate of a
-    group; only the first ``limit`` are wanted, 0 being all. With ``is_single`` several values do
-    not answer.
+    its values. ``order`` is the column to sort by, or "" for the aggregate of a group; ``limit`` is
+    the maximum number of rows, 0 for all. With ``is_single``, several values are no answer.
     """
 
     table: TableShape
@@ -215,7 +215,7 @@ class TableQuery:
 
 @dataclass(frozen=True, slots=True)
 class NamedColumn:
-    """A part of a question that means a column; ``score`` is the share of its words there."""
+    """A part of a question that means a column; ``score`` is the share of its words present."""
 
     name: str
     kind: str
@@ -227,9 +227,9 @@ class NamedColumn:
 class TableReading:
     """A question read as one about a table.
 
-    ``query`` has its conditions, and the group if it asks for each; ``columns`` are those that it
-    names besides. ``names_table`` is True if it has a word of the table's name, ``names_rows`` are
-    the columns that such a word names too. ``asks_for_rows`` is True if it asks which rows.
+    ``query`` has its conditions and its group; ``columns`` are the other columns it names.
+    ``names_table`` is True if it contains a word of the table's name, and ``names_rows`` are the
+    columns that such a word names too. ``asks_for_rows`` is True if it asks for rows of the table.
     """
 
     query: TableQuery
@@ -244,12 +244,12 @@ class TableReading:
         return replace(self, columns=tuple(c for c in self.columns if c.name not in names))
 
     def of_kinds(self, *kinds: str) -> list[str]:
-        """Return the named columns of these types."""
+        """Return the names of the columns with these types."""
         return [column.name for column in self.columns if column.kind in kinds]
 
 
 def choose_query(reading: TableReading) -> TableQuery | None:
-    """Return the query that the words of a question ask for, or None if it is not sure."""
+    """Return the query that the words of a question ask for, or None if that is ambiguous."""
     if reading.wording.extreme is not None:
         return _ask_extreme(reading, reading.wording.extreme)
     if reading.wording.operation is not None:
@@ -271,7 +271,7 @@ def _aggregate(reading: TableReading) -> TableQuery | None:
 def _count(
     reading: TableReading, numeric: Sequence[str], others: Sequence[str]
 ) -> TableQuery | None:
-    """Return a query for how many rows, values or, of a column of numbers, units there are."""
+    """Return a query for the number of rows or values, or for the sum of a numeric column."""
     query = replace(reading.query, returned=Returned.COUNT)
     if not reading.columns:
         return query if reading.names_table or query.group else None
@@ -279,12 +279,12 @@ def _count(
         return None
     if numeric:
         return replace(query, returned=Returned.SUM, columns=(numeric[0],))
-    # "How many employees" in a table of employees that has a column of that name.
+    # "How many employees" in a table of employees with a column of that name.
     return query if others[0] in reading.names_rows else replace(query, columns=(others[0],))
 
 
 def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
-    """Return a query for the most or the least of something, or the latest or earliest."""
+    """Return a query for the most or least, or the latest or earliest."""
     wording, answers = reading.wording, reading.of_kinds("text")
     if len(answers) > 1:
         return None
@@ -302,7 +302,7 @@ def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
 
 
 def _best_row(reading: TableReading, order: str) -> TableQuery | None:
-    """Return a query for the rows at the end of a scale, or for the end itself."""
+    """Return a query for the rows at the end of a scale, or for the extreme value."""
     query, wording = reading.query, reading.wording
     is_size = wording.extreme is not None and wording.extreme.dimension == "size"
     if reading.names_table and (not is_size or wording.limit > 1 or reading.asks_for_rows):
@@ -331,13 +331,13 @@ def _best_group(reading: TableReading, answers: Sequence[str]) -> TableQuery | N
     rest = replace(reading.without(*answers), query=query)
     if reading.wording.operation is not None:
         return _aggregate(rest)
-    # "The most orders" are rows, if the table has that name.
+    # "The most orders" counts rows if the table has that name.
     is_count = rest.names_table and not rest.columns
     return replace(query, returned=Returned.COUNT) if is_count else None
 
 
 def _ordered_by(reading: TableReading, dimension: str) -> str | None:
-    """Return the column that the end of a scale is of, or None if it is not known for sure."""
+    """Return the column of a scale, or None if it is ambiguous."""
     kinds = ("date", *NUMERIC) if dimension == "time" else NUMERIC
     named = reading.of_kinds(*kinds)
     if dimension != "size":
@@ -357,7 +357,7 @@ def _measures(name: str, kind: str, dimension: str) -> bool:
 
 
 def _ask_values(reading: TableReading) -> TableQuery | None:
-    """Return a query for columns of rows, or for whole rows, under some condition."""
+    """Return a query for columns of rows, or for whole rows, under conditions."""
     query, wording = reading.query, reading.wording
     if not (query.texts or query.conditions):
         return None
@@ -376,7 +376,7 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
 
 
 def _person(table: TableShape) -> str:
-    """Return the one column that names persons, or ""."""
+    """Return the only column that names persons, or ""."""
     found = [
         name
         for name, kind in table.columns

@@ -27,19 +27,19 @@ from knotwork.text.names import name_candidates
 from knotwork.text.terms import terms
 
 CONFIDENCE = 0.9
-"""That a query which accounts for every word of a question asks what the question asks."""
+"""Confidence of a query that accounts for every word of the question."""
 CITED_ROWS = 6
 ROW_LIMIT = 200
 RUN_TIMEOUT_S = 5.0
 _LONGEST_VALUE = 8
-"""Words of a value that a question names."""
+"""Maximum number of words in a value that a question mentions."""
 _SOURCE = "tables"
 
 Parameters = dict[str, PropertyValue]
 
 
 class TableRows:
-    """Answers questions that are surely about one of the tables beside an index."""
+    """Answers questions that are clearly about one of the tables beside an index."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,18 +47,20 @@ class TableRows:
         self._tables = TableFile(path) if path is not None else None
 
     def add_rows(self, evidence: Evidence, question: str) -> Evidence:
-        """Return evidence with the rows that answer a question; as it is if no table does."""
+        """Return the evidence with the rows that answer a question, or unchanged if no table
+        does.
+        """
         result = self.ask(question)
         if result is None:
             return evidence
         found = _find_chunks(self._store, result.row_sources)
         top = max((hit.score for hit in evidence.hits), default=1.0)
-        stated = {chunk.id for chunk, _ in found}
+        cited = {chunk.id for chunk, _ in found}
         hits = [
             Hit(chunk, top, {ROWS_SCORE: top}, sentences=tuple((span, 1.0) for span in spans))
             for chunk, spans in found
         ]
-        hits += [hit for hit in evidence.hits if hit.chunk.id not in stated]
+        hits += [hit for hit in evidence.hits if hit.chunk.id not in cited]
         confidence = max(evidence.confidence, result.confidence)
         return replace(
             evidence,
@@ -68,7 +70,7 @@ class TableRows:
         )
 
     def ask(self, question: str) -> QueryResult | None:
-        """Return the rows that answer a question, or None if it is not surely about one table."""
+        """Return the rows that answer a question, or None if it is not clearly about one table."""
         if self._tables is None or not self._tables.path.exists():
             return None
         shapes = self._current(self._tables.tables())
@@ -79,7 +81,7 @@ class TableRows:
         return self._run(query, self._tables) if query is not None else None
 
     def _current(self, shapes: Sequence[TableShape]) -> list[TableShape]:
-        """Return the tables of files, and those of documents as they are in the index."""
+        """Return the tables of files, and those of documents in their indexed revision."""
         known = self._store.ledger.get([shape.document for shape in shapes if shape.document])
         return [
             shape
@@ -96,9 +98,9 @@ class TableRows:
             if result.is_empty and not (is_aggregate and result.rows and result.rows[0][-1] == 0):
                 return None
             if query.is_single and len(result.rows) > 1:
-                return None  # "what is the department of Ann" is not that of those she leads
+                return None  # "what is the department of Ann" has one answer
             if query.order and query.limit > 1 and _repeats(result.rows):
-                return None  # "the top three products" are not three rows of one product
+                return None  # "the top three products" must be different products
             text, values = write_sources(query, result)
             sources = tables.run(text, values, row_limit=1, timeout_s=RUN_TIMEOUT_S).rows[0]
         except QueryTimeout:
@@ -126,7 +128,7 @@ def write_query(query: TableQuery) -> tuple[str, Parameters]:
 
 
 def write_sources(query: TableQuery, result: QueryResult) -> tuple[str, Parameters]:
-    """Return the statement that counts the rows behind a result, and lists the first of them."""
+    """Return the statement that counts the rows behind a result and lists the first of them."""
     where, parameters = _where(query)
     table = quote_column(query.table.name)
     conditions = list(where)
@@ -198,7 +200,7 @@ def _where(query: TableQuery) -> tuple[list[str], Parameters]:
 
 
 def _is_end(query: TableQuery, conditions: Sequence[str]) -> str:
-    """Return the condition on rows at the end of a scale: several that are equal all count."""
+    """Return the condition on rows at the end of a scale; equal rows all match."""
     column, table = quote_column(query.order or ""), quote_column(query.table.name)
     end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
     return f"{column} = (SELECT {end}({column}) FROM {table} WHERE {' AND '.join(conditions)})"  # noqa: S608
@@ -223,7 +225,7 @@ def _direction(query: TableQuery) -> str:
 
 
 def _forms_of(question: str) -> dict[str, Span]:
-    """Return the forms by which values may be stored that a question names, with their places."""
+    """Return forms under which values in the question may be stored, with their spans."""
     forms = dict(name_candidates(question, max_words=_LONGEST_VALUE))
     for span in list(forms.values()):
         stems = " ".join(terms(question[span.start : span.end]))
@@ -235,7 +237,7 @@ def _forms_of(question: str) -> dict[str, Span]:
 def _find_chunks(
     store: Store, sources: Sequence[RowSource]
 ) -> list[tuple[Chunk, tuple[Span, ...]]]:
-    """Return the chunks that hold rows of documents, each with the lines of these rows."""
+    """Return the chunks that contain rows of documents, each with the spans of these rows."""
     found: dict[str, tuple[Chunk, list[Span]]] = {}
     for source in sources:
         if source.span.end <= source.span.start:
@@ -248,7 +250,7 @@ def _find_chunks(
 
 
 def _chunk_at(store: Store, ids: Sequence[str], start: int) -> Chunk | None:
-    """Return the leaf chunk that holds a character: ids are of leaves in order, then of parents."""
+    """Return the leaf chunk at a character. ``ids`` has leaves in order, then parents."""
     low, high = 0, len(ids)
     while low < high:
         middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """The schema of a query target: kinds of nodes or rows, their properties, their links.
 
-One form for labels and relationship types, and for tables and the columns that join them, so that
-translators need not know which it is.
+Labels and relationship types have the same form as tables and the columns that join them, so
+translators need not distinguish them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from knotwork.records import PropertyValue
 from knotwork.text.token_counts import count_tokens
 
 ANY_KIND = ""
-"""The kind of nodes that have no label."""
+"""The kind of nodes without a label."""
 
 SHOWN_SAMPLES = 4
 SAMPLE_CHARACTERS = 40
@@ -34,10 +34,10 @@ _TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PropertyShape:
-    """A property or column: its type as found in its values, and some of them, distinct.
+    """A property or column: the type of its values, and distinct samples.
 
-    ``type`` is "text", "integer", "number", "boolean", "date", "time", "list" or "map".
-    ``quoted`` tells that numbers or dates are written as text.
+    ``type`` is "text", "integer", "number", "boolean", "date", "time", "list" or "map". ``quoted``
+    means that numbers or dates are stored as text.
     """
 
     name: str
@@ -47,13 +47,13 @@ class PropertyShape:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether values can be more or less than others."""
+        """True if values can be compared by size."""
         return self.type in {"integer", "number", "date", "time"}
 
 
 @dataclass(frozen=True, slots=True)
 class KindShape:
-    """A label, or a table, with the number of its nodes or rows."""
+    """A label or table, with the number of its nodes or rows."""
 
     name: str
     count: int
@@ -66,10 +66,10 @@ class KindShape:
 
 @dataclass(frozen=True, slots=True)
 class LinkShape:
-    """Relationships of a type from one kind to another, or a pair of columns that join tables.
+    """Relationships of a type between two kinds, or a pair of columns that joins two tables.
 
-    ``relation`` is set where the type says nothing and a property of that value does, as with the
-    relations of documents; ``columns`` are those of source and target in tables.
+    ``relation`` is the value of a property that distinguishes relationships of the same type, as
+    with the relations of documents. ``columns`` are the source and target column in tables.
     """
 
     type: str
@@ -81,16 +81,16 @@ class LinkShape:
 
     @property
     def name(self) -> str:
-        """What the link says."""
+        """The relation, or else the type."""
         return self.relation or self.type
 
 
 @dataclass(frozen=True)
 class TargetSchema:
-    """All kinds and links; ``words`` are other words for their names, given by a person.
+    """All kinds and links of a target; ``words`` are a user's synonyms for their names.
 
-    ``model_kinds`` and ``model_links`` are for models that write whole statements: no plan has
-    them, since their words ("level", "title") are too common in questions.
+    ``model_kinds`` and ``model_links`` are only for models that write whole statements. Plans leave
+    them out, because their names ("level", "title") are too frequent in questions.
     """
 
     language: str
@@ -102,20 +102,20 @@ class TargetSchema:
 
     @cached_property
     def by_name(self) -> Mapping[str, KindShape]:
-        """The kinds by their names."""
+        """The kinds by name."""
         return {kind.name: kind for kind in self.kinds}
 
     def links_of(self, kind: str) -> list[LinkShape]:
-        """Return the links that begin or end at a kind."""
+        """Return the links that start or end at a kind."""
         return [link for link in self.links if kind in (link.source, link.target)]
 
     def whole(self) -> TargetSchema:
-        """Return the schema with the kinds and links that only whole statements have."""
+        """Return the schema including the kinds and links for models."""
         kinds, links = (*self.kinds, *self.model_kinds), (*self.links, *self.model_links)
         return TargetSchema(self.language, kinds, links, self.words)
 
     def restrict(self, kinds: Collection[str]) -> TargetSchema:
-        """Return the schema of these kinds, and of the links between them."""
+        """Return the schema of these kinds and of the links between them."""
         return TargetSchema(
             self.language,
             tuple(kind for kind in self.kinds if kind.name in kinds),
@@ -125,12 +125,12 @@ class TargetSchema:
 
 
 def is_day_first(shape: PropertyShape) -> bool:
-    """Return whether the dates of a property are written as DD/MM/YYYY."""
+    """Return True if the dates of a property are written as DD/MM/YYYY."""
     return shape.type == "date" and any(_DAY_FIRST.fullmatch(str(v)) for v in shape.samples)
 
 
 def shape_property(name: str, values: Iterable[PropertyValue]) -> PropertyShape:
-    """Return the shape of a property from some of its values, the most frequent type counting."""
+    """Return the shape of a property with the most frequent type of some of its values."""
     present = [value for value in values if value is not None]
     types: dict[str, int] = {}
     quoted = 0
@@ -140,7 +140,7 @@ def shape_property(name: str, values: Iterable[PropertyValue]) -> PropertyShape:
         quoted += isinstance(value, str) and kind != "text"
     main = max(sorted(types), key=lambda kind: types[kind]) if types else "text"
     if types.get("text", 0) * 20 > len(present) and main in {"integer", "number", "date", "time"}:
-        main = "text"  # codes of which most are numbers
+        main = "text"  # codes that are mostly numbers
     samples = list(dict.fromkeys(v for v in present if not isinstance(v, list | dict)))
     return PropertyShape(name, main, tuple(samples[:SHOWN_SAMPLES]), quoted * 2 > len(present))
 
@@ -160,12 +160,12 @@ def _type_of(value: PropertyValue) -> str:
 def describe_target_schema(
     schema: TargetSchema, *, budget_tokens: int = 1_500, first: Sequence[str] = ()
 ) -> str:
-    """Return the schema as lines for a model: kinds with counts, properties with samples, links.
+    """Return the schema as text for a model: kinds with counts, properties with samples, links.
 
-    Kinds named in ``first`` come first, then those of which there are most; what does not fit
-    the budget is left out, and a last line says so.
+    Kinds in ``first`` are listed first, then the most frequent. If the budget is exceeded, the rest
+    is left out and a last line states how much.
     """
-    order = {name: place for place, name in enumerate(first)}
+    order = {name: number for number, name in enumerate(first)}
     kinds = sorted(schema.kinds, key=lambda k: (order.get(k.name, len(order)), -k.count, k.name))
     table = schema.language == "sql"
     lines: list[str] = []
