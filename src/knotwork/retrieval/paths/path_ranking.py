@@ -8,7 +8,6 @@ language, the coarse order stays.
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from knotwork.errors import ConfigError
 from knotwork.inference.cross_encoders import Reranker
 from knotwork.inference.embedder import Embedder, to_similarity
+from knotwork.retrieval.evidence_builder import logistic
 from knotwork.retrieval.paths.boosted_trees import FeatureRows, Trees, parse_trees
 from knotwork.retrieval.paths.path_enumeration import (
     LinkReader,
@@ -95,12 +95,7 @@ class RankedPattern:
 
     @property
     def probability(self) -> float:
-        return sigmoid(self.score)
-
-
-def sigmoid(odds: float) -> float:
-    """Return the probability for log-odds."""
-    return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))
+        return logistic(self.score)
 
 
 @cache

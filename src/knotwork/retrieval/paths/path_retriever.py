@@ -35,7 +35,7 @@ from knotwork.records import (
     Step,
 )
 from knotwork.retrieval.chunk_entities import OWN_PAGE
-from knotwork.retrieval.evidence_builder import READ_HITS
+from knotwork.retrieval.evidence_builder import READ_HITS, logistic
 from knotwork.retrieval.graph_retriever import GraphRetriever
 from knotwork.retrieval.paths.path_citations import LIKELY_PROBABILITY, cite_paths
 from knotwork.retrieval.paths.path_enumeration import UNSTATED_RELATIONS, PathBounds
@@ -49,7 +49,6 @@ from knotwork.retrieval.paths.path_ranking import (
     rank_coarsely,
     read_trees,
     shipped_trees,
-    sigmoid,
 )
 from knotwork.stores.base import Capability, Store
 from knotwork.stores.property_graphs import StoresPropertyGraphs
@@ -153,7 +152,7 @@ class PathsRetriever:
                 regular.append(path)
             else:
                 score = path.score + IRREGULAR_ODDS
-                parts = path.scores | {"irregular": IRREGULAR_ODDS, "probability": sigmoid(score)}
+                parts = path.scores | {"irregular": IRREGULAR_ODDS, "probability": logistic(score)}
                 other.append(replace(path, score=score, scores=parts))
         return regular, other
 

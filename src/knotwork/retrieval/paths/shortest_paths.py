@@ -31,7 +31,7 @@ def find_shortest_paths(
     """Return up to ``limit`` shortest paths from one of ``sources`` to one of ``targets``.
 
     Paths over stated relations precede those over co-occurrences, and then those with more
-    passages. There are none if the ends coincide or are more than `MOST_HOPS` apart.
+    passages. The result is empty if the ends coincide or are more than `MOST_HOPS` apart.
     """
     if not sources or not targets or set(sources) & set(targets):
         return []

@@ -67,7 +67,7 @@ class ModelTranslator:
         self._examples = examples
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return the statement that the model writes, or None if it writes that there is none.
+        """Return the statement that the model writes, or None if it replies with none.
 
         Raises ModelError as `complete_checked`.
         """

@@ -158,7 +158,7 @@ def _check_property(schema: TargetSchema, kind: str, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement with its parameters; ``origin`` tells a person how it was made.
+    """A statement with its parameters; ``origin`` explains its source.
 
     ``sureness`` from 0 to 1 is the translator's confidence that it asks what the question asks.
     ``is_planned`` is True if it was written from a plan that uses all numbers of the question.

@@ -12,6 +12,7 @@ import numpy as np
 
 from knotwork.inference.embedder import Embedder, FloatMatrix, to_similarity
 from knotwork.records import Span
+from knotwork.retrieval.queries.stored_values import overlap
 from knotwork.retrieval.queries.target_schema import TargetSchema
 from knotwork.text.chinese import simplify
 from knotwork.text.names import STOP_NAMES
@@ -85,13 +86,14 @@ class SchemaLinker:
         """Return the schema elements that a question mentions, in order, outside the ``taken``
         spans.
         """
-        tokens = [t for t in _tokens(text) if not _overlaps(t.span, taken)]
+        tokens = [t for t in _tokens(text) if not any(overlap(t.span, s) for s in taken)]
         found: dict[tuple[Element, str, int], SchemaMention] = {}
         for phrase in self._phrases:
             for mention in _by_stems(phrase, tokens, text):
                 _keep(found, mention)
         known = [m.span for m in found.values() if m.score >= 1.0]
-        for mention in self._by_meaning(text, [t for t in tokens if not _overlaps(t.span, known)]):
+        unknown = [t for t in tokens if not any(overlap(t.span, s) for s in known)]
+        for mention in self._by_meaning(text, unknown):
             _keep(found, mention)
         return tuple(
             sorted(found.values(), key=lambda m: (m.span.start, -m.score, m.element, m.name))
@@ -238,7 +240,3 @@ def _keep(found: dict[tuple[Element, str, int], SchemaMention], mention: SchemaM
     key = (mention.element, mention.name, mention.span.start)
     if key not in found or mention.score > found[key].score:
         found[key] = mention
-
-
-def _overlaps(span: Span, others: Sequence[Span]) -> bool:
-    return any(other.start < span.end and span.start < other.end for other in others)

@@ -20,6 +20,7 @@ from knotwork.retrieval.queries.comparisons import (
 )
 from knotwork.retrieval.queries.query_plans import Operator, PropertyCondition
 from knotwork.retrieval.queries.schema_linker import SchemaLinker, split_name
+from knotwork.retrieval.queries.stored_values import overlap
 from knotwork.retrieval.queries.table_queries import (
     NUMERIC,
     ColumnValues,
@@ -93,7 +94,7 @@ def _values_in(table: TableShape, forms: Mapping[str, Span], found: Found) -> li
                 by_span.setdefault(forms[form], {}).setdefault(column, {})[value] = None
     kept: list[_Value] = []
     for span in sorted(by_span, key=lambda s: (s.start - s.end, s.start)):
-        if not any(_overlap(span, other.span) for other in kept):
+        if not any(overlap(span, other.span) for other in kept):
             columns = {column: tuple(values) for column, values in by_span[span].items()}
             kept.append(_Value(span, columns))
     return sorted(kept, key=lambda value: value.span)
@@ -144,7 +145,7 @@ class _TableReader:
             return None
         group = groups[0].name if groups else ""
         rest = tuple(column for column in self._free if column not in groups)
-        rows = [c.name for c in rest if any(_overlap(c.span, span) for span in self._tables)]
+        rows = [c.name for c in rest if any(overlap(c.span, span) for span in self._tables)]
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
         asked = any(is_asked_for(self._text, span) for span in self._tables)
         return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows), asked)
@@ -154,12 +155,12 @@ class _TableReader:
         taken = [*self._wording.covered, *(c.span for c in self._comparisons)]
         surface = self._text[value.span.start : value.span.end]
         return surface.lower() not in STOP_NAMES and not any(
-            _overlap(value.span, span) for span in taken
+            overlap(value.span, span) for span in taken
         )
 
     def _may_be_column(self, span: Span, score: float) -> bool:
         """Return True if words name a column and do not state what to compute."""
-        return score >= 1 or not any(_overlap(span, other) for other in self._wording.covered)
+        return score >= 1 or not any(overlap(span, other) for other in self._wording.covered)
 
     def _compare(self) -> Iterator[PropertyCondition]:
         """Yield conditions for all comparisons. Raises QueryRefused for one without a column."""
@@ -247,7 +248,7 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
             and other.span == mention.span
             for other in order
         )
-        if not is_rival and not any(_overlap(mention.span, other.span) for other in kept):
+        if not is_rival and not any(overlap(mention.span, other.span) for other in kept):
             kept.append(mention)
     return sorted(kept, key=lambda column: column.span)
 
@@ -259,7 +260,3 @@ def _holds_times(name: str, kind: str) -> bool:
 
 def _distance(one: Span, other: Span) -> int:
     return max(one.start - other.end, other.start - one.end, 0)
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
