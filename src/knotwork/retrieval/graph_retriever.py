@@ -66,7 +66,9 @@ class GraphRetriever:
         )
         pool, text = first_stage(question, self._store, self._weights)
         named = self._named(question)
-        pool = list(dict.fromkeys([*pool, *self._named_candidates(question)]))
+        most = self._weights.link.candidates
+        own_pages = [item.id for link in question.links for item in link.about[:most]]
+        pool = list(dict.fromkeys([*pool, *own_pages]))
         features = ChunkFeatures(question, self._store, self._weights, text)
         features.fetch(pool)
         seeds = {i: features[i].base + _score(named, i) for i in pool}
@@ -94,13 +96,6 @@ class GraphRetriever:
                 if item.id not in best or score > best[item.id].score:
                     best[item.id] = _NamedEntities(score, link.entity.name)
         return best
-
-    def _named_candidates(self, question: Question) -> list[str]:
-        return [
-            item.id
-            for link in question.links
-            for item in link.about[: self._weights.link.candidates]
-        ]
 
     def _combine(
         self,

@@ -136,7 +136,11 @@ def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float6
 def _find_links(
     text: str, terms: Sequence[str], store: Store, weights: Weights, chunk_count: int
 ) -> tuple[tuple[EntityLink, ...], frozenset[str]]:
-    spans = {form: span for form, span in name_candidates(text) if _is_long_enough(form)}
+    spans = {
+        form: span
+        for form, span in name_candidates(text)
+        if len(form) >= MIN_NAME_CHARACTERS or not form.isascii()
+    }
     found = store.graph.lookup(list(spans))
     longest = _longest({form: spans[form] for form in found})
     about = chunks_about(store, [found[form].id for form in longest], fan=weights.link.fan)
@@ -159,10 +163,6 @@ def _find_links(
             )
         )
     return tuple(links), frozenset(entity.id for entity in found.values())
-
-
-def _is_long_enough(form: str) -> bool:
-    return len(form) >= MIN_NAME_CHARACTERS or not form.isascii()
 
 
 def _longest(spans: dict[str, Span]) -> list[str]:

@@ -9,7 +9,6 @@ from knotwork.inference.embedder import Embedder
 from knotwork.records import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
-    Community,
     Direction,
     Edge,
     Entity,
@@ -237,12 +236,10 @@ class EntityVectorRetriever:
         chosen = list(lowest)[:_SHOWN_COMMUNITIES]
         reports, known = held.reports(chosen), held.communities(chosen)
         return [
-            f"Community: {reports[i].title} ({_extent(known[i])})." for i in chosen if i in reports
+            f"Community: {reports[i].title} (level {known[i].level}, {known[i].size} entities)."
+            for i in chosen
+            if i in reports
         ]
-
-
-def _extent(community: Community) -> str:
-    return f"level {community.level}, {community.size} entities"
 
 
 _GROUNDING = GroundingSettings(strength=3.0)

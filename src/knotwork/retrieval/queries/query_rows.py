@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from knotwork.records import ENTITY_EDGES, Edge, PropertyValue, QueryResult
+from knotwork.records import ENTITY_EDGES, PropertyValue, QueryResult
 from knotwork.retrieval.chunk_entities import chunks_about
 from knotwork.stores.base import Store
 from knotwork.text.names import normal_form
@@ -88,14 +88,18 @@ def cite_rows(
     A chunk that states a relation between an entity of the question and one of the rows is worth
     most. A chunk about an entity of the rows is worth less the more rows there are.
     """
-    found = store.graph.lookup(list(_forms(result)))
+    forms = dict.fromkeys(normal_form(name) for name in row_names(result))
+    found = store.graph.lookup([form for form in forms if form])
     asked = store.graph.lookup([normal_form(name) for name in asked_names])
     answers = {entity.id: entity.name for entity in found.values()}
     for entity in asked.values():
         answers.pop(entity.id, None)
     worths: dict[str, float] = {}
     seeds: dict[str, tuple[str, ...]] = {}
-    for entity_id, edges in _edges_of([entity.id for entity in asked.values()], store).items():
+    around = store.graph.neighbours(
+        [entity.id for entity in asked.values()], types=ENTITY_EDGES, fan=_NEIGHBOURS
+    )
+    for entity_id, edges in around.items():
         for edge in edges:
             other = edge.target if edge.source == entity_id else edge.source
             if other in answers:
@@ -117,10 +121,6 @@ def row_names(result: QueryResult) -> list[str]:
     return list(dict.fromkeys(_texts(result.rows[:CITED_ROWS_READ])))[:MOST_CITED_NAMES]
 
 
-def _forms(result: QueryResult) -> dict[str, None]:
-    return {form: None for name in row_names(result) if (form := normal_form(name))}
-
-
 def _texts(values: Iterable[PropertyValue]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
@@ -130,10 +130,6 @@ def _texts(values: Iterable[PropertyValue]) -> Iterator[str]:
             yield from _texts(value.values())
         elif isinstance(value, list | tuple):
             yield from _texts(value)
-
-
-def _edges_of(entity_ids: Sequence[str], store: Store) -> dict[str, list[Edge]]:
-    return store.graph.neighbours(entity_ids, direction="both", types=ENTITY_EDGES, fan=_NEIGHBOURS)
 
 
 def _raise_to(worths: dict[str, float], key: str, worth: float) -> None:

@@ -99,7 +99,8 @@ class TableRows:
                 return None
             if query.is_single and len(result.rows) > 1:
                 return None  # "what is the department of Ann" has one answer
-            if query.order and query.limit > 1 and _repeats(result.rows):
+            names = {str(row[0]) for row in result.rows}
+            if query.order and query.limit > 1 and len(names) < len(result.rows):
                 return None  # "the top three products" must be different products
             text, values = write_sources(query, result)
             sources = tables.run(text, values, row_limit=1, timeout_s=RUN_TIMEOUT_S).rows[0]
@@ -157,10 +158,6 @@ def write_sources(query: TableQuery, result: QueryResult) -> tuple[str, Paramete
         f" (SELECT group_concat(rowid) FROM ({first}))"
     )
     return statement, parameters
-
-
-def _repeats(rows: Sequence[Sequence[PropertyValue]]) -> bool:
-    return len({str(row[0]) for row in rows}) < len(rows)
 
 
 def _selected(query: TableQuery) -> str:
