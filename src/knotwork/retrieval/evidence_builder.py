@@ -5,7 +5,7 @@ of four features that separate answerable questions from others: the best cosine
 share of the question that one passage covers, the share of the question whose words the index does
 not contain, and the length of the question (long ones are covered less). It was fitted on
 answerable questions of six development sets, MultiHop-RAG's questions without an answer, and
-questions asked of another set's corpus (docs/benchmarks.md).
+questions asked of another set's corpus (benchmarks/results/abstention.md).
 
 Cosines differ between embedders, so they count only for the embedder they were fitted with. Chinese
 has its own models, because bigrams that span two words are rare. A small index contains few words,

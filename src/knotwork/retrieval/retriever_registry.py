@@ -143,7 +143,7 @@ RETRIEVERS: Mapping[str, RetrieverPattern] = {
 
 AUTO = "auto"
 AUTO_IS = "graph"
-"""The retriever behind `auto`: the best one on the benchmarks (docs/benchmarks.md)."""
+"""The retriever behind `auto`: the best one on the benchmarks (benchmarks/results/retrieval.md)."""
 AUTO_OVER_GRAPHS = "paths"
 """The retriever behind `auto` if a graph was imported. Its passages are those of `graph`, unless
 the relations of the imported graph very likely lead to an answer."""

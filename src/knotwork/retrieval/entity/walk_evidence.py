@@ -3,7 +3,7 @@
 A passage has a ground: an edge that it states, or an entity that it is about. The ground's score
 grows with the score of the edge or entity, falls with the number of passages that share it, and
 depends on how much of the question the path and the passage cover *together*: the best single
-feature of all that were tried for scoring paths (docs/benchmarks.md).
+feature of all that were tried for scoring paths (benchmarks/results/patterns.md).
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ question precede them.
 
 Paths are trusted only if the relations of the graph form a vocabulary. In a graph built as one, few
 relations connect many entities. Relations that rules and models extract from text are worded as in
-the text: most names occur once, and shared words mean little (docs/benchmarks.md). Such paths are
-shown but do not change the order of passages. The bridges that led `GraphRetriever` to its hits are
-shown as paths too.
+the text: most names occur once, and shared words mean little (benchmarks/results/paths.md). Such
+paths are shown but do not change the order of passages. The bridges that led `GraphRetriever` to
+its hits are shown as paths too.
 """
 
 from __future__ import annotations
