@@ -177,7 +177,7 @@ def test_a_question_with_one_name_finds_what_is_about_the_other(tmp_path):
 
 
 def test_merged_entities_are_read_once_for_each_state_of_the_index(base, monkeypatch):
-    base.join("WHO", FULL)
+    base.merge_entities("WHO", FULL)
     calls = []
 
     def counted(store):
@@ -189,6 +189,6 @@ def test_merged_entities_are_read_once_for_each_state_of_the_index(base, monkeyp
     assert before[0] == before[1] == before[2]
     assert base.search(QUESTION).hits
     assert len(calls) == 1
-    base.part("WHO", FULL)
+    base.split_entities("WHO", FULL)
     assert read(base) != before[0]
     assert len(calls) == 2
