@@ -1,7 +1,8 @@
 """Measure retrieval patterns, and compositions of them, beside `hybrid` and `graph`.
 
     python benchmarks/patterns/run.py --data ../shared/bench/qa --cache DIR --output patterns.json
-    python benchmarks/patterns/run.py --output patterns.json --markdown benchmarks/results/patterns.md
+    python benchmarks/patterns/run.py --output patterns.json \
+        --markdown benchmarks/results/patterns.md
 
 Indexes are those of `benchmarks/retrieval/run.py`, in the same cache; a missing one is made. A
 pattern is any name or specification that `knotwork search --retriever` takes. What is in the

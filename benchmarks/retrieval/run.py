@@ -1,7 +1,8 @@
 """Measure retrievers, answers and abstention on the development sets.
 
     python benchmarks/retrieval/run.py --data ../shared/bench/qa --output results.json
-    python benchmarks/retrieval/run.py --output results.json --markdown benchmarks/results/retrieval.md
+    python benchmarks/retrieval/run.py --output results.json \
+        --markdown benchmarks/results/retrieval.md
 
 Every set runs with the same setting. A result is kept as soon as a retriever has been asked all
 questions of a set, and is not repeated by the next run; `--again` repeats those of the sets and

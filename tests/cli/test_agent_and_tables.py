@@ -85,7 +85,7 @@ def test_a_file_without_a_table_is_told(index):
     empty = index / "empty.csv"
     empty.write_text("a,b\n", "utf-8")
     assert "no row" in knotwork("tables", "add", empty).err
-    assert "ends in none of" in knotwork("tables", "add", index / "notes.txt").err
+    assert "is not a table file" in knotwork("tables", "add", index / "notes.txt").err
 
 
 def test_an_agent_keeps_to_filters(index):

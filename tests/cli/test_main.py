@@ -75,7 +75,7 @@ def test_the_version_is_that_of_the_package():
         (["ask"], "usage_error", "Missing argument 'QUESTION'", "See: knotwork ask --help"),
         (["ask", "x", "--jsno"], "usage_error", "--jsno", "Did you mean `--json`?"),
         (["--stor", "x", "ask", "y"], "usage_error", "'--stor'", "Did you mean `--store`?"),
-        (["init", "absent"], "config_error", "absent/knotwork.toml", "Name a folder"),
+        (["init", "absent"], "config_error", "absent/knotwork.toml", "Choose an existing folder"),
         (["documents", "--set", "answer.abstain_below=7"], "config_error", "from 0 to 1", "It is"),
         (["search", "x", "-k", "0"], "usage_error", "not in the range x>=1", "See: "),
         (["explore", "x", "--direction", "bth"], "unknown_name", "`bth`", "`both`"),

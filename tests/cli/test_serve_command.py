@@ -46,9 +46,9 @@ def test_a_key_that_means_nothing_is_not_made(tmp_path, arguments, told):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--host", "0.0.0.0"), "needs a key"),
+        (("--host", "0.0.0.0"), "requires a key"),
         (("--port", "70000"), "70000"),
-        (("--host", "not.an.address.invalid"), "needs a key"),
+        (("--host", "not.an.address.invalid"), "requires a key"),
     ],
 )
 def test_a_server_that_nobody_could_use_safely_does_not_start(tmp_path, arguments, told):

@@ -143,7 +143,7 @@ def test_asking_tells_its_steps(sample_index, talk):
         ("explore", {"names": ["Oriane Kelt"]}, "Did you mean `Oriane Keld`?"),
         ("search", {"question": QUESTION, "retriever": "bm26"}, "Did you mean `bm25`?"),
         ("ask", {"question": QUESTION, "mode": "loca"}, "Did you mean `local`?"),
-        ("communities", {"level": 99}, "The levels are 0"),
+        ("communities", {"level": 99}, "Choose a level from 0"),
         ("search", {"question": QUESTION, "k": 0}, "greater than or equal to 1"),
         ("search", {}, "question"),
         ("explore", {"names": []}, "at least 1 item"),

@@ -134,7 +134,7 @@ def test_an_older_client_is_understood_and_many_are_served_at_once(sample_index)
         (["--store", "none.knot"], "none.knot"),
         (["--allow", "."], "writing is not allowed"),
         (["--write", "--allow", "nowhere"], "not a folder"),
-        (["--json"], "prints no object"),
+        (["--json"], "does not support --json"),
     ],
 )
 def test_what_cannot_be_served_is_said_and_ends(arguments, told, tmp_path, monkeypatch):

@@ -213,7 +213,7 @@ def test_what_cannot_run_is_left_out_with_the_reason(served, asked):
         (b'{"question": "Who?"}', "neither gold passages nor answers"),
         (b'{"question": "Who?", "gold_pids": ["nowhere.md"]}', "Unknown document `nowhere.md`"),
         (b'{"question": "Who?", "gold_pids": 5}', "no list under `gold_pids`"),
-        (b'{"question": "Who?", "gold_groups": [[]]}', "no list, or empty"),
+        (b'{"question": "Who?", "gold_groups": [[]]}', "empty or not a list"),
         (b'{"question": "Who?", "answers": "x"}', "no list under `answers`"),
         (b'{"gold_pids": []}', "no text under `question`"),
         (b'{"question": "Who?", "answers": ["x"]}\n' * 2, "Two questions have the id"),

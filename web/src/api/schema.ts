@@ -3344,7 +3344,7 @@ export interface components {
         };
         /**
          * Strength
-         * @description The confidence in an answer, in a word.
+         * @description The confidence in an answer as a word.
          * @enum {string}
          */
         Strength: "strong" | "weak" | "none";
