@@ -9,6 +9,9 @@ from knotwork.records import Document
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
+
 HAN = re.compile("[\u4e00-\u9fff]")
 LATIN = re.compile("[A-Za-z]{2,}")
 FORM_WORDS = frozenset({"entity", "relation", "none", "same", "different", "title", "summary"})

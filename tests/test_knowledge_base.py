@@ -28,6 +28,9 @@ from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 from knotwork.testing.model_server import ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 FACTS = {
     "team.md": "# The team\n\nAda Lovelace leads the Travel Office. Grace Hopper helps her.",
     "travel.md": "# Travel\n\nThe Travel Office approves travel abroad. Ask Ada Lovelace first.",

@@ -17,6 +17,9 @@ from knotwork.indexing.loaders import load_file
 from knotwork.stores.export import export_graph
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[1]
 RUN = """
 import os, random, signal, sys, knotwork

@@ -3,6 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
 CODE = """
 import importlib, sys
 for name in ("langchain_core", "llama_index", "haystack", "mcp"):

@@ -18,6 +18,9 @@ from llama_index.core.vector_stores.types import (
 from knotwork.adapters.llama_index import KnotworkQueryEngine, KnotworkRetriever
 from knotwork.errors import QuerySyntaxError, UnknownName
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who approves trips abroad?"
 
 

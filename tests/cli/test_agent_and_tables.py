@@ -5,6 +5,9 @@ import json
 import pytest
 from tests.cli.running import knotwork
 
+pytestmark = pytest.mark.slow
+
+
 NOTES = {
     "lantern.txt": "Silver Lantern is a 1954 film directed by Marta Ilves.",
     "ilves.txt": "Marta Ilves was an Estonian artist. She grew up in Tartu.",

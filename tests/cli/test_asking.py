@@ -9,6 +9,9 @@ from tests.cli.running import knotwork
 
 from knotwork.stores.urls import open_store
 
+pytestmark = pytest.mark.slow
+
+
 DESIGNER = "Who designed the Kestrel probe?"
 ALWAYS = ("--set", "answer.abstain_below=0")
 NEVER = ("--set", "answer.abstain_below=1")

@@ -22,6 +22,9 @@ from knotwork.synthesis.ask_request import AskEvent, AskEventKind
 from knotwork.synthesis.messages import no_answer
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who approves trips abroad?"
 
 

@@ -12,6 +12,9 @@ from knotwork.cli.answers import describe_step
 from knotwork.synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
 from knotwork.testing.model_server import ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 THEMES = "What are the main themes of these documents?"
 DETAIL = "Who approves trips abroad?"
 

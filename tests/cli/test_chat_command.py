@@ -12,6 +12,9 @@ import sys
 import pytest
 from tests.cli.running import knotwork
 
+pytestmark = pytest.mark.slow
+
+
 PATIENCE_S = 120.0
 """Only a program that hangs lets this pass."""
 

@@ -10,6 +10,9 @@ from tests.cli.running import knotwork
 
 from knotwork.stores.urls import open_store
 
+pytestmark = pytest.mark.slow
+
+
 MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 

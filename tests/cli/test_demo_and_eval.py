@@ -12,6 +12,9 @@ from tests.cli.running import knotwork
 from knotwork.cli.main import app
 from knotwork.demo import QUESTIONS, open_sample
 
+pytestmark = pytest.mark.slow
+
+
 NO_MODEL = ("--set", "embedding.model=none")
 
 

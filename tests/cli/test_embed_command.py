@@ -12,6 +12,9 @@ from knotwork.config import load_settings
 from knotwork.indexing.embedding import INTO_META
 from knotwork.inference.embedder import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who approves travel?"
 
 

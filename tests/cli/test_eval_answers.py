@@ -15,6 +15,9 @@ from knotwork.evaluation import answer_runs
 from knotwork.synthesis import engine
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
 NO_MODEL = ("--set", "embedding.model=none")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.cli.running import knotwork
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = {
     "who.txt": "The World Health Organization (WHO) sent help to Kenya. Later the WHO thanked "
     "Kenya. The World Health Organization has its seat in Geneva.",

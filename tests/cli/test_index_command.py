@@ -15,6 +15,9 @@ from tests.indexing.pipeline_fakes import LatinEmbedder
 
 from knotwork.inference.model_registry import EMBEDDERS
 
+pytestmark = pytest.mark.slow
+
+
 NO_MODEL = ("--set", "embedding.model=none")
 
 

@@ -9,6 +9,9 @@ from tests.cli.running import knotwork
 
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = {
     "firms.txt": "Ada Smith founded Acme London in 1900.",
     "boats.txt": "Carol White sailed from Oslo to Bergen with Bob Jones.",

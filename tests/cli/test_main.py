@@ -15,6 +15,9 @@ from tests.cli.running import knotwork
 from knotwork.cli.main import COMMANDS
 from knotwork.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[2]
 SCREEN_LINES = 40
 LIST_LINES = 50

@@ -10,6 +10,9 @@ from tests.cli.running import knotwork
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = {
     f"{name}.txt": f"Ada Smith founded Acme {name} in London. Bob Jones led Acme {name} from Oslo."
     for name in ("North", "South", "East", "West")

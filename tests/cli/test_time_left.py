@@ -18,6 +18,9 @@ from knotwork.inference.embedder import PassageVectors
 from knotwork.records import Document
 from knotwork.stores.memory import MemoryStore
 
+pytestmark = pytest.mark.slow
+
+
 PARAGRAPH = "words that say nothing at all, " * 30
 VECTOR = np.array([1, 0], dtype=np.float32)
 

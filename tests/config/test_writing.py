@@ -17,6 +17,9 @@ from knotwork.config import (
 from knotwork.config.settings import setting_fields
 from knotwork.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 
 

@@ -15,6 +15,9 @@ from knotwork.records import PropertyNode, Relationship
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.store_contract import add_document
 
+pytestmark = pytest.mark.slow
+
+
 _PEOPLE = 24
 _TIMEOUT_S = 0.05
 _LATE_S = 2.0

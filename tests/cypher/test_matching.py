@@ -6,11 +6,15 @@ from collections import Counter
 from itertools import permutations, product
 
 import networkx as nx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cypher.graphs import Edge, make_graph, rows
 
 from knotwork.cypher import PropertyGraph
+
+pytestmark = pytest.mark.slow
+
 
 _NODES = 6
 _edges = st.lists(

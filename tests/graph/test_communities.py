@@ -21,6 +21,9 @@ from knotwork.graph.communities import (
     undirected_adjacency,
 )
 
+pytestmark = pytest.mark.slow
+
+
 EVERY = sorted(COMMUNITY_ALGORITHMS)
 BY_MODULARITY = ["leiden", "louvain"]
 

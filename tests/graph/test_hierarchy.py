@@ -21,6 +21,9 @@ from knotwork.graph.hierarchy import (
     match_groups,
 )
 
+pytestmark = pytest.mark.slow
+
+
 SMALL = DivisionOptions(max_size=10.0)
 
 

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from knotwork.graph.layout import pack_circles
 
+pytestmark = pytest.mark.slow
+
 
 def gaps(places, radii):
     """Return the gap between each two circles; below 0 they overlap."""

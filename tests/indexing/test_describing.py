@@ -41,6 +41,9 @@ from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 from knotwork.testing.store_contract import sample_mention
 from knotwork.text.token_counts import count_tokens
 
+pytestmark = pytest.mark.slow
+
+
 BRAIN = RuleBrain()
 FACTS = [
     "A harbour town that lives on herring, salt and old stories.",

@@ -8,6 +8,9 @@ from knotwork.indexing.report import EventKind, IndexingInterrupted
 from knotwork.records import EXTRACTIVE_SOURCE
 from knotwork.stores.extensions import was_read_by_model
 
+pytestmark = pytest.mark.slow
+
+
 _DEFINITIONS = [
     "Sets how much memory a sort may use before it writes temporary files to disk.",
     "Limits hash tables of joins, which spill to files once they outgrow the amount given here.",

@@ -11,6 +11,9 @@ from knotwork.testing.brains.prompts import read_assignment
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = {
     "firms.txt": "Ada Smith founded Acme London in 1900.\n\nBob Jones led Acme London from Vienna.",
     "travel.txt": "王小明在北京大学工作。他与李华一起创办了长江公司。",

@@ -23,6 +23,9 @@ from knotwork.indexing.loaders import archives, load_document
 from knotwork.indexing.splitters import make_splitter
 from knotwork.records import Document
 
+pytestmark = pytest.mark.slow
+
+
 REASONS = {
     "empty",
     "binary",

@@ -16,6 +16,9 @@ from knotwork.records import Document, ReadingStatus
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 PEOPLE = ("Ada Smith", "Bob Jones", "Carol White", "Dan Brown", "Eve Black", "王小明")
 TOWNS = ("London", "Vienna", "Oslo", "Bergen", "Riga", "Paris")
 FAILING = {Fault.RATE_LIMITED: 0.1, Fault.SERVER_ERROR: 0.1, Fault.GARBAGE: 0.1}

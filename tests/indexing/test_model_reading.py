@@ -11,6 +11,9 @@ from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, Unkno
 from knotwork.records import ReadingStatus
 from knotwork.testing.chat_models import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = {
     "firms.txt": "Ada Smith founded Acme London in 1900.\n\nBob Jones led Acme London from Vienna.",
     "boats.txt": "Carol White sailed from Oslo to Bergen with Bob Jones.",

@@ -15,6 +15,9 @@ from knotwork.stores.urls import open_store
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.transform.model.model_extractor import ModelExtractor
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
 COUNT = 1_000
 

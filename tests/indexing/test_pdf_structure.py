@@ -4,6 +4,8 @@ import pytest
 from tests.indexing.loading import frames, load, outline
 from tests.indexing.office_files import make_pdf, printed
 
+pytestmark = pytest.mark.slow
+
 
 def page_of(*lines, top=700, pitch=12):
     """Place lines below each other; a line is a text or (text, options), None a gap."""

@@ -9,6 +9,9 @@ from pypdf import PdfReader
 from tests.indexing.loading import frames, load
 from tests.indexing.office_files import make_pdf, printed, printed_wide
 
+pytestmark = pytest.mark.slow
+
+
 PITCH = 14
 COLUMNS = (72, 200, 300, 400)
 MODELS = [

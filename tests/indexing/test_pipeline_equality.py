@@ -14,6 +14,8 @@ from knotwork.stores.memory import MemoryStore
 from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
 
 def bring_up_to_date(store, texts, *, order=None, embedder=None):
     uris = list(texts)

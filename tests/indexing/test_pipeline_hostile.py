@@ -16,6 +16,9 @@ from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 SUFFIXES = (
     "pdf",
     "docx",

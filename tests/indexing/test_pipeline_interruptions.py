@@ -15,6 +15,9 @@ from knotwork.indexing.pipeline import Pipeline
 from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -30,6 +30,9 @@ from knotwork.indexing.splitters import make_splitter
 from knotwork.records import Document
 from knotwork.transform.rules import RuleExtractor
 
+pytestmark = pytest.mark.slow
+
+
 RECIPE = Recipe(make_splitter(), RuleExtractor(), memory_tokens=60)
 BATCH_BYTES = 16 << 10
 

@@ -33,6 +33,9 @@ from knotwork.stores.urls import open_store
 from knotwork.stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[2]
 RANDOM = random.Random(11)
 TEXTS = {f"d{n:02}": make_text(RANDOM, paragraphs=RANDOM.randint(1, 5)) for n in range(14)} | {

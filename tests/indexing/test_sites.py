@@ -21,6 +21,9 @@ from knotwork.stores.memory import MemoryStore
 from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 ABOVE = """
 <div class="top"><a href="/">Acme</a> | <a href="/docs">Documentation</a></div>
 <div>We use cookies to remember your settings. <a href="/c">Read more</a></div>

@@ -11,6 +11,9 @@ from knotwork.indexing.splitters import SPLITTERS, make_splitter
 from knotwork.records import Document, Frame, FrameKind, Heading, Span
 from knotwork.text.token_counts import count_tokens
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = sorted(SPLITTERS)
 
 

@@ -5,6 +5,9 @@ import pytest
 import knotwork
 from knotwork.stores.table_file import TableFile, tables_path
 
+pytestmark = pytest.mark.slow
+
+
 SALES = "Region,Amount\nNorth,120\nSouth,80\n"
 
 

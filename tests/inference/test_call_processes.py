@@ -10,12 +10,16 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.inference.calling_process import request_for
 from tests.inference.chat_fakes import EchoModel
 
 from knotwork.inference.call_cache import CachedChatModel, CallCache, call_key
 from knotwork.inference.chat import ChatReply, TokenUsage
 from knotwork.inference.single_flight import KeyLocks
+
+pytestmark = pytest.mark.slow
+
 
 _ROOT = Path(__file__).parents[2]
 _KILLS = 8

@@ -21,6 +21,9 @@ from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 from knotwork.inference.model_servers import ChatServer, read_wait
 from knotwork.inference.openai_chat import OpenAIChat
 
+pytestmark = pytest.mark.slow
+
+
 KEY = "sk-very-secret-0123456789"
 SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
 TALK = (Message("system", "Be brief."), Message("user", "Who?"))

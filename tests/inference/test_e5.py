@@ -25,6 +25,9 @@ from knotwork.inference.local_models.transformer import TransformerEncoder, read
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[2]
 pytest.importorskip("onnxruntime")
 

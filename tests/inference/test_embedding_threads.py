@@ -15,6 +15,8 @@ from knotwork.inference.local_models.tokenization import Tokens
 from knotwork.inference.local_models.transformer import available_cores
 from knotwork.records import Span
 
+pytestmark = pytest.mark.slow
+
 
 class FakeEncoder:
     """Tokens are characters; later passages of a pair are done first, where threads allow it."""

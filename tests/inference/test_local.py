@@ -12,6 +12,9 @@ from knotwork.inference.local_models.local_embedders import open_local
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("sentence_transformers")
 
 WORDS = [

@@ -13,6 +13,9 @@ from knotwork.errors import MissingExtra, ModelError
 from knotwork.inference.local_models.local_rerankers import LocalReranker, OnnxReranker, find_graph
 from knotwork.inference.model_registry import open_reranker
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 

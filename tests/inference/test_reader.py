@@ -12,6 +12,9 @@ from knotwork.inference.model_registry import READERS, open_reader
 from knotwork.records import Span
 from knotwork.text.sentences import split_sentences
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("onnxruntime")
 
 BRIDGE = (

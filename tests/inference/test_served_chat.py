@@ -10,6 +10,9 @@ from knotwork.inference.retries import RetryPolicy
 from knotwork.testing.chat_contract import ChatModelContract, ask, read_stream
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
 TEXTS = [f"Bridge {n} of the town was opened by mayor {n} in {1700 + n}." for n in range(60)]
 

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from knotwork.inference.embedder import baseline_cosine, to_similarity
 
+pytestmark = pytest.mark.slow
+
+
 NARROW = [
     "local:multilingual-e5-small",
     "local:multilingual-e5-large",

@@ -11,6 +11,9 @@ from tests.inference.sentencepiece_models import build_sentencepiece
 from knotwork.inference.local_models import e5, minilm
 from knotwork.inference.local_models.tokenization import SPACE, WordPieceTokenizer
 
+pytestmark = pytest.mark.slow
+
+
 LONE_SURROGATES = ["\ud800", "half \udc00 a pair", "\udfff\ud800"]
 LONG_WORD = "bridgework" * 500
 ANY_TEXT = st.text(st.characters(), max_size=60)

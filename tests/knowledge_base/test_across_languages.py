@@ -7,6 +7,9 @@ import pytest
 import knotwork
 from knotwork.inference.local_models import e5
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("onnxruntime")
 if e5.find_weights() is None:
     pytest.skip("no package with the weights of multilingual-e5-small", allow_module_level=True)

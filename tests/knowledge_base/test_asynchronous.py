@@ -14,6 +14,9 @@ from knotwork.knowledge_base.asynchronous import AHEAD_ITEMS
 from knotwork.synthesis.ask_request import AskEventKind
 from knotwork.testing.chat_models import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who approves travel abroad?"
 
 

@@ -6,6 +6,9 @@ import knotwork
 from knotwork.demo import QUESTIONS, open_sample
 from knotwork.inference.local_models import e5
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("onnxruntime")
 if e5.find_weights() is None:
     pytest.skip("no package with the weights of multilingual-e5-small", allow_module_level=True)

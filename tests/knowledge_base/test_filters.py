@@ -10,6 +10,9 @@ from knotwork.retrieval.retriever_registry import retriever_names
 from knotwork.synthesis.ask_request import ASK_MODES
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 PEOPLE = ["Ada Lovelace", "Grace Hopper", "Marta Ilves", "Olev Raud", "Wang Xiaoming"]
 PLACES = ["Tartu", "Narva", "Travel Office", "Silver Lantern", "Copper Kettle"]
 

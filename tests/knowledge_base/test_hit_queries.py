@@ -15,6 +15,9 @@ from knotwork.synthesis.ask_request import ASK_MODES
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who works for the Travel Office with Ada Lovelace?"
 HITS = "RETURN node.id AS id, score"
 

@@ -14,6 +14,8 @@ from knotwork.mcp_server import build_server
 from knotwork.mcp_server.schemas import document_resource_uri
 from knotwork.records.documents import Span
 
+pytestmark = pytest.mark.slow
+
 
 def read(path, *uris):
     async def run():

@@ -9,6 +9,9 @@ from mcp import Client
 import knotwork
 from knotwork.mcp_server import build_server
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who approves trips abroad?"
 CALLS = {
     "search": {"question": QUESTION, "k": 3},

@@ -16,6 +16,9 @@ from tests.cli.running import knotwork as run_knotwork
 import knotwork
 from knotwork.mcp_server import Permissions, build_server
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Who approves trips abroad?"
 TIMEOUT_S = 60
 

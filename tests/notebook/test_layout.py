@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from knotwork.notebook.views import place_nodes
 
+pytestmark = pytest.mark.slow
+
+
 GRAPHS = st.integers(0, 25).flatmap(
     lambda count: st.tuples(
         st.just(count),

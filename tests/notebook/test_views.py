@@ -29,6 +29,9 @@ from knotwork.records import (
 )
 from knotwork.records.documents import Span
 
+pytestmark = pytest.mark.slow
+
+
 TAGS = {
     "div", "b", "p", "q", "span", "mark", "table", "tr", "th", "td", "details", "summary", "code",
     "svg", "title", "line", "circle", "text",

@@ -14,6 +14,9 @@ from tests.inference.packed_models import write_packed
 
 from knotwork.inference.local_models import e5
 
+pytestmark = pytest.mark.slow
+
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "build_model_wheel.py"
 INFO = "knotwork_multilingual_e5_small-1.0.0.dist-info"
 WHEEL = "knotwork_multilingual_e5_small-1.0.0-py3-none-any.whl"

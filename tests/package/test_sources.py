@@ -4,6 +4,11 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "knotwork"
 TREES = {

@@ -8,6 +8,8 @@ from knotwork.records import Chunk, Evidence, Hit, Query, Span
 from knotwork.retrieval.fusion import RANK_OFFSET, FusedRetriever, fuse_hits, keep_within
 from knotwork.text.token_counts import count_tokens
 
+pytestmark = pytest.mark.slow
+
 
 def chunk(name, start=0, end=10, text=""):
     text = text or ("word " * 10)[: end - start]

@@ -11,6 +11,9 @@ from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 from knotwork.text.chinese import simplify
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION = "Where did the director of Silver Lantern grow up?"
 NAMES = [*retriever_names()]
 

@@ -12,6 +12,9 @@ from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.retrieval.retriever_registry import retriever_names
 from knotwork.stores.urls import open_store
 
+pytestmark = pytest.mark.slow
+
+
 WIDE, NARROW = "local:all-MiniLM-L6-v2", "local:multilingual-e5-small"
 QUESTIONS = [
     "Where did the director of Silver Lantern grow up?",

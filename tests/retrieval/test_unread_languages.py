@@ -10,6 +10,9 @@ from knotwork.retrieval.retriever_registry import RETRIEVERS
 from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
+pytestmark = pytest.mark.slow
+
+
 MIXED = PASSAGES | {
     "艾玛河": "艾玛河（Emajogi）是爱沙尼亚的一条河流。它流经塔尔图（Tartu）。",
     "Yangtze": "The Yangtze, 长江 in Chinese, is the longest river of China. It ends in the sea.",

@@ -21,6 +21,9 @@ from knotwork.service.keys import KeyFile, KeyRole
 from knotwork.service.limits import RateLimiter
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 SECRET = "hidden"
 """The workspace that the key of the tests must not reach."""
 

@@ -24,6 +24,9 @@ from tests.service.serving import (
 
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 TIMEOUT_S = 30
 CALLS = {
     "search": {"question": QUESTION, "k": 3},

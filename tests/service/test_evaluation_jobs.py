@@ -25,6 +25,8 @@ from knotwork.service.server import ServerConfig
 from knotwork.service.workspaces import Workspaces
 from knotwork.testing.model_server import ModelTestServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def asked(client):

@@ -17,6 +17,8 @@ from knotwork.evaluation.metrics import METRICS, compare_paired
 from knotwork.service.evaluation_store import PlanShape
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def served(sample_index, tmp_path_factory):

@@ -12,6 +12,9 @@ from knotwork.service import job_runner as work_module
 from knotwork.service.job_store import JobState, JobStore
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 FILMS = (
     "Kismet\tdirected_by\tWilliam Dieterle\n"
     "Kismet\tstarred_actors\tMarlene Dietrich\n"

@@ -29,6 +29,9 @@ from knotwork.service.job_store import JobState, JobStopped, JobStore, Progress
 from knotwork.service.server import ServerConfig
 from knotwork.service.workspaces import Workspaces
 
+pytestmark = pytest.mark.slow
+
+
 TEXT = "Lanterns are lit by Ivo Brandt at dusk. Number {n} hangs in Marrow Lane {n}."
 
 

@@ -30,6 +30,9 @@ from knotwork.service.limits import Threads
 from knotwork.service.responses import keep_alive
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 OPEN = f"{API}/workspaces/open"
 
 

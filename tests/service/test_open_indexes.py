@@ -18,6 +18,9 @@ from knotwork.knowledge_base import KnowledgeBase
 from knotwork.service.server import ServerConfig
 from knotwork.service.workspaces import Workspaces
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = [f"w{n}" for n in range(6)]
 
 

@@ -15,6 +15,9 @@ from tests.service.serving import QUESTION, add_key, copy_index, make_settings, 
 from knotwork.service.server import ServerConfig
 from knotwork.testing.model_server import ModelTestServer
 
+pytestmark = pytest.mark.slow
+
+
 ASKED = [
     {"role": "system", "content": "You are helpful."},
     {"role": "user", "content": "Hello"},

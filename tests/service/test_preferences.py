@@ -8,6 +8,9 @@ from tests.service.serving import API, QUESTION, add_key, open_client
 from knotwork.evaluation.metrics import compare_paired
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 PREFERENCES = f"{API}/workspaces/open/preferences"
 
 

@@ -19,6 +19,9 @@ from knotwork.records import content_id
 from knotwork.service.schemas.answers import AnswerShape
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 OPEN = f"{API}/workspaces/open"
 
 

@@ -19,6 +19,9 @@ from tests.service.serving import copy_index, make_settings, run_server
 from knotwork.service import make_app
 from knotwork.service.server import ServerConfig
 
+pytestmark = pytest.mark.slow
+
+
 CHECKS = [
     not_a_server_error,
     content_type_conformance,

@@ -20,6 +20,9 @@ from knotwork.service.schemas.answers import AnswerShape
 from knotwork.service.server import ServerConfig
 from knotwork.synthesis import extractive_answers
 
+pytestmark = pytest.mark.slow
+
+
 QUESTION, WORDS = "Who approves trips abroad?", "Travel Office"
 
 

@@ -22,6 +22,9 @@ from knotwork.errors import LoadError
 from knotwork.service.server import ServerConfig
 from knotwork.service.uploads import parse_upload_name
 
+pytestmark = pytest.mark.slow
+
+
 NEW = f"{API}/workspaces/new"
 TEXT = "# Lanterns\n\nLanterns are lit by Ivo Brandt at dusk. Ivo Brandt lives in Marrow."
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from knotwork.service import make_app
 from knotwork.service.server import ServerConfig
+
+pytestmark = pytest.mark.slow
+
 
 KEPT = Path(__file__).parents[2] / "web" / "openapi.json"
 

@@ -18,6 +18,9 @@ from knotwork.errors import StoreBusy, StoreError
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.store_contract import add_document
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = ["Ada", "Bob", "Cy"]
 _DOCUMENTS = 25
 

@@ -19,6 +19,9 @@ from knotwork.stores.embedded.database import find_faults
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.store_contract import add_document, snapshot
 
+pytestmark = pytest.mark.slow
+
+
 _KILLS = 6
 
 

@@ -25,6 +25,8 @@ from knotwork.testing.search_contract import (
 )
 from knotwork.testing.store_contract import StoreContract
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:

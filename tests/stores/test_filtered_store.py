@@ -30,6 +30,9 @@ from knotwork.testing.enrichment_contract import sample_community, sample_readin
 from knotwork.testing.field_contract import put_document, where
 from knotwork.testing.store_contract import sample_mention, sample_relation
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = ["Ada", "Bob", "Cy", "Dee", "Hub", "北京"]
 VALUES = ["x", "X y", "2", "10", "2021", "2021-05-03", "3 May 2021", "x, 10", "北京"]
 FIELDS = ["author", "tags", "date", "year", "title", "path", "page", "language"]

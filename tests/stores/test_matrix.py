@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork.stores.embedded.vector_index import VectorMatrix
 from knotwork.stores.vectors import exact_scores
+
+pytestmark = pytest.mark.slow
+
 
 STORED = np.dtype("<f4")
 steps = st.lists(

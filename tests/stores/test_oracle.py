@@ -44,6 +44,9 @@ from knotwork.testing.store_contract import (
     snapshot,
 )
 
+pytestmark = pytest.mark.slow
+
+
 Operation = Callable[[Store], object]
 
 NAMES = ["Ada", "ADA", "Bob", "Cy", "Dee", "北京", "Hub"]

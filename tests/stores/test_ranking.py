@@ -14,6 +14,9 @@ from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.embedded.text_index import EmbeddedTexts, QueryTermWeights
 from knotwork.stores.memory import MemoryStore
 
+pytestmark = pytest.mark.slow
+
+
 _ITEMS = 1_500
 _WORDS = [f"word{n}" for n in range(400)]
 

@@ -17,6 +17,9 @@ from knotwork.stores.extensions import ReadsRelations
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.store_contract import add_document
 
+pytestmark = pytest.mark.slow
+
+
 CHUNKS = [content_id("chunk", number) for number in range(3)]
 FORMS = ["ada", "bob", "艾达"]
 

@@ -11,6 +11,9 @@ from knotwork.stores.graph_view import AdjacentEdge, strongest_edges, walk_graph
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.graph_contract import add_edges
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = "abcdefg"
 edges_of_a_graph = st.lists(
     st.tuples(

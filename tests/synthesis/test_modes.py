@@ -39,6 +39,9 @@ from knotwork.synthesis.messages import no_answer
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.names import normal_form
 
+pytestmark = pytest.mark.slow
+
+
 RIVERS = tuple(
     f"What do all the documents say of mills on the {name}?" for name in ("Alder", "Birch")
 )

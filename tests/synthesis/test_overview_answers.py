@@ -7,6 +7,9 @@ import knotwork
 from knotwork.records import Document
 from knotwork.synthesis.engine import needs_reports
 
+pytestmark = pytest.mark.slow
+
+
 GUIDE = """# Station guide
 
 This guide describes how the station of Skarrow is run. Copyright 2024 by the station. All rights

@@ -9,6 +9,9 @@ import knotwork
 from knotwork.records import Document
 from knotwork.synthesis.questions.classification import divide_question
 
+pytestmark = pytest.mark.slow
+
+
 LOG = """# Log {n}
 
 ## Weather

@@ -20,6 +20,9 @@ from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer, Tra
 from knotwork.testing.model_server.__main__ import build_server
 from knotwork.text.token_counts import count_tokens
 
+pytestmark = pytest.mark.slow
+
+
 TEXT = "The mayor opened the stone bridge of Tartu in 1784. It is old. 市长主持了开通。"
 
 

@@ -6,6 +6,9 @@ from tests.work import count_calls
 from knotwork.records import Span
 from knotwork.text.sentences import LONGEST_SENTENCE, LONGEST_WIDE_SENTENCE, split_sentences
 
+pytestmark = pytest.mark.slow
+
+
 PIECES = st.sampled_from(
     [
         *(

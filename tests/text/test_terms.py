@@ -21,6 +21,9 @@ from knotwork.text.terms import (
     terms,
 )
 
+pytestmark = pytest.mark.slow
+
+
 _STARTS = ["cl", "tr", "sk", "pr", "gl", "dw", "br"]
 _MIDDLES = ["apt", "owl", "imm", "ers", "und", "eck"]
 _ENDINGS = ["er", "ing", "edly", "ation", "iveness", "ies"]

@@ -12,6 +12,9 @@ from knotwork.records import Document
 from knotwork.transform.extractor import Extractor
 from knotwork.transform.rules import RuleExtractor
 
+pytestmark = pytest.mark.slow
+
+
 PARTS = [
     "Anna Smith founded Acme Inc. in 1999. She lives in Vienna.",
     "中国联通在北京大学发布人工智能平台。",

@@ -9,6 +9,8 @@ from knotwork.errors import UnknownName
 from knotwork.indexing.communities import CommunityOptions
 from knotwork.indexing.communities.detection import USUAL_SIZE
 
+pytestmark = pytest.mark.slow
+
 
 def open_index(path, **settings):
     return knotwork.open(path, embedding_model="none", **settings)

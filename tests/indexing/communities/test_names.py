@@ -19,6 +19,9 @@ from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.names import normal_form
 
+pytestmark = pytest.mark.slow
+
+
 EXTRA = "Zed Rowan waved to Mara Quill. Zed Rowan thanked Mara Quill at the harbour."
 AWAY = "The Harbour Ghost laughed at Wren Bakery. The Harbour Ghost thanked Chef Odette twice."
 

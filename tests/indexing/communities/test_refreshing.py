@@ -20,6 +20,8 @@ from knotwork.indexing.communities.detection import (
 )
 from knotwork.records import content_id
 
+pytestmark = pytest.mark.slow
+
 
 def communities_of(base):
     return stored_communities(base.store.communities)

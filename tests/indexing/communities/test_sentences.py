@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,9 @@ from knotwork.indexing.communities.report_sentences import MemberMentions, flat_
 from knotwork.indexing.entity_descriptions import merge_descriptions
 from knotwork.records import Mention, Span
 from knotwork.text.terms import STOP_WORDS, content_terms
+
+pytestmark = pytest.mark.slow
+
 
 TEXT = st.text(
     st.sampled_from("abcdefg  .,|_{}<0123456789éßΩя²½Ⅷ中文字测试。，\u3000\u00a0\t\n\x1c\x85'’-")

@@ -11,6 +11,8 @@ from knotwork.indexing.communities.index_reports import bring_up_to_date, is_cur
 from knotwork.records import Document
 from knotwork.stores.embedded.store import EmbeddedStore
 
+pytestmark = pytest.mark.slow
+
 
 class Reads:
     """Counts the statements that this thread runs on an index file, and the rows they return."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
@@ -14,6 +15,9 @@ from knotwork.errors import IndexingError
 from knotwork.indexing.communities.index_reports import bring_up_to_date
 from knotwork.indexing.foreign_indexes import import_index
 from knotwork.stores.embedded import EmbeddedStore
+
+pytestmark = pytest.mark.slow
+
 
 TABLES = sorted(current_tables())
 ODD_TEXTS = [

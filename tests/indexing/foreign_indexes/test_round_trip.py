@@ -24,6 +24,9 @@ from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import ChunkReading, Description, Document, EdgeType, ReadingStatus, Relation
 from knotwork.stores.memory import MemoryStore
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = ("Ada Stone", "Bo Finch", "Night Squad", "Harbour Base", "Cleo Marsh", "Dora Quill")
 VERBS = ("leads", "repaired", "wrote to", "is a member of", "met")
 

@@ -6,6 +6,9 @@ from tests.indexing.graph_import.graph_files import edges_of, text_of, write
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import ALIAS_RELATION
 
+pytestmark = pytest.mark.slow
+
+
 FILMS = (
     "Kismet\tdirected_by\tWilliam Dieterle\n"
     "Kismet\tstarred_actors\tMarlene Dietrich\n"

@@ -19,6 +19,9 @@ from knotwork.indexing.resolution.pair_candidates import (
     pair_by_spelling,
 )
 
+pytestmark = pytest.mark.slow
+
+
 SYLLABLES = (
     *("ba", "do", "ki", "lu", "me", "no", "pa", "ri", "so"),
     *("tu", "va", "wen", "xi", "yor", "zan", "gel", "mor", "fen"),

@@ -21,6 +21,9 @@ from knotwork.records import Verdict
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.token_counts import count_tokens
 
+pytestmark = pytest.mark.slow
+
+
 SPELLINGS = {"World Health Organization", "World Health Organisation"}
 
 

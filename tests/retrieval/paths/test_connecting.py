@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import networkx as nx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,9 @@ from knotwork.records import (
 )
 from knotwork.retrieval.paths.shortest_paths import MOST_HOPS, find_shortest_paths
 from knotwork.stores.urls import open_store
+
+pytestmark = pytest.mark.slow
+
 
 NAMES = [f"thing {n}" for n in range(9)]
 PAIRS = st.sets(

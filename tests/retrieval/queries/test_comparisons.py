@@ -18,6 +18,9 @@ from knotwork.retrieval.queries.query_retrievers import (
 from knotwork.synthesis.extractive_answers import compose_answer
 from knotwork.testing.chat_models import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
+
 DECADE = [(">=", "2000-01-01", "2000-12-31"), ("<=", "2010-01-01", "2010-12-31")]
 CHINESE = {"Film": ("电影",), "DIRECTED_BY": ("导演",)}
 

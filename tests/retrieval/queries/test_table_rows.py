@@ -12,6 +12,9 @@ from knotwork.retrieval.queries.table_rows import TableRows
 from knotwork.stores.table_file import TableFile, tables_path
 from knotwork.testing.chat_models import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
+
 ORDERS = [
     (1, "2022-11-30", "Acme", "Berlin", "Desk Lamp", 2, "1,250.50"),
     (2, "2023-01-15", "Globex", "Berlin", "Monitor", 1, "300.00"),

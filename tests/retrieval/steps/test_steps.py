@@ -17,6 +17,9 @@ from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.terms import content_terms
 from knotwork.text.token_counts import count_tokens
 
+pytestmark = pytest.mark.slow
+
+
 NESTED = "Where did the director of Silver Lantern grow up?"
 
 

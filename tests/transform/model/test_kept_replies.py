@@ -14,6 +14,9 @@ from knotwork.testing.brains.rule_brain import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.transform.model.model_extractor import ChunkOutcome, ModelExtractor
 
+pytestmark = pytest.mark.slow
+
+
 DOCUMENT, CHUNKS = cut(
     "Firms",
     *(

@@ -8,6 +8,9 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 from knotwork.transform.model.reply_formats import LineReader
 from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft, plain_text
 
+pytestmark = pytest.mark.slow
+
+
 GRAPH = (
     "entity | Ada Lovelace | PERSON | wrote the first programme",
     "entity | Analytical Engine | PRODUCT | a machine that was never built",

@@ -1,6 +1,7 @@
 import threading
 from dataclasses import replace
 
+import pytest
 from tests.transform.documents import cut, mentions
 
 from knotwork.config import LlmSettings
@@ -20,6 +21,9 @@ from knotwork.transform.model.model_extractor import ModelExtractor, Turns
 from knotwork.transform.model.reply_records import Draft, EntityDraft
 from knotwork.transform.rules import Dictionary, RuleExtractor
 from knotwork.transform.rules.dictionary import DictionaryEntry
+
+pytestmark = pytest.mark.slow
+
 
 PARTS = tuple(
     f"Ada Smith founded Acme {place} in {year}. Later Bob Jones led Acme {place} from Vienna."

@@ -15,6 +15,9 @@ from knotwork.transform.model.reply_formats import JsonReader, LineReader, Tuple
 from knotwork.transform.model.reply_grounding import assemble
 from knotwork.transform.model.reply_records import Draft, plain_text
 
+pytestmark = pytest.mark.slow
+
+
 TEXT = (
     "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed the engine in "
     "London from 1837. Lovelace lived in London as well. 蔡元培曾任北京大学校长。"
