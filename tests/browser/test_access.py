@@ -36,7 +36,7 @@ def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
     field.fill("not-a-key")
     visit.check_access()
     dialog.get_by_role("button", name="Use this key").click()
-    page.get_by_text("Unknown key.").wait_for()
+    page.get_by_text("Unknown key.", exact=True).wait_for()
     field.fill(keyed[1])
     dialog.get_by_role("button", name="Use this key").click()
     page.get_by_role("heading", level=1, name="Library").wait_for()

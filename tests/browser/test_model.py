@@ -84,7 +84,7 @@ def test_what_it_costs_is_estimated_before_it_reads(visit):
     page.get_by_text("reads everything").click()
     page.get_by_text("Tokens in", exact=True).wait_for()
     visit.check_access()
-    page.get_by_text("stays out").click()
+    page.get_by_text("off", exact=True).click()
     page.get_by_text("Indexing costs no tokens").wait_for()
     page.get_by_role("button", name="Start").click()
     page.get_by_role("link", name="1 document", exact=True).wait_for()
