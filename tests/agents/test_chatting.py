@@ -73,7 +73,7 @@ def test_steps_come_before_the_reply(chat):
 def test_without_a_place_to_write_facts_last_as_long_as_the_chat(path):
     opened = knotwork.open(path, read_only=True, embedding_model="none")
     with opened, Chat(opened, memory=path / "nowhere") as chat:
-        assert "for this conversation alone" in chat.notes[0]
+        assert "lost when this conversation ends" in chat.notes[0]
         chat.say("Ann Lee lives in Oslo.")
         assert len(chat.facts()) == 1
 

@@ -158,7 +158,7 @@ def test_a_model_chooses_steps_within_steps_and_tokens(index, embedder):
     assert "# Marta Ilves childhood" in told
     silent = ScriptedChatModel([])
     agent = build_agent("iterative", store=index, embedder=embedder, model=silent, tokens=10)
-    assert any("budget of tokens" in note for note in agent.retrieve(Query(QUESTION)).notes)
+    assert any("token budget" in note for note in agent.retrieve(Query(QUESTION)).notes)
     assert silent.requests == []
 
 

@@ -143,7 +143,7 @@ def test_a_failing_server_costs_no_answer(store, server, fault):
     server.faults = FaultPlan(rates={fault: 1.0})
     outcome = knotwork("ask", QUESTION)
     assert (outcome.code, outcome.out) == (0, quoted)
-    assert "Sentences are quoted, as openai:knotwork-test gave no answer:" in outcome.err
+    assert "Sentences are quoted, because openai:knotwork-test gave no answer:" in outcome.err
     assert "Traceback" not in outcome.err
     strict = knotwork("ask", QUESTION, "--json", "--no-fallback")
     assert strict.code == (1 if fault is Fault.GARBAGE else 3)

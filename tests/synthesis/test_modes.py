@@ -209,7 +209,7 @@ def test_a_global_question_to_an_index_without_reports_says_so(bare):
     answer = bare.open(with_replies(), read_only=True).ask(DETAIL, mode="global")
     assert answer.answered
     assert NO_REPORTS_NOTE in answer.notes
-    assert any("not those of the documents" in note for note in answer.notes)
+    assert any("out of date with the documents" in note for note in answer.notes)
 
 
 def test_communities_are_made_when_a_question_first_needs_them(bare):

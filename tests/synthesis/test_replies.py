@@ -121,7 +121,7 @@ def test_quotes_must_stand_in_a_passage(text, wrong):
 def test_a_misquote_is_a_note_beside_the_answer():
     parsed = parse("The rule reads “approved by the King of Spain”. [1]")
     assert parsed.notes == (
-        "“approved by the King of Spain” stands in quotation marks, but in none of the passages.",
+        "“approved by the King of Spain” is quoted in the answer, but no passage contains it.",
     )
 
 

@@ -32,8 +32,10 @@ DEFAULT_TOKENS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class AgentStep:
-    """One search of an agent: what it asked which tool and why, how many passages that found, what
-    it tells of it (``lines``), and the tokens of a language model that all steps so far took.
+    """One search of an agent: the tool, the text searched for, the reason, and the result.
+
+    ``passages`` is how many were found, ``lines`` are the trace of the step, and ``tokens`` those
+    of a language model that all steps so far have used.
     """
 
     number: int
@@ -47,17 +49,18 @@ class AgentStep:
 
 @dataclass(frozen=True, slots=True)
 class AgentEvent:
-    """A step, or the evidence at the end."""
+    """A step of an agent; the last event has the evidence instead."""
 
     step: AgentStep | None = None
     evidence: Evidence | None = None
 
 
 class Agent:
-    """Searches step by step as its planner says; its evidence shows every step in ``trace``.
+    """A retriever that searches in steps which its planner chooses.
 
-    It is a retriever itself, so that whatever takes one takes an agent. ``steps`` is the most
-    searches for a question, ``tokens`` the most of a language model.
+    The evidence records every step in ``trace``. ``steps`` is the maximum number of searches for a
+    question, ``tokens`` the maximum number of language model tokens (None: no limit). Raises
+    RetrievalError without tools.
     """
 
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
@@ -82,52 +85,56 @@ class Agent:
         self._tokens = tokens
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return what all steps found for a question, with the trace of the steps."""
+        """Return the merged findings of all steps, with their trace.
+
+        Raises RetrievalError if the planner chooses an unknown tool.
+        """
         *_, last = self.events(query)
         assert last.evidence is not None, "the last event has the evidence"
         return last.evidence
 
     def events(self, query: Query) -> Iterator[AgentEvent]:
-        """Do what `retrieve` does, and yield every step; the last event carries the evidence."""
+        """Yield each step of `retrieve`; the last event carries the evidence."""
         state = AgentState(
             query.text, query.k, tuple(self._tools), AgentBudget(max(self._steps, 1), self._tokens)
         )
-        told = 0
+        traced = 0
         while not state.budget.is_spent:
             move = self._planner.next_move(state)
             if move is None:
                 break
-            evidence = self._make(move, state)
+            evidence = self._search(move, state)
             step = AgentStep(
                 number=state.budget.spent_steps,
                 tool=move.tool,
                 question=move.text,
                 reason=move.reason,
                 passages=len(evidence.hits),
-                lines=tuple(line.strip() for line in state.trace[told:]),
+                lines=tuple(line.strip() for line in state.trace[traced:]),
                 tokens=state.budget.spent_tokens,
             )
-            told = len(state.trace)
+            traced = len(state.trace)
             yield AgentEvent(step=step)
         yield AgentEvent(evidence=self._conclude(query, state))
 
-    def _make(self, move: AgentMove, state: AgentState) -> Evidence:
+    def _search(self, move: AgentMove, state: AgentState) -> Evidence:
         if move.tool not in self._tools:
             known = ", ".join(sorted(self._tools))
-            raise RetrievalError(f"The planner chose `{move.tool}`; the tools are {known}.")
+            raise RetrievalError(
+                f"The planner chose the unknown tool `{move.tool}`; the tools are {known}."
+            )
         state.budget.spent_steps += 1
         evidence = self._tools[move.tool].search(move.text, k=move.k or state.k)
         finding = StepFinding(move.tool, move.text, evidence, move.weight, move.led_by)
         state.findings.append(finding)
         number = state.budget.spent_steps
-        state.tell(f"{number}. {move.tool}: {move.text} ({move.reason})")
-        state.tell(f"   {len(evidence.hits)} passages{_first_title(evidence)}")
-        for line in evidence.trace:
-            state.tell(f"   {line}")
+        state.trace.append(f"{number}. {move.tool}: {move.text} ({move.reason})")
+        state.trace.append(f"   {len(evidence.hits)} passages{_first_title(evidence)}")
+        state.trace += [f"   {line}" for line in evidence.trace]
         if state.main is None or move.replaces:
             state.main = evidence
             state.judgement = judge_evidence(evidence, self._store)
-            state.tell(f"   {state.judgement.text}")
+            state.trace.append(f"   {state.judgement.text}")
         return evidence
 
     def _conclude(self, query: Query, state: AgentState) -> Evidence:
@@ -144,8 +151,8 @@ class Agent:
         if state.budget.spent_tokens:
             spent += f" and {state.budget.spent_tokens} tokens"
         if state.abstains:
-            state.tell("Abstains: the evidence is poor.")
-        state.tell(f"{spent}.")
+            state.trace.append("Abstains: the evidence is poor.")
+        state.trace.append(f"{spent}.")
         return Evidence(
             query,
             self.name,
@@ -168,10 +175,11 @@ def _first_title(evidence: Evidence) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AgentMove:
-    """The next thing to do: search with a tool. ``reason`` is told in the trace.
+    """The next search: a tool, a text, and the ``reason`` that the trace records.
 
-    ``weight`` is how much what is found counts beside the answer to the question itself. With
-    ``replaces`` the finding takes the place of the first one.
+    ``weight`` scales the scores of the findings relative to those of the question itself. ``k`` is
+    the number of passages (0: that of the question). ``led_by`` is the id of the entity that led to
+    the search. If ``replaces``, the finding becomes the evidence for the question itself.
     """
 
     tool: str
@@ -185,7 +193,10 @@ class AgentMove:
 
 @dataclass(slots=True)
 class AgentBudget:
-    """What is left: ``steps`` are searches, ``tokens`` those of a language model (None: no end)."""
+    """The limits of an agent and what it has used of them.
+
+    ``steps`` are searches, ``tokens`` those of a language model (None: no limit).
+    """
 
     steps: int
     tokens: int | None = None
@@ -194,17 +205,17 @@ class AgentBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no further search may be made."""
+        """Whether all searches are used up."""
         return self.spent_steps >= self.steps
 
     def can_ask(self, tokens: int) -> bool:
-        """Tell whether a call of this many tokens may be made."""
+        """Return True if a model call of this many tokens is within the limit."""
         return self.tokens is None or self.spent_tokens + tokens <= self.tokens
 
 
 @dataclass(slots=True)
 class AgentState:
-    """A question on its way; ``main`` is the evidence for the question itself."""
+    """The state of an agent at work; ``main`` is the evidence for the question itself."""
 
     question: str
     k: int
@@ -217,32 +228,31 @@ class AgentState:
     notes: list[str] = field(default_factory=list)
     abstains: bool = False
 
-    def tell(self, line: str) -> None:
-        """Add a line to the trace."""
-        self.trace.append(line)
-
 
 class Planner(Protocol):
-    """Chooses the next move from what is known; None when enough was done."""
+    """Chooses the next search from the state of an agent."""
 
     def next_move(self, state: AgentState) -> AgentMove | None:
-        """Return the next search, or None. May add to the trace and the notes of the state."""
+        """Return the next search, or None if no further search is needed.
+
+        May add to the trace and the notes of the state.
+        """
 
 
 DEFAULT_TOOLS = ("graph", "hybrid", "bm25")
-"""What an agent has where nothing else is said; the first is tried first."""
+"""The default tools of an agent; the first one is tried first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A retriever under a name; ``summary`` tells a planner what it is for."""
+    """A retriever under a name; ``summary`` describes its purpose to a planner."""
 
     name: str
     summary: str
     retriever: Retriever
 
     def search(self, text: str, *, k: int) -> Evidence:
-        """Return what the retriever finds for a text."""
+        """Return the ``k`` best passages of the retriever for a text."""
         return self.retriever.retrieve(Query(text, k))
 
 
@@ -255,10 +265,10 @@ def make_tools(
     reranker: Reranker | None = None,
     options: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, AgentTool]:
-    """Return tools by name, in the order of the names.
+    """Return a tool for each retriever name, in the given order.
 
-    ``options`` are those of retrievers, by name. Raises as `build_retriever`, and RetrievalError
-    without a name.
+    ``options`` has the options of retrievers by name. Raises RetrievalError without a name, and
+    the errors of `build_retriever`.
     """
     if not names:
         raise RetrievalError("An agent needs at least one tool.")
@@ -295,10 +305,11 @@ class EvidenceVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceJudgement:
-    """``coverage`` is the share of the question's information that the best hits hold together.
+    """How well evidence answers its question.
 
-    ``missing`` are the terms that none of them has, ``verdict`` follows from both and from the
-    confidence of the retriever.
+    ``coverage`` is the share of the question's term weights that the best hits contain together,
+    ``missing`` are the terms that none of them contains. ``verdict`` follows from the coverage and
+    the confidence of the retriever.
     """
 
     verdict: EvidenceVerdict
@@ -309,14 +320,14 @@ class EvidenceJudgement:
     @property
     def text(self) -> str:
         """The judgement as a line of a trace."""
-        told = f"{self.verdict}: confidence {self.confidence:.2f}, covers {self.coverage:.0%}"
-        return f"{told}, nothing on {', '.join(self.missing[:5])}" if self.missing else told
+        text = f"{self.verdict}: confidence {self.confidence:.2f}, covers {self.coverage:.0%}"
+        return f"{text}, nothing on {', '.join(self.missing[:5])}" if self.missing else text
 
 
 def judge_evidence(
     evidence: Evidence, store: Store, *, read_hits: int = JUDGED_HITS
 ) -> EvidenceJudgement:
-    """Return how good evidence is for its own question."""
+    """Judge evidence by its first ``read_hits`` hits and the confidence of its retriever."""
     question = read_question(
         evidence.query.text, store=store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
     )
@@ -336,7 +347,7 @@ def judge_evidence(
 def covered_terms(
     question: Question, evidence: Evidence, *, read_hits: int = JUDGED_HITS
 ) -> NDArray[np.bool_]:
-    """Return which terms of a question the best hits hold together, titles included."""
+    """Return a mask over the terms of a question: True if a hit or its titles contain the term."""
     found: set[str] = set()
     for hit in evidence.hits[:read_hits]:
         found.update(terms(hit.chunk.context))
@@ -346,7 +357,7 @@ def covered_terms(
 
 @dataclass(frozen=True, slots=True)
 class StepFinding:
-    """What one step found; ``weight`` in [0, 1] is how much it counts beside the first."""
+    """The evidence of one step; ``weight`` in [0, 1] scales its scores relative to the first."""
 
     tool: str
     text: str
@@ -358,10 +369,11 @@ class StepFinding:
 def merge_findings(
     findings: Sequence[StepFinding], *, question_evidence: Evidence, k: int
 ) -> tuple[Hit, ...]:
-    """Return the best hits of all steps; scores of later ones are scaled to the first's best.
+    """Return the ``k`` best hits of all steps.
 
-    A passage found by several steps keeps its best score, with a part in ``scores`` for each step
-    that raised it.
+    The best score of each step is scaled to that of ``question_evidence``, times the weight of the
+    step. A passage found by several steps keeps its highest score, and ``scores`` has a part for
+    each step that raised it.
     """
     top = max((hit.score for hit in question_evidence.hits), default=0.0) or 1.0
     best: dict[str, Hit] = {hit.chunk.id: hit for hit in question_evidence.hits}

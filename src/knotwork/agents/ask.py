@@ -36,26 +36,29 @@ from knotwork.text.token_counts import count_tokens
 
 
 class AgentOptions(TypedDict, total=False):
-    """How an agent works: its ``kind`` ("iterative"), the retrievers it may use as ``tools``, the
-    main one first, the most searches (``steps``, 6) and tokens of a language model (``tokens``,
-    8,000), passages (``k``), whether a model takes part (``use_llm``, on), a ceiling on what all
-    models may cost together (``budget``), as `parse_ceiling` reads it, and ``filters`` as in
-    `KnowledgeBase.search`.
-    """
+    """The options of `ask_agent`."""
 
     kind: str
+    """One of `AGENTS`; by default "iterative"."""
     tools: Sequence[str]
+    """The names of the retrievers to use, the main one first; by default `DEFAULT_TOOLS`."""
     steps: int
+    """The maximum number of searches; by default 6."""
     tokens: int | None
+    """The maximum number of language model tokens; by default 8,000. None is no limit."""
     k: int | None
+    """How many passages to find; by default `retrieval.k`."""
     use_llm: bool
+    """Whether a language model takes part, if one is set; by default True."""
     budget: str
+    """A ceiling on the cost of all models together, as `parse_ceiling` reads it."""
     filters: FilterSpec | None
+    """Restricts the search as in `KnowledgeBase.search`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """A step of an agent, or, as the last of them, its answer with the evidence for it."""
+    """A step of an agent; the last reply has the answer and its evidence instead."""
 
     step: AgentStep | None = None
     answer: Answer | None = None
@@ -67,8 +70,9 @@ def ask_agent(
 ) -> tuple[Answer, Evidence]:
     """Return an answer of cited sentences, and the evidence with the trace of all steps.
 
-    Where a corrective agent abstains, so does the answer. Raises UnknownName, RetrievalError,
-    FilterError, ConfigError when a model is not set rightly.
+    If a corrective agent abstains, there is no answer. Raises UnknownName for an unknown kind, tool
+    or field, RetrievalError, FilterError for an invalid filter, ConfigError for invalid settings of
+    a model.
     """
     *_, last = ask_agent_events(knowledge_base, question, **options)
     assert last.answer is not None and last.evidence is not None, "the last one has both"  # noqa: PT018
@@ -78,7 +82,7 @@ def ask_agent(
 def ask_agent_events(
     knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
 ) -> Iterator[AgentReply]:
-    """Do what `ask_agent` does, and yield every step."""
+    """Yield each step of `ask_agent`; the last reply has the answer."""
     settings, wanted = knowledge_base.settings, read_filter(options.get("filters"))
     store = knowledge_base.filtered_store(wanted)
     embedder = knowledge_base.embedder if store.meta().get(EMBEDDER_META) else None
@@ -131,10 +135,10 @@ def build_agent(
     steps: int = DEFAULT_STEPS,
     tokens: int | None = DEFAULT_TOKENS,
 ) -> Agent:
-    """Return an agent of this kind with tools made from these retrievers, the main one first.
+    """Build an agent of a kind over these retrievers, the main one first.
 
-    With a model, it chooses the steps of an iterative agent, and the rules of the kind go on where
-    it fails or its tokens are spent. Raises UnknownName, and as `make_tools`.
+    A ``model`` chooses the steps of an iterative agent; rules replace it when it fails or its
+    tokens are used up. Raises UnknownName for an unknown kind, and the errors of `make_tools`.
     """
     if kind not in AGENTS:
         raise UnknownName("agent", kind, AGENTS)

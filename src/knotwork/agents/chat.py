@@ -1,4 +1,4 @@
-"""A conversation with a knowledge base: follow-up questions, and facts it remembers."""
+"""Chat with a knowledge base: answer follow-up questions, and remember stated facts."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from knotwork.text.token_counts import count_tokens
 
 @dataclass(frozen=True, slots=True)
 class ChatResponse:
-    """What became of one message: an answer with its evidence, or what was told.
+    """The reply to a message: an answer with its evidence, or the facts of a statement (``told``).
 
-    ``remembered`` are facts told before about what a question names. They are no sources of the
-    answer, which comes from the documents alone. ``tokens`` are what a language model took to read
-    what was told; the answer has its own usage.
+    ``remembered`` are facts stated earlier about the entities of a question. The answer does not
+    use them: it comes from the documents alone. ``tokens`` are those that a language model used to
+    read a statement; the answer has its own usage.
     """
 
     message: str
@@ -59,19 +59,19 @@ class ChatResponse:
 
 @dataclass(frozen=True, slots=True)
 class ChatEvent:
-    """A step to an answer, or, as the last of them, the reply."""
+    """A step of answering a message; the last event has the reply instead."""
 
     step: AskEvent | None = None
     reply: ChatResponse | None = None
 
 
 class Chat:
-    """Asks a knowledge base, with the turns before in mind, and remembers what it is told.
+    """A conversation that answers questions in context, and remembers stated facts.
 
-    ``memory`` is the file of facts, by default the one beside the index; ``options`` are those of
-    `KnowledgeBase.ask`, of which ``budget`` holds for each question, and once for all that is told.
-    ``notes`` say what a user should know, as that facts cannot be kept where nothing may be
-    written. Close it, or use it in a ``with`` statement.
+    ``memory`` is the file of facts, by default the one beside the index. ``now`` returns the
+    current time as ISO text. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to
+    each question, and once to all statements together. ``notes`` are warnings for the user, such as
+    that facts cannot be saved in a read-only folder. Close it, or use it in a ``with`` statement.
     """
 
     def __init__(
@@ -110,23 +110,23 @@ class Chat:
         self.close()
 
     def close(self) -> None:
-        """Close the files of facts and of calls."""
+        """Close the file of facts and the cache of model calls."""
         self._memory.close()
         self._models.close()
 
     def say(self, message: str) -> ChatResponse:
-        """Return an answer to a question, or what a statement made known."""
+        """Return the answer to a question, or the facts of a statement."""
         *_, last = self.events(message)
         assert last.reply is not None, "the last event has the reply"
         return last.reply
 
     def events(self, message: str) -> Iterator[ChatEvent]:
-        """Do what `say` does, and yield every step; raises as `KnowledgeBase.ask_events`."""
+        """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
         if self._conversation.is_told(message):
             before = self.tokens_for_memory
-            told = self.tell(message)
+            update = self.tell(message)
             spent = self.tokens_for_memory - before
-            yield ChatEvent(reply=ChatResponse(message, told=told, tokens=spent))
+            yield ChatEvent(reply=ChatResponse(message, told=update, tokens=spent))
             return
         evidence: Evidence | None = None
         answer: Answer | None = None
@@ -136,7 +136,7 @@ class Chat:
             answer = event.answer or answer
             if event.kind is not AskEventKind.FINISHED:
                 yield ChatEvent(step=event)
-        assert answer is not None and evidence is not None, "an answer and what it is from"  # noqa: PT018
+        assert answer is not None and evidence is not None, "the last event has both"  # noqa: PT018
         understood = evidence.query.text
         self._conversation.add(understood, answer.text if answer.answered else "")
         remembered = tuple(self._conversation.recall(understood))
@@ -144,37 +144,37 @@ class Chat:
 
     @property
     def tokens_for_memory(self) -> int:
-        """What a language model took so far to read what was told."""
+        """The tokens that a language model has used so far to read statements."""
         total = self._meter.total()
         return total.input_tokens + total.output_tokens
 
     def tell(self, statement: str) -> MemoryUpdate:
-        """Remember the facts of a statement, and return what became of it."""
-        told = self._conversation.tell(statement)
+        """Remember the facts of a statement, and return the changes to the memory."""
+        update = self._conversation.tell(statement)
         self._conversation.add("", statement)
-        return told
+        return update
 
     def facts(self) -> list[RememberedFact]:
-        """Return all that is remembered, also what no longer holds."""
+        """Return all remembered facts, including those that no longer hold."""
         return self._memory.facts()
 
     def forget(self, name: str) -> int:
-        """Delete all facts about a name; return how many there were."""
+        """Delete all facts about a name, and return their number."""
         return self._memory.forget(name)
 
     def undo(self) -> RememberedFact | None:
-        """Take back the fact that was told last, and return it."""
+        """Remove the fact that was stated last, and return it; None if there is no such fact."""
         return self._conversation.undo()
 
     def clear(self) -> None:
-        """Begin anew: later questions lean on none of these. What is remembered stays."""
+        """Start a new conversation: later questions cannot refer to earlier turns. Keeps facts."""
         self._conversation.clear()
 
     def _open_memory(self, path: str | Path) -> FactMemory:
         try:
             return FactMemory(path)
         except StoreError as error:
-            self.notes = (f"Facts are kept for this conversation alone: {error.message}",)
+            self.notes = (f"Facts are lost when this conversation ends: {error.message}",)
             return FactMemory()
 
 
@@ -193,9 +193,9 @@ _OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our)\b|我", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class MemoryUpdate:
-    """What became of a statement: facts that are new, and facts that it ended.
+    """The changes that a statement made to the memory: new facts, and facts that it ended.
 
-    ``note`` says why nothing was remembered, or why a model did not read it.
+    ``note`` explains why nothing was remembered, or why a model did not read the statement.
     """
 
     learned: tuple[RememberedFact, ...] = ()
@@ -204,11 +204,11 @@ class MemoryUpdate:
 
 
 class Conversation:
-    """What was said in a conversation, and what is remembered of this one and of earlier ones.
+    """The last turns of a conversation, and a memory of facts that outlives it.
 
-    The last turns are kept up to ``MOST_TURNS`` and ``tokens``. ``now`` gives the moment, as ISO
-    text: facts without a time of their own hold from then. A ``model`` reads statements that the
-    rules cannot; nothing else here costs a token.
+    At most `MOST_TURNS` turns with ``tokens`` tokens together are kept. ``now`` returns the current
+    time as ISO text; facts without a time hold from then on. ``names`` reads the names in a text. A
+    ``model`` reads statements that the rules cannot; nothing else here calls a model.
     """
 
     def __init__(
@@ -226,28 +226,28 @@ class Conversation:
         self._model = model
         self._most_tokens = tokens
         self._turns: deque[tuple[str, str]] = deque(maxlen=MOST_TURNS)
-        self._told: list[RememberedFact] = []
+        self._learned: list[RememberedFact] = []
 
     @property
     def turns(self) -> tuple[tuple[str, str], ...]:
-        """The questions of the window with their answers, oldest first."""
+        """The last questions with their answers, oldest first."""
         return tuple(self._turns)
 
     def add(self, question: str, answer: str) -> None:
-        """Add a question that stands alone, and its answer; what was told answers no question."""
+        """Add a question that stands alone, and its answer; a statement has an empty question."""
         self._turns.append((question, answer))
         while len(self._turns) > 1 and self._size() > self._most_tokens:
             self._turns.popleft()
 
     def clear(self) -> None:
-        """Drop the turns; what is remembered stays."""
+        """Remove the turns; facts are kept."""
         self._turns.clear()
 
     def is_told(self, text: str) -> bool:
-        """Tell whether a text is a statement to remember rather than a question.
+        """Return True if a text is a statement to remember rather than a question.
 
-        So is what asks to be remembered, and what states a fact; with a model, any sentence that
-        neither asks nor commands.
+        It is one if it asks to be remembered or the rules find a fact in it; with a model, also if
+        it neither asks nor commands.
         """
         if asks_to_remember(text):
             return True
@@ -258,33 +258,35 @@ class Conversation:
         )
 
     def tell(self, text: str, *, source: str = "conversation") -> MemoryUpdate:
-        """Remember the facts of a statement; facts that they end are closed."""
+        """Remember the facts of a statement, and close earlier facts that they end."""
         found, note = self._read(self._resolve(text))
         learned, ended = [], []
-        for told in found:
-            if told.ended:
-                ended += self._end(told)
+        for stated in found:
+            if stated.ended:
+                ended += self._end(stated)
                 continue
-            since = told.since or self._now()
-            until = told.until if told.until > since else None
-            fact = RememberedFact(told.subject, told.relation, told.object, since, until, source)
+            since = stated.since or self._now()
+            until = stated.until if stated.until > since else None
+            fact = RememberedFact(
+                stated.subject, stated.relation, stated.object, since, until, source
+            )
             ended += self._memory.learn(fact)
             learned.append(fact)
-        self._told += learned
+        self._learned += learned
         if not found and not note:
-            note = "Nothing to remember was found in this."
+            note = "Nothing to remember was found in this message."
         return MemoryUpdate(tuple(learned), tuple(ended), note)
 
     def undo(self) -> RememberedFact | None:
-        """Take back the fact that was told last in this conversation, and return it."""
-        while self._told:
-            fact = self._told.pop()
+        """Remove the fact that was stated last in this conversation, and return it."""
+        while self._learned:
+            fact = self._learned.pop()
             if self._memory.retract(fact):
                 return fact
         return None
 
     def recall(self, question: str, *, at: str | None = None) -> list[RememberedFact]:
-        """Return the facts about what a question names that hold now, or at a moment."""
+        """Return the facts about the names in a question that hold now, or at the time ``at``."""
         forms = {form for form, _ in name_candidates(question)}
         known = self._memory.names()
         names = [name for name in known if normal_form(name) in forms]
@@ -293,27 +295,27 @@ class Conversation:
         return self._memory.about(names, at=at or self._now(), limit=SHOWN_FACTS)
 
     def _resolve(self, text: str) -> str:
-        """Return a statement with the name that its pronoun stands for."""
+        """Return a statement with its pronoun replaced by the name it refers to."""
         if find_pronoun(text) is None:
             return text
         return resolve_pronoun(text, read_turns(self.turns, self._names), self._names)
 
     def _read(self, text: str) -> tuple[list[StatedFact], str]:
-        """Return the facts of a statement, by rules where they read all of it, and a note."""
+        """Return the facts of a statement, by rules if they can read all of it, and a note."""
         found = read_facts(text)
         if self._model is None or len(found) == len(split_statements(text)):
             return found, ""
         try:
             return ask_for_facts(text, self._model, today=self._now()[:10]), ""
         except ModelError as error:
-            return found, f"The model could not read this: {error.message}"
+            return found, f"The model could not read this message: {error.message}"
 
-    def _end(self, told: StatedFact) -> list[RememberedFact]:
-        at = told.until or told.since or self._now()
-        known = self._memory.history(told.subject, told.relation)
-        self._memory.end(told.subject, told.relation, told.object, at=at)
-        after = self._memory.history(told.subject, told.relation)
-        return [fact for fact in after if fact not in known]
+    def _end(self, stated: StatedFact) -> list[RememberedFact]:
+        at = stated.until or stated.since or self._now()
+        before = self._memory.history(stated.subject, stated.relation)
+        self._memory.end(stated.subject, stated.relation, stated.object, at=at)
+        after = self._memory.history(stated.subject, stated.relation)
+        return [fact for fact in after if fact not in before]
 
     def _size(self) -> int:
         return sum(count_tokens(f"{question} {answer}") for question, answer in self._turns)

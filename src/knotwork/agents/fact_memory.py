@@ -1,9 +1,9 @@
-"""Facts of conversations in a small SQLite graph, each with the time in which it holds.
+"""Store facts of conversations in SQLite, each with the time span in which it holds.
 
 An entity has one value of most relations at a time (where somebody lives, what a project costs):
-a new value closes the old fact from the moment it holds. Relations that may have many values
-(knows, likes) close nothing. Facts may come in any order of their times. Learning deletes
-nothing, so the past can be queried.
+a new value ends the old fact at the time from which the new one holds. Relations with many values
+(knows, likes) end nothing. Facts may be added in any order of their times. Adding one never deletes
+facts of other times, so the past can be queried.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEMORY_SUFFIX = ".memory"
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
 )
-"""Relations of which a thing may have several values at once."""
+"""Relations of which an entity may have several values at once."""
 
 
 def memory_path(store_url: str) -> str:
@@ -48,7 +48,7 @@ class RememberedFact:
     """A fact that holds from ``valid_from`` until before ``valid_to`` (None: until now).
 
     Times are ISO 8601 text of one form, such as 2024-05-01 or 2024-05-01T09:30, and are compared as
-    text. ``source`` says where it was told.
+    text. ``source`` is where it was stated.
     """
 
     subject: str
@@ -59,7 +59,7 @@ class RememberedFact:
     source: str = ""
 
     def holds_at(self, moment: str) -> bool:
-        """Tell whether the fact holds at a moment."""
+        """Return True if the fact holds at a time."""
         return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
     @property
@@ -70,7 +70,10 @@ class RememberedFact:
 
 
 class FactMemory:
-    """Facts in an SQLite file beside an index, or in memory. Safe for many threads."""
+    """Facts in an SQLite file, or in memory. Safe to use from several threads.
+
+    Raises StoreError if the file cannot be opened.
+    """
 
     def __init__(
         self, path: Path | str = IN_MEMORY, *, many_valued: Iterable[str] = MANY_VALUED
@@ -82,7 +85,7 @@ class FactMemory:
             self._connection.set_busy_timeout(5_000)
             self._connection.execute(_SCHEMA)
         except apsw.Error as error:
-            raise StoreError(f"The memory `{path}` cannot be opened: {error}.") from error
+            raise StoreError(f"Cannot open the file of facts `{path}`: {error}.") from error
 
     def close(self) -> None:
         """Close the file."""
@@ -90,10 +93,10 @@ class FactMemory:
             self._connection.close()
 
     def learn(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
-        """Add a fact, and return those that it closed, as they now are.
+        """Add a fact, and return the facts that it ended, with their end.
 
-        A fact that says what already holds then changes nothing. A single-valued fact that is told
-        after one of a later time ends where that one begins.
+        A fact that already holds at that time changes nothing. If the relation has one value and a
+        fact of a later time is known, the new fact ends where that one begins.
         """
         with self._lock:
             with self._connection:
@@ -101,7 +104,7 @@ class FactMemory:
             return closed  # noqa: RET504  the transaction ends first
 
     def end(self, subject: str, relation: str, object_: str, *, at: str) -> int:
-        """Close the facts that say this and hold at a moment; return how many there were."""
+        """End this fact at a time if it holds then, and return the number of facts ended."""
         wanted = normal_form(object_)
         ended = []
         with self._lock, self._connection:
@@ -113,9 +116,9 @@ class FactMemory:
         return len(ended)
 
     def retract(self, fact: RememberedFact) -> bool:
-        """Take back a fact as if it had never been told; one that it closed goes on.
+        """Remove a fact as if it had never been added; a fact that it ended continues.
 
-        Return whether it was there.
+        Return False if the fact is unknown.
         """
         forms = _forms(fact)
         with self._lock:
@@ -132,7 +135,7 @@ class FactMemory:
         return True
 
     def forget(self, name: str) -> int:
-        """Delete all facts with this name at either end; return how many there were."""
+        """Delete all facts with this subject or object, and return their number."""
         form = normal_form(name)
         with self._lock:
             self._connection.execute(
@@ -141,7 +144,7 @@ class FactMemory:
             return int(self._connection.changes())
 
     def facts(self, *, at: str | None = None) -> list[RememberedFact]:
-        """Return all facts, or those that hold at a moment, by subject, relation and time."""
+        """Return all facts, or those that hold at a time, by subject, relation and time."""
         with self._lock:
             rows = self._connection.execute(
                 f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
@@ -152,9 +155,9 @@ class FactMemory:
     def about(
         self, names: Sequence[str], *, at: str | None = None, limit: int = 20
     ) -> list[RememberedFact]:
-        """Return facts with one of these names at either end, newest first.
+        """Return facts with one of these names as subject or object, newest first.
 
-        With ``at`` those that hold at that moment; else all, also those that no longer hold.
+        With ``at``, only those that hold at that time.
         """
         forms = list(dict.fromkeys(form for name in names if (form := normal_form(name))))
         if not forms:
@@ -171,7 +174,7 @@ class FactMemory:
         return [fact for fact in facts if at is None or fact.holds_at(at)][:limit]
 
     def history(self, subject: str, relation: str) -> list[RememberedFact]:
-        """Return all that was ever so of a thing, in the order of its times."""
+        """Return all facts of a subject and relation, ended ones included, oldest first."""
         with self._lock:
             return self._of_key(normal_form(subject), normal_form(relation))
 
@@ -200,7 +203,7 @@ class FactMemory:
             if k.valid_from < fact.valid_from and k.holds_at(fact.valid_from)
         )
         for k in known:
-            if k.valid_from == fact.valid_from:  # told again otherwise: the last word counts
+            if k.valid_from == fact.valid_from:  # a correction replaces the earlier value
                 self._delete(k)
         self._insert(replace(fact, valid_to=min(ends, default=None)), forms)
         return closed
@@ -230,9 +233,7 @@ class FactMemory:
             " AND object_form = ? AND valid_from = ?",
             (at, *_forms(fact), fact.valid_from),
         )
-        return RememberedFact(
-            fact.subject, fact.relation, fact.object, fact.valid_from, at, fact.source
-        )
+        return replace(fact, valid_to=at)
 
     def _delete(self, fact: RememberedFact) -> None:
         self._connection.execute(

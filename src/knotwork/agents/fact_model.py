@@ -29,9 +29,10 @@ _KINDS = {"fact": False, "ended": True}
 
 
 def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact]:
-    """Ask for the facts of a statement; ``today`` is the ISO date that "since last May" leans on.
+    """Return the facts that a model reads from a statement.
 
-    What is in no words of the statement is left out. Raises ModelError as `complete_checked`.
+    ``today`` is the ISO date that phrases such as "since last May" refer to. Facts that are not in
+    words of the statement are dropped. Raises ModelError as `complete_checked`.
     """
     blanks = {"text": make_harmless(text.strip()), "today": today, "speaker": SPEAKER}
     messages = fill_prompt("told", detect_language(text), blanks)
@@ -41,7 +42,7 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
 
 
 def parse_facts(reply: ChatReply, said: Collection[str]) -> list[StatedFact]:
-    """Read the facts of a reply; ``said`` are the terms of the statement. Raises Unparsable."""
+    """Parse the facts of a reply; ``said`` are the terms of the statement. Raises Unparsable."""
     text = require_whole(reply).text.strip()
     if _NOTHING.fullmatch(text):
         return []
@@ -58,11 +59,11 @@ def parse_facts(reply: ChatReply, said: Collection[str]) -> list[StatedFact]:
             times = read_moment(since), read_moment(until)
             facts.append(StatedFact(subject, relation, object_, *times, ended=ended))
     if not read:
-        raise Unparsable("The reply holds no line with a fact.")
+        raise Unparsable("The reply has no line with a fact.")
     return facts[:MOST_FACTS]
 
 
 def _was_said(name: str, said: Collection[str]) -> bool:
-    """Tell whether a name is in the words of the statement; the speaker always is."""
+    """Return True if a name consists of words of the statement, or means the speaker."""
     terms = content_terms(name.removeprefix(SPEAKER).removeprefix("'s"))
     return all(term in said for term in terms) and bool(terms or name.startswith(SPEAKER))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from knotwork.text.dates import read_date
 
 SPEAKER = "the user"
-"""The subject of what a person says of themself."""
+"""The subject of statements in the first person."""
 
 _REMEMBER = re.compile(
     r"^\W*(?:please )?(?:remember|note|keep in mind)(?: that)?[:,]?\s+|^(?:请)?记住[:：,，]?\s*",
@@ -54,7 +54,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact in somebody's words; times are "" where none is told, ``ended`` is its negation."""
+    """A fact as stated; times are "" if none is stated. ``ended``: it no longer holds."""
 
     subject: str
     relation: str
@@ -65,7 +65,7 @@ class StatedFact:
 
 
 def read_facts(text: str) -> list[StatedFact]:
-    """Return the facts of a statement; a question tells none."""
+    """Return the facts of a statement; questions state none."""
     found = []
     for sentence in split_statements(text):
         said = _REMEMBER.sub("", sentence)
@@ -83,12 +83,12 @@ def split_statements(text: str) -> list[str]:
 
 
 def asks_to_remember(text: str) -> bool:
-    """Tell whether a text begins with a wish that it be remembered."""
+    """Return True if a text begins with "remember", "note" or the like."""
     return _REMEMBER.match(text.strip()) is not None
 
 
 def _states_fact(match: re.Match[str]) -> bool:
-    """Tell whether what looks like a fact is one: neither asks, nor speaks of nothing by name."""
+    """Return True if a match is a fact: its subject is no pronoun, and its object asks nothing."""
     if _NO_SUBJECT.search(match["subject"]) or _ASKS.search(match["object"]):
         return False
     is_state = match["relation"] in _STATES_OF_BEING
@@ -119,7 +119,7 @@ def _subject(text: str) -> str:
 
 
 def read_moment(text: str) -> str:
-    """Return a time as ISO text, the first of its month or year; "" where there is none."""
+    """Return the date in a text as ISO text, the first day of a month or year; "" if none."""
     whole = read_date(text)
     if whole:
         return whole

@@ -34,14 +34,14 @@ MOST_PATHS = 10
 MOST_RELATIONS = 80
 _WIDEST = 40
 _PATH_SHARE = 0.5
-"""Of the best score of the text search, what a passage gains by being on the best path."""
+"""What a passage on the best path gains, as a share of the best score of the text search."""
 _LINE = re.compile(r"^\W*path\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _NONE = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class RelationPlan:
-    """Relations to follow from an entity, each step by any of several names for it."""
+    """Relations to follow from an entity; each step is a set of equivalent relations."""
 
     start: str
     steps: tuple[frozenset[str], ...]
@@ -49,7 +49,7 @@ class RelationPlan:
 
 
 class GraphReasoner:
-    """Paths that fit a plan of relations, and their passages beside what the text search finds."""
+    """Finds paths that fit a plan of relations, and raises the scores of their passages."""
 
     name = "reasoning"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
@@ -68,14 +68,14 @@ class GraphReasoner:
         self._text = text or HybridRetriever(store=store, embedder=embedder)
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the paths of the first plan that the graph has, and passages, theirs first."""
+        """Return the paths of the first plan that the graph supports, and the passages found."""
         evidence = replace(self._text.retrieve(query), retriever=self.name)
         trace: list[str] = []
         notes = list(evidence.notes)
         for plan in self._plans(query.text, notes):
             paths = self._walk(plan)
-            told = " -> ".join("|".join(sorted(step)[:3]) for step in plan.steps)
-            trace.append(f"plan {plan.origin}: {told}: {len(paths)} paths in the graph")
+            shown = " -> ".join("|".join(sorted(step)[:3]) for step in plan.steps)
+            trace.append(f"plan {plan.origin}: {shown}: {len(paths)} paths in the graph")
             if paths:
                 hits = self._raise(evidence, paths)
                 return replace(
@@ -106,7 +106,7 @@ class GraphReasoner:
         return plans
 
     def _relations_around(self, entities: Sequence[Entity]) -> dict[str, int]:
-        """Return the relations within two hops of things, the most frequent ones."""
+        """Return the most frequent relations within two hops of entities, with their counts."""
         counts: dict[str, int] = {}
         frontier = [entity.id for entity in entities]
         for _ in range(2):
@@ -140,11 +140,11 @@ class GraphReasoner:
                 self._model, request, lambda reply: parse_plans(reply, entities, known)
             )
         except ModelError as error:
-            notes.append(f"The language model planned no path: {error}")
+            notes.append(f"The language model did not plan a path: {error}")
             return []
 
     def _walk(self, plan: RelationPlan) -> list[GraphPath]:
-        """Return the paths of a plan in the graph, the strongest first, none through a loop."""
+        """Return the paths of a plan in the graph, strongest first, without loops."""
         start = self._store.graph.entities([plan.start])
         if plan.start not in start:
             return []
@@ -208,7 +208,10 @@ class GraphReasoner:
 def parse_plans(
     reply: ChatReply, entities: Mapping[str, Entity], relations: frozenset[str] | set[str]
 ) -> list[RelationPlan]:
-    """Read plans, ``path | NAME | relation | relation``; none for "none". Raises Unparsable."""
+    """Parse plans, ``path | NAME | relation | relation``, one a line; "none" is an empty list.
+
+    Raises Unparsable if no line is a path of known relations.
+    """
     plans = []
     by_form = {normal_form(relation): relation for relation in relations}
     for match in _LINE.finditer(reply.text):
@@ -219,7 +222,7 @@ def parse_plans(
         if entity is not None and found and len(found) == len(steps):
             plans.append(RelationPlan(entity.id, tuple(found), "by the model"))
     if not plans and not _NONE.fullmatch(reply.text):
-        raise Unparsable("The reply holds no path of known relations from a named thing.")
+        raise Unparsable("The reply has no path of known relations from a named entity.")
     return plans
 
 

@@ -29,17 +29,16 @@ See benchmarks/results/agents-and-follow-ups.md.
 
 PART_WEIGHT = 0.7
 WIDENED = 3
-"""How many times as many passages are looked at when evidence is poor."""
+"""How many times as many passages are searched for if evidence is poor."""
 
 REWRITE_WEIGHT = 0.3
 
 
 class IterativePlanner:
-    """Asks the question, then the rest of it about each of the likeliest things found.
+    """Asks the question, then its uncovered part about each of the likeliest entities found.
 
-    A comparison of two things is asked of each of them first. ``tool`` is what searches; the first
-    tool where it is empty. Evidence that is good after the first search is left as it is where
-    ``stops_when_good``.
+    A comparison is first asked about each of its two sides. ``tool`` is the tool to search with, by
+    default the first. With ``stops_when_good``, good evidence of the first search ends the loop.
     """
 
     def __init__(
@@ -56,35 +55,32 @@ class IterativePlanner:
         self._stops_when_good = stops_when_good
 
     def next_move(self, state: AgentState) -> AgentMove | None:
-        """Return the question, then its parts, then what follows from what was found."""
+        """Return the question, then the sides of a comparison, then follow-ups on findings."""
         tool = self._tool or state.tools[0]
         if state.main is None:
-            return AgentMove(tool, state.question, "the question as it is")
+            return AgentMove(tool, state.question, "the question itself")
         asked = {finding.text for finding in state.findings}
-        if self._stops_when_good and _is_good(state):
+        judged = state.judgement
+        if self._stops_when_good and judged and judged.verdict is EvidenceVerdict.GOOD:
             return None
         for part in split_comparison(state.question):
             if part not in asked:
                 return AgentMove(tool, part, "one side of the comparison", PART_WEIGHT)
-        for follow in self._follow(state):
+        for follow in follow_up(state.main, self._store, most=self._followed):
             if follow.text not in asked:
                 source = _title_of(follow.chunk_id, state)
                 reason = f"follows from {source}: worth {follow.worth:.2f}"
                 return AgentMove(tool, follow.text, reason, FOLLOW_WEIGHT, led_by=follow.entity)
         return None
 
-    def _follow(self, state: AgentState) -> Sequence[FollowUp]:
-        assert state.main is not None
-        return follow_up(state.main, self._store, most=self._followed)
-
 
 class CorrectivePlanner:
-    """Judges the evidence; widens and rewrites where it is unsure or poor, and may abstain.
+    """Judges the evidence; widens and rewrites the search if it is unsure or poor, and may abstain.
 
     After Yan et al., "Corrective Retrieval Augmented Generation" (2024), with the judge replaced
-    by confidence and coverage, so that it costs no token. It abstains where the last judgement is
-    still poor: the evidence stays, its confidence is that of the question itself, and a note says
-    so. Rewriting can only add passages; it never makes a poor question look answered.
+    by confidence and coverage, so that it costs no tokens. It abstains if the last judgement is
+    still poor: the evidence keeps the confidence of the question itself, and has a note. Rewriting
+    only adds passages: it never raises the confidence of a poor question.
     """
 
     def __init__(self, store: Store, *, other_tool: str = "hybrid") -> None:
@@ -92,36 +88,32 @@ class CorrectivePlanner:
         self._other_tool = other_tool
 
     def next_move(self, state: AgentState) -> AgentMove | None:
-        """Return the question, a wider search, then a rewritten one, as long as it is needed."""
+        """Return the question, then a wider search, then a rewritten one, while still needed."""
         tool = state.tools[0]
         if state.main is None:
-            return AgentMove(tool, state.question, "the question as it is")
+            return AgentMove(tool, state.question, "the question itself")
         judged = state.judgement
         if judged is None or judged.verdict is EvidenceVerdict.GOOD:
             return None
         done = len(state.findings)
         other = self._other_tool if self._other_tool in state.tools else state.tools[-1]
         if done == 1 and other != tool:
-            reason = f"{judged.verdict}: another way of searching, wider"
+            reason = f"{judged.verdict}: another retriever, more passages"
             return AgentMove(other, state.question, reason, REWRITE_WEIGHT, k=WIDENED * state.k)
         rewritten = keep_names(state.question, judged.missing)
         asked = {finding.text for finding in state.findings}
         if rewritten and rewritten not in asked and done <= 2:
             return AgentMove(
-                tool, rewritten, f"{judged.verdict}: names and rare words alone", REWRITE_WEIGHT
+                tool, rewritten, f"{judged.verdict}: only names and rare words", REWRITE_WEIGHT
             )
         if judged.verdict is EvidenceVerdict.POOR:
             state.abstains = True
-            state.notes.append("The evidence stays poor after searching in other ways.")
+            state.notes.append("The evidence is still poor after searching in other ways.")
         return None
 
 
-def _is_good(state: AgentState) -> bool:
-    return state.judgement is not None and state.judgement.verdict is EvidenceVerdict.GOOD
-
-
 def _title_of(chunk_id: str, state: AgentState) -> str:
-    """Return the title of the document of a chunk that was found, for people."""
+    """Return the title of the document of a chunk that was found, or else the chunk's id."""
     found = (hit.chunk for finding in state.findings for hit in finding.evidence.hits)
     return next((c.document_title for c in found if c.id == chunk_id), "") or chunk_id
 
@@ -138,11 +130,11 @@ _DONE = re.compile(r"^\W*(?:finish|done|none|完成|结束)\W*$", re.IGNORECASE 
 
 
 class ModelPlanner:
-    """Shows a model what was found, and makes the search that it asks for.
+    """Lets a model choose each search from what was found so far.
 
-    The first search is for the question itself, so that nothing depends on the model's memory.
-    Where the model fails, says something that cannot be read, or the budget of tokens does not
-    allow a call, ``rules`` go on and a note says so.
+    The first search is for the question itself, so that nothing depends on the model's memory. If
+    the model fails, its reply is unusable or the token budget is used up, ``rules`` choose the next
+    search, and a note explains why.
     """
 
     def __init__(self, model: ChatModel, rules: Planner, summaries: Mapping[str, str]) -> None:
@@ -151,13 +143,13 @@ class ModelPlanner:
         self._summaries = dict(summaries)
 
     def next_move(self, state: AgentState) -> AgentMove | None:
-        """Return the question first, then what the model asks for."""
+        """Return the question first, then the search that the model asks for."""
         if state.main is None:
-            return AgentMove(state.tools[0], state.question, "the question as it is")
+            return AgentMove(state.tools[0], state.question, "the question itself")
         request = self._request(state)
         expected = count_request(request, count_tokens) + PLAN_OUTPUT_TOKENS
         if not state.budget.can_ask(expected):
-            return self._fall_back(state, "The budget of tokens is spent: rules go on.")
+            return self._fall_back(state, "The token budget is used up: rules chose the next step.")
         try:
             text, move = complete_checked(
                 self._model, request, lambda reply: (reply.text, parse_move(reply, state))
@@ -190,7 +182,7 @@ class ModelPlanner:
 
 
 def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
-    """Read the next search, or None where the model is done. Raises Unparsable."""
+    """Parse the next search of a reply; None if the model is done. Raises Unparsable."""
     found = _SEARCH_LINE.search(reply.text)
     if found is None:
         if _DONE.search(reply.text):
@@ -198,7 +190,7 @@ def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
         raise Unparsable("The reply names neither a search nor the end.")
     tool = found[1].lower()
     if tool not in state.tools:
-        raise Unparsable(f"There is no tool `{found[1]}`.")
+        raise Unparsable(f"Unknown tool `{found[1]}`. The tools are {', '.join(state.tools)}.")
     return AgentMove(tool, found[2].strip().strip("\"'“”"), "chosen by the model", STEP_WEIGHT)
 
 
@@ -206,11 +198,8 @@ def _show_evidence(evidence: Evidence) -> str:
     lines = []
     for hit in evidence.hits[:SHOWN_HITS]:
         chunk = hit.chunk
-        texts = [
-            chunk.text[span.start - chunk.span.start : span.end - chunk.span.start]
-            for span, _ in hit.sentences[:2]
-        ]
-        text = " ".join((" ".join(texts) or chunk.text).split())[:SHOWN_CHARACTERS]
+        best = " ".join(chunk.text_at(span) for span, _ in hit.sentences[:2])
+        text = " ".join((best or chunk.text).split())[:SHOWN_CHARACTERS]
         lines.append(f"{chunk.document_title}: {text}")
     lines += [f"rows: {[list(row) for row in result.rows[:5]]}" for result in evidence.results]
     return "\n".join(lines) or "nothing"
@@ -223,9 +212,9 @@ _WORD_OR_SIGN = re.compile(r"\w+(?:['’]\w+)?|\S", re.UNICODE)
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A further question: what is not yet covered, about an entity that a passage names.
+    """A follow-up: the part of a question not yet covered, about an entity that a passage names.
 
-    ``worth`` in [0, 1] is how much the passage and its sentence bear on the question.
+    ``worth`` in [0, 1] is how relevant the passage and its sentence are to the question.
     """
 
     text: str
@@ -237,11 +226,11 @@ class FollowUp:
 def follow_up(
     evidence: Evidence, store: Store, *, most: int = 2, skip: Collection[str] = ()
 ) -> list[FollowUp]:
-    """Return the likeliest further questions, one for each of the ``most`` likeliest entities.
+    """Return the likeliest follow-ups, one for each of the ``most`` likeliest entities.
 
-    An entity counts by the passage that names it, by how well the sentence that does so bears on
-    the question, and by how rare it is. Entities that the question names, those that a passage is
-    titled by, and those in ``skip`` (by id) ask nothing new.
+    An entity is ranked by the score of the passage that names it, the relevance of the sentence
+    that does so, and its rarity. Entities named in the question or in the title of a passage, and
+    those in ``skip`` (by id), are left out.
     """
     question = read_question(
         evidence.query.text, store=store, embedder=None, weights=DEFAULT_WEIGHTS
@@ -284,8 +273,7 @@ def _follow_up_candidates(
     for hit in hits:
         share = hit.score / top if top > 0 else 0.0
         for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
-            start = hit.chunk.span.start
-            sentence = hit.chunk.text[span.start - start : span.end - start]
+            sentence = hit.chunk.text_at(span)
             for mention in mentions.get(hit.chunk.id, ()):
                 inside = any(span.start <= m.start and m.end <= span.end for m in mention.spans)
                 entity = entities.get(mention.entity_id)
@@ -295,9 +283,9 @@ def _follow_up_candidates(
 
 
 def _rest_about(question: Question, name: str, sentence: str) -> str:
-    """Return the words of a question that a sentence does not hold, with the name of a thing.
+    """Return the words of a question that a sentence does not contain, followed by a name.
 
-    Empty where nothing of the question would be left to ask.
+    Empty if nothing of the question is left to ask.
     """
     known = set(terms(sentence))
     kept, left = [], 0
@@ -324,7 +312,7 @@ _FEWEST_WORDS = 2
 
 
 def split_comparison(question: str) -> tuple[str, ...]:
-    """Return a question about each of two things that it compares; none where it compares none."""
+    """Return the question about each of the two names it compares; empty if it compares none."""
     match = _SIDES.search(question[1:])
     if match is None or not _COMPARES.search(question):
         return ()
@@ -334,9 +322,9 @@ def split_comparison(question: str) -> tuple[str, ...]:
 
 
 def keep_names(question: str, missing: Collection[str]) -> str:
-    """Return the names and telling words of a question, without words that nothing speaks of.
+    """Return the content words of a question that are not ``missing`` from the evidence.
 
-    Empty where fewer than two words would be left, or nothing would be changed.
+    Empty if fewer than two words are left.
     """
     kept = []
     for match in _WORD.finditer(question):

@@ -1,4 +1,4 @@
-"""Prompts of agents, and texts made safe to put into them."""
+"""Fill the prompts of agents, and escape texts that go into them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from knotwork.inference import prompt_files
 _TAG = re.compile(r"</?\s*(question|context|facts|text|memory|points|reports)\s*>", re.IGNORECASE)
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork.agents")
-"""Returns the messages of a prompt of agents, of its task, a language and what fills its blanks."""
+"""Return the messages of a prompt of agents, given its task, a language and its blanks."""
 
 
 def make_harmless(text: str) -> str:
-    """Return a text without what means something in a prompt."""
+    """Return a text with the tags of our prompts replaced by parentheses."""
     return _TAG.sub(r"(\1)", text)

@@ -1,4 +1,4 @@
-"""The knowledge base: where store, loaders, extractor, models and retrievers come together."""
+"""The knowledge base: one index with its store, loaders, extractor, models and retrievers."""
 
 from knotwork.knowledge_base.base import (
     KnowledgeBase,

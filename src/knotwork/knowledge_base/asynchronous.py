@@ -50,17 +50,17 @@ T = TypeVar("T")
 
 THREADS = 8
 AHEAD_ITEMS = 16
-"""How many events a run may be ahead of whoever listens to it."""
+"""How many events a run may be ahead of its consumer."""
 
 
 class AsyncKnowledgeBase:
-    """A knowledge base whose methods are awaited; each means what its namesake does.
+    """A knowledge base for asyncio: each method awaits its namesake of `KnowledgeBase`.
 
-    Calls run in at most ``threads`` worker threads, and runs that tell their steps (`ask`, `index`,
-    `embed` and their events) in as many others, so that what waits inside such a run cannot starve;
-    more wait for their turn. Cancelling `ask` or `index`, or closing their events early (by
-    `contextlib.aclosing`), ends the run at its next step, and what it has finished is kept. Any
-    other call goes on to its end unheard. For asyncio, and what runs on it.
+    Calls run in at most ``threads`` worker threads. Runs with events (`ask`, `index`, `embed`) have
+    as many threads of their own, so that calls made while a run is open cannot starve; further ones
+    are queued. Cancelling `ask` or `index`, or closing their events early (with
+    `contextlib.aclosing`), stops the run at its next step and keeps what it has finished. Any other
+    cancelled call continues in its thread, and its result is dropped.
     """
 
     def __init__(self, knowledge_base: KnowledgeBase, *, threads: int = THREADS) -> None:
@@ -81,7 +81,7 @@ class AsyncKnowledgeBase:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End all runs at their next step, wait for every thread, and close the index."""
+        """Stop all runs at their next step, wait for every thread, and close the index."""
         for stop in tuple(self._stops):
             stop()
         await asyncio.to_thread(self._close)
@@ -102,7 +102,7 @@ class AsyncKnowledgeBase:
     async def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> IndexReport:
-        """Bring the index up to date: see `KnowledgeBase.index`."""
+        """Update the index from files: see `KnowledgeBase.index`."""
         async with aclosing(self.index_events(paths, **options)) as events:
             report = [e.report async for e in events if e.kind is EventKind.FINISHED]
         return cast("IndexReport", report[-1])
@@ -110,7 +110,7 @@ class AsyncKnowledgeBase:
     def index_events(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> AsyncGenerator[IndexEvent]:
-        """Do what `index` does, and yield every step: see `KnowledgeBase.index_events`."""
+        """Yield each step of `index`: see `KnowledgeBase.index_events`."""
         return self._run(partial(self.knowledge_base.index_events, paths, **options))
 
     async def index_documents(
@@ -120,7 +120,7 @@ class AsyncKnowledgeBase:
         remove_others: bool = False,
         **options: Unpack[IndexOptions],
     ) -> IndexReport:
-        """Bring the index up to date with documents: see `KnowledgeBase.index_documents`."""
+        """Update the index from documents in memory: see `KnowledgeBase.index_documents`."""
         run = self.knowledge_base.index_documents
         return await self.call(run, documents, remove_others=remove_others, **options)
 
@@ -131,7 +131,7 @@ class AsyncKnowledgeBase:
         return reports[-1]
 
     def embed_events(self, model: str | Embedder = "") -> AsyncGenerator[EmbedEvent]:
-        """Do what `embed` does, and yield every step: see `KnowledgeBase.embed_events`."""
+        """Yield each step of `embed`: see `KnowledgeBase.embed_events`."""
         return self._run(partial(self.knowledge_base.embed_events, model))
 
     async def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ class AsyncKnowledgeBase:
         retrieval_query: str | None = None,
         query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
-        """Return the passages that bear on a question: see `KnowledgeBase.search`."""
+        """Return the passages that are relevant to a question: see `KnowledgeBase.search`."""
         return await self.call(
             self.knowledge_base.search,
             question,
@@ -174,7 +174,7 @@ class AsyncKnowledgeBase:
     def ask_events(
         self, question: str | AskRequest, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AskEvent]:
-        """Do what `ask` does, and yield every step: see `KnowledgeBase.ask_events`."""
+        """Yield each step of `ask`: see `KnowledgeBase.ask_events`."""
         return self._run(partial(self.knowledge_base.ask_events, question, **options))
 
     async def explore(
@@ -202,7 +202,7 @@ class AsyncKnowledgeBase:
         return await self.call(find, about, level=level, limit=limit, rebuild=rebuild)
 
     async def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
-        """Return what is decided about names: see `KnowledgeBase.same_names`."""
+        """Return entities with several names, and the decisions: see `KnowledgeBase.same_names`."""
         return await self.call(self.knowledge_base.same_names, about)
 
     async def cypher(
@@ -221,15 +221,18 @@ class AsyncKnowledgeBase:
         )
 
     async def documents(self) -> list[LedgerEntry]:
-        """Return what is known of every source: see `KnowledgeBase.documents`."""
+        """Return the ledger entries of all sources: see `KnowledgeBase.documents`."""
         return await self.call(self.knowledge_base.documents)
 
     async def stats(self) -> Statistics:
-        """Return what the index holds: see `KnowledgeBase.stats`."""
+        """Return the size and schema of the index: see `KnowledgeBase.stats`."""
         return await self.call(self.knowledge_base.stats)
 
     async def _run(self, begin: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
-        """Yield what the generator of ``begin`` does, all of it in one thread of its own."""
+        """Yield the items of the generator that ``begin`` returns, run in one worker thread.
+
+        Raises StoreError if the index is closed before the generator ends.
+        """
         loop = asyncio.get_running_loop()
         channel: _Channel[T] = _Channel(loop)
         job = self._runs.submit(contextvars.copy_context().run, channel.fill, begin)
@@ -239,7 +242,7 @@ class AsyncKnowledgeBase:
             async for item in channel.items():
                 yield item
             if channel.is_stopped:
-                raise StoreError("The index was closed before this was finished.")
+                raise StoreError("The index was closed before this call had finished.")
         finally:
             channel.stop()
             self._stops.discard(channel.stop)
@@ -259,7 +262,7 @@ async def open_async(
     reranker: Reranker | None = None,
     **overrides: object,
 ) -> AsyncIterator[AsyncKnowledgeBase]:
-    """Open a knowledge base for an event loop as `knotwork.open` does, and close it afterwards."""
+    """Open a knowledge base for asyncio as `knotwork.open` does, and close it on exit."""
     begin = partial(
         open_knowledge_base,
         path,
@@ -275,7 +278,7 @@ async def open_async(
 
 
 class _Channel(Generic[T]):
-    """Hands on what a worker thread makes to an event loop, a few items ahead of it at most."""
+    """A bounded queue from a worker thread to an event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -285,11 +288,11 @@ class _Channel(Generic[T]):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is wanted."""
+        """Whether the consumer wants no more items."""
         return self._stopped.is_set()
 
     def fill(self, begin: Callable[[], Iterator[T]]) -> None:
-        """Make the items, in the worker thread, until they end or are not wanted any more."""
+        """Run the generator in the worker thread until it ends or the channel is stopped."""
         if self.is_stopped:
             return
         with closing(cast("Generator[T]", begin())) as made:
@@ -300,23 +303,23 @@ class _Channel(Generic[T]):
                 self._loop.call_soon_threadsafe(self._waiting.put_nowait, item)
 
     def end(self) -> None:
-        """Tell whoever waits that there is nothing more."""
+        """Signal the consumer that there are no more items."""
         self._waiting.put_nowait(_END)
 
     def stop(self) -> None:
-        """Have the worker thread end at its next item."""
+        """Make the worker thread stop at its next item."""
         self._stopped.set()
         self._room.release()
 
     async def items(self) -> AsyncIterator[T]:
-        """Yield the items."""
+        """Yield the items in order until `end`."""
         while not isinstance(item := await self._waiting.get(), _End):
             self._room.release()
             yield item
 
 
 class _End:
-    """What comes after the last item."""
+    """The type of the marker after the last item."""
 
 
 _END = _End()

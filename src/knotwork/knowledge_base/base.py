@@ -1,6 +1,6 @@
-"""The knowledge base: one index with its store, loaders, extractor, models and retrievers.
+"""Open a knowledge base, index documents into it, and read what it holds.
 
-`open` opens it with settings from a file, the environment or the caller.
+`open` takes settings from a file, the environment or the caller.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
-    """One index with all that fills it and asks it.
+    """One index, with everything that fills it and queries it.
 
-    Reading from several threads is safe. Parts are made on first use: a knowledge base that only
-    looks up names never loads a model.
+    Reading from several threads is safe. Models and retrievers are opened on first use: a knowledge
+    base that only looks up names never loads a model.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         self.close()
 
     def close(self) -> None:
-        """Close the index, and the file of calls to language models beside it."""
+        """Close the index and the cache of language model calls beside it."""
         self.store.close()
         self.retrievers.close()
         with self._lock:
@@ -94,24 +94,23 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> IndexReport:
-        """Bring the index up to date with files, folders or globs, and return the report.
+        """Update the index from files, folders or globs, and return the report.
 
-        Unchanged files are not read, changed ones replaced, and those that are gone from a folder
-        given here removed. See `IndexOptions` for what else there is to say, and `index_events` for
-        errors.
+        Unchanged files are skipped, changed files are replaced, and files that no longer exist in
+        these folders are removed. See `IndexOptions` for the options, `index_events` for errors.
         """
         return _last_report(self.index_events(paths, **options))
 
     def index_events(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> Iterator[IndexEvent]:
-        """Do what `index` does, and yield every step; the last one carries the report.
+        """Yield each step of `index`; the last event carries the report.
 
-        Raises IndexingError for a path that does not exist, SchemaMismatch when the index holds
-        vectors of another embedder, StoreBusy while another process writes, ModelError when the
-        embedder or a language model fails (BudgetExceeded at the ceiling), ConfigError for wrong
-        settings, IndexingInterrupted (a KeyboardInterrupt) on Ctrl-C. All that was finished before
-        is kept, and the next call continues.
+        Raises IndexingError for a path that does not exist, SchemaMismatch if the index has vectors
+        of another embedder, StoreBusy while another process writes, ModelError if the embedder or a
+        language model fails (BudgetExceeded at the ceiling), ConfigError for invalid settings,
+        IndexingInterrupted (a KeyboardInterrupt) on Ctrl-C. Documents that were finished before are
+        kept, and the next call continues.
         """
         from knotwork.indexing.sources import select_files, store_roots
 
@@ -125,24 +124,24 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     def embed(self, model: str | Embedder = "") -> EmbedReport:
         """Embed the index again with another model, in place, and return the report.
 
-        All vectors are computed from the texts in the index; documents are not read. ``model`` is
-        an embedder, or the name of one as `embedding.model` takes it. By default it is that in the
-        settings; for "auto", that of a new index. An index without vectors gets them. See
-        `embed_events`.
+        All vectors are computed from the texts in the index; documents are not read again.
+        ``model`` is an embedder, or the name of one as `embedding.model` takes it, by default that
+        of the settings ("auto" is the model of a new index). An index without vectors gets them.
+        See `embed_events` for errors.
         """
         *_, last = self.embed_events(model)
         assert last.report is not None, "the last event has the report"
         return last.report
 
     def embed_events(self, model: str | Embedder = "") -> Iterator[EmbedEvent]:
-        """Do what `embed` does, and yield every step; the last one has the report.
+        """Yield each step of `embed`; the last event carries the report.
 
-        Searches use the old vectors until all new ones are there; then the new ones replace them at
-        once. `index` raises SchemaMismatch until then. After an error, a kill or Ctrl-C
-        (EmbeddingInterrupted, a KeyboardInterrupt) the same call continues, and texts that are
-        embedded are not embedded again. Raises UnknownName or ConfigError for an unknown model or
-        none, MissingExtra, IndexingError for an index without documents, StoreReadOnly, StoreBusy
-        while another process writes, ModelError if the embedder fails.
+        Searches use the old vectors until all new ones are computed; then these replace them in one
+        transaction. Until then `index` raises SchemaMismatch. After an error, a kill or Ctrl-C
+        (EmbeddingInterrupted, a KeyboardInterrupt) the same call continues without embedding any
+        text twice. Raises UnknownName for an unknown model, ConfigError for "none", MissingExtra,
+        IndexingError for an index without documents, StoreReadOnly, StoreBusy while another process
+        writes, ModelError if the embedder fails.
         """
         from knotwork.knowledge_base.reembedding import reembed, resolve_embedder
 
@@ -154,10 +153,10 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> IndexEstimate:
-        """Return what `index` would have a language model read, and at what cost.
+        """Estimate what a language model would read in a call of `index`, and the cost.
 
-        A few chunks are asked to find out; their replies are kept for the run. Nothing is indexed.
-        Raises as `index_events`.
+        A few chunks are sent to the model as a sample; the replies are cached for the run. Nothing
+        is indexed. Raises as `index_events`.
         """
         from knotwork.indexing.sources import select_files
 
@@ -172,10 +171,10 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         remove_others: bool = False,
         **options: Unpack[IndexOptions],
     ) -> IndexReport:
-        """Bring the index up to date with documents in memory, and return the report.
+        """Update the index from documents in memory, and return the report.
 
-        A document with a known uri is replaced when it changed. ``remove_others`` removes every
-        document that was given this way before and is not now. Raises as `index_events` does.
+        A document with a known uri is replaced if it has changed. ``remove_others`` removes all
+        documents of earlier calls that this one does not include. Raises as `index_events`.
         """
         from knotwork.indexing.prepared import document_source
         from knotwork.indexing.sources import SourceSelection
@@ -186,12 +185,12 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
             return _last_report(run.events(SourceSelection(candidates, covers, ())))
 
     def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
-        """Remove documents with all that only they supported; return their uris.
+        """Remove documents and everything that only they support; return their uris.
 
-        Takes uris, paths of files or folders, and patterns with ``*``. What a language model said
-        when it read them is forgotten too. A file that is still in an
-        indexed folder comes back with the next `index` of it. Raises UnknownName, with the nearest
-        uris, before anything is removed.
+        ``names`` are uris, paths of files or folders, and patterns with ``*``. Cached replies of
+        language models about these documents are removed as well. A file that is still in an
+        indexed folder is added again by the next `index` of that folder. Raises UnknownName, with
+        the nearest uris, before anything is removed.
         """
         from knotwork.indexing.commits import remove_sources
         from knotwork.indexing.graph_import.graph_importer import remove_property_graphs
@@ -209,7 +208,7 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
 
     @property
     def has_communities(self) -> bool:
-        """Whether communities and reports are there and up to date with documents and settings."""
+        """Whether communities and reports are up to date with the documents and settings."""
         from knotwork.indexing.communities import CommunityOptions
         from knotwork.indexing.communities.index_reports import is_current
 
@@ -219,11 +218,11 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     def communities(
         self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
     ) -> list[Topic]:
-        """Return communities of entities with their reports: those about something, or the topmost.
+        """Update the communities, and return those about a topic, or the topmost, with reports.
 
-        They are brought up to date first, which writes to the index; no language model is asked.
-        ``level`` 0 is the topmost. Raises StoreReadOnly when that is needed and the index was
-        opened for reading only, ConfigError for a level that does not exist.
+        The update writes to the index and calls no language model; ``rebuild`` detects all
+        communities again. ``level`` 0 is the topmost. Raises StoreReadOnly if an update is needed
+        and the index was opened read-only, ConfigError for a level that does not exist.
         """
         from knotwork.indexing.communities import CommunityOptions
         from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
@@ -234,9 +233,10 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         return self.topics(about, level=level, limit=limit)
 
     def topics(self, about: str = "", *, level: int | None = None, limit: int = 20) -> list[Topic]:
-        """Return communities as the index holds them: see `communities`, which updates them first.
+        """Return the stored communities; `communities` updates them first.
 
-        Those about something have reports on it, or hold the passages that a search for it finds.
+        Communities ``about`` a topic have reports on it, or contain passages that a search finds.
+        Raises ConfigError for a level that does not exist.
         """
         from knotwork.indexing.communities.index_reports import find_topics, ids_of_level
         from knotwork.retrieval.community_search import search_communities
@@ -254,7 +254,7 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         return find_topics(self.store, ranked=ranked, limit=limit)
 
     def member_names(self, topics: Iterable[Topic], *, most: int = 8) -> dict[str, str]:
-        """Return the names of the ``most`` important members of communities, by entity id.
+        """Return the names of the ``most`` important members of each community, by entity id.
 
         Keywords are left out.
         """
@@ -264,21 +264,21 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         return {i: named[i] for ids in members for i in [i for i in ids if i in named][:most]}
 
     def documents(self) -> list[LedgerEntry]:
-        """Return what is known of every source, failed ones among them, ordered by uri."""
+        """Return the ledger entries of all sources, failed ones included, ordered by uri."""
         return list(self.store.ledger.entries())
 
     def stats(self) -> Statistics:
-        """Return what the index holds."""
+        """Return the size and schema of the index."""
         return read_statistics(self.store)
 
     def import_from(
         self, path: str | Path, *, layout: str = "auto", name: str = ""
     ) -> ImportReport:
-        """Bring in the index of another system, "graphrag" or "lightrag", and return what came.
+        """Import the index of another system, "graphrag" or "lightrag", and return the report.
 
-        ``name`` is what its documents are called by, by default the name of its folder; they stay
-        until they are deleted. Raises IndexingError when the folder holds no index that can be
-        read, UnknownName for an unknown layout, MissingExtra without the library that reads it.
+        ``name`` prefixes the uris of its documents, by default the name of its folder; they stay
+        until they are deleted. Raises IndexingError if the folder has no readable index,
+        UnknownName for an unknown layout, MissingExtra without the library that reads it.
         """
         from knotwork.indexing.foreign_indexes import import_index
 
@@ -312,16 +312,15 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     reranker: Reranker | None = None,
     **overrides: object,
 ) -> KnowledgeBase:
-    """Open the knowledge base at ``path``, and make one if there is none; no model is loaded.
+    """Open the knowledge base at ``path``, and create it if it does not exist; load no model.
 
-    ``settings`` are Settings, or the file to read them from; without them, `knotwork.toml` and the
-    environment decide. ``overrides`` are single settings as SECTION_KEY, for example
-    ``embedding_model="none"`` or ``index_chunk_tokens=300``. ``path`` is a file or ``memory:``,
-    by default ``store.path``. ``embedder``, ``chat_model`` and ``reranker`` take the place of
-    those in the settings.
+    ``path`` is a file or ``memory:``, by default ``store.path``. ``settings`` are Settings, or the
+    file to read them from, by default `knotwork.toml` and the environment. ``overrides`` are single
+    settings as SECTION_KEY, for example ``embedding_model="none"`` or ``index_chunk_tokens=300``.
+    ``embedder``, ``chat_model`` and ``reranker`` replace those of the settings.
 
-    Raises StoreNotFound when it is to be read only and is not there, SchemaMismatch when the file
-    is no index of this version, ConfigError or UnknownName for wrong settings.
+    Raises StoreNotFound for a missing index that is to be opened ``read_only``, SchemaMismatch if
+    the file is not an index of this version, ConfigError or UnknownName for invalid settings.
     """
     loaded = _load_settings(settings, overrides)
     url = str(path) if path is not None else loaded.store.path
@@ -340,8 +339,8 @@ def _load_settings(
     if isinstance(settings, Settings):
         if overrides:
             raise ConfigError(
-                f"`{next(iter(overrides))}` was given beside whole Settings.",
-                fix="Set it there: dataclasses.replace, or load_settings(overrides=...).",
+                f"`{next(iter(overrides))}` cannot be combined with a Settings object.",
+                fix="Set it in the object: dataclasses.replace, or load_settings(overrides=...).",
             )
         return settings
     values = {known[name]: value for name, value in overrides.items()}
@@ -350,7 +349,10 @@ def _load_settings(
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What an index holds. ``embedder`` is empty without vectors; ``failed`` could not be read."""
+    """The size of an index: numbers of documents, chunks and entities, and its graph schema.
+
+    ``failed`` counts sources that could not be read; ``embedder`` is empty without vectors.
+    """
 
     documents: int
     chunks: int
@@ -361,7 +363,7 @@ class Statistics:
 
 
 def read_statistics(store: Store) -> Statistics:
-    """Return what the index holds."""
+    """Return the statistics of an index."""
     return Statistics(
         documents=store.documents.document_count(),
         chunks=store.documents.chunk_count(),

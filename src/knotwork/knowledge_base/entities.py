@@ -17,33 +17,37 @@ if TYPE_CHECKING:
 
 
 class EntityMixin:
-    """Which names mean one thing: what is decided, and what a person decides.
+    """Aliases and homonyms of an index: stored decisions, and decisions of a person.
 
-    Names mean entities as in `explore`; UnknownName, with the nearest, is raised for those that
-    mean none.
+    Names are looked up as in `explore`. All methods that take names raise UnknownName, with the
+    nearest names, for a name without an entity.
     """
 
     store: Store
 
     def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
-        """Return the things that have several names, and the pairs that are held apart, with the
-        decisions: of the whole index, or of the things that these names mean.
+        """Return entities with several names, pairs that are kept split, and the decisions.
+
+        They are those of the whole index, or only of the entities with these names.
         """
         from knotwork.indexing.resolution.resolver import read_same_names
 
         return read_same_names(self.store, self._meant(about))
 
     def homonyms(self, about: str | Sequence[str] = ()) -> tuple[NamedHomonym, ...]:
-        """Return the names that mean several things, of the whole index or of these names, as they
-        were when names were last compared.
+        """Return the names that mean several entities, as of the last comparison of names.
+
+        They are those of the whole index, or only of the entities with these names.
         """
         from knotwork.indexing.resolution.resolver import read_homonyms
 
         return read_homonyms(self.store, self._meant(about))
 
     def find_same_names(self) -> ResolutionChanges:
-        """Compare the names that changed since the last time, or all, by rules; return what was
-        done. No language model is asked: indexing does that, where one is set.
+        """Compare changed names, or all the first time, by rules; return the changes.
+
+        No language model is called: indexing does that if one is set. Raises StoreError if the
+        store cannot hold decisions.
         """
         from knotwork.indexing.resolution import resolve_entities
 
@@ -87,7 +91,7 @@ class EntityMixin:
         return self.split_entities(one, other)
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
-        """Return the entity that each name means; None for no names."""
+        """Return the entity id of each name; None without names."""
         from knotwork.retrieval.entity_lookup import resolve_names
 
         given = [names] if isinstance(names, str) else list(names)
@@ -117,6 +121,6 @@ def _require_resolutions(store: Store) -> StoresResolutions:
     if isinstance(store, StoresResolutions):
         return store
     raise StoreError(
-        f"The store `{store.url}` cannot hold which names are the same.",
-        fix="Use an index file, or give the store the shape of `StoresResolutions`.",
+        f"The store `{store.url}` cannot store decisions about names.",
+        fix="Use an index file, or implement `StoresResolutions` in the store.",
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CypherMixin:
-    """Statements on the index's own graph, and on graphs that were imported."""
+    """Read-only Cypher on the graph of the index and on imported graphs."""
 
     store: Store
 
@@ -36,10 +36,11 @@ class CypherMixin:
     ) -> QueryResult:
         """Run a read-only openCypher statement and return its rows, at most ``row_limit``.
 
-        Parameters come as a mapping or by name: ``kb.cypher("... {name: $n} ...", n="Ada")``.
-        Nodes, relationships and paths come as mappings, times as strings. Raises QueryRefused for a
-        statement that could do anything but read, QuerySyntaxError, QueryTimeout, UnknownName for a
-        graph that is not there, StoreError on a store without this power.
+        Pass parameters as a mapping or by name: ``kb.cypher("... {name: $n} ...", n="Ada")``.
+        Nodes, relationships and paths are returned as mappings, times as strings. Raises
+        QueryRefused for a statement that is not read-only, QuerySyntaxError, QueryTimeout after
+        ``timeout_s`` seconds, UnknownName for an unknown graph, StoreError if the store cannot run
+        Cypher.
         """
         if not isinstance(self.store, RunsCypher):
             raise StoreError(f"The store `{self.store.url}` cannot run Cypher.")
@@ -50,7 +51,7 @@ class CypherMixin:
 
 
 class GraphImportMixin:
-    """Graphs of a domain: what files state comes in as passages, entities and relations."""
+    """Import of existing graphs as passages, entities and relations of the index."""
 
     store: Store
     settings: Settings
@@ -70,14 +71,15 @@ class GraphImportMixin:
         delimiter: str = "",
         vectors: bool | None = None,
     ) -> GraphImportReport:
-        """Bring in the graph of these files or folders, and return what came.
+        """Import the graph in these files or folders, and return the report.
 
-        ``format`` is one of `knotwork.indexing.graph_import.FORMATS`, by default recognized from
-        each file. ``name`` is what the graph is called, by default as its first path: it becomes
-        the documents `graph:NAME`, which an import of the same name replaces and `delete` removes.
-        ``columns`` name those of tables without a header, ``delimiter`` is what parts them.
-        ``vectors`` tells whether passages get some, where there is an embedder, by default those of
-        a graph of up to 2,000 things; names always do. Raises as `import_graph_steps`.
+        ``format`` is one of `knotwork.indexing.graph_import.FORMATS`, by default detected for each
+        file. ``name`` is the name of the graph, by default that of its first path. Its documents
+        are `graph:NAME`: an import of the same name replaces them, and `delete` removes them.
+        ``columns`` are the names of columns of tables without a header, ``delimiter`` separates
+        their cells. ``vectors``: whether to embed passages, by default if the graph has at most
+        2,000 entities; names are always embedded if there is an embedder. Raises as
+        `import_graph_steps`.
         """
         steps = self.import_graph_steps(
             paths,
@@ -101,11 +103,12 @@ class GraphImportMixin:
         delimiter: str = "",
         vectors: bool | None = None,
     ) -> Iterator[GraphImportStep]:
-        """Do what `import_graph` does, and yield every step; the last one carries the report.
+        """Yield each step of `import_graph`; the last one carries the report.
 
-        Raises IndexingError for a path that does not exist and for what is no graph, UnknownName
-        for an unknown format, MissingExtra without the library that reads it, SchemaMismatch when
-        the index holds vectors of another embedder, StoreBusy, ModelError.
+        Raises IndexingError for a path that does not exist or is not a graph, UnknownName for an
+        unknown format, MissingExtra without the library that reads it, SchemaMismatch if the index
+        has vectors of another embedder, StoreBusy while another process writes, ModelError if the
+        embedder fails.
         """
         from knotwork.indexing.graph_import import ImportOptions, import_graph_steps
 

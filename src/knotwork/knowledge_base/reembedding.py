@@ -1,4 +1,4 @@
-"""Choose the embedder for an index that is embedded again, and run it with the settings."""
+"""Choose the embedder with which an index is embedded again, and run the embedding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def resolve_embedder(
 ) -> Embedder:
     """Return the embedder that ``model`` names, by default ``given`` or that of the settings.
 
-    "auto" is the model of a new index. Raises ConfigError for "none", UnknownName, MissingExtra.
+    "auto" is the model of a new index. Raises ConfigError for "none", UnknownName for an unknown
+    model, MissingExtra without its library.
     """
     if not isinstance(model, str):
         return model
@@ -40,15 +41,15 @@ def resolve_embedder(
     if embedder is None:
         raise ConfigError(
             "No embedding model is set.",
-            fix=f"Name one: {REEMBED_COMMAND} --model {choose_model()}",
+            fix=f"Choose one: {REEMBED_COMMAND} --model {choose_model()}",
         )
     return embedder
 
 
 def reembed(store: Store, settings: Settings, embedder: Embedder) -> Iterator[EmbedEvent]:
-    """Embed an index, and yield every step; see `Reembedding.run`.
+    """Embed an index again, and yield every step as `Reembedding.run` does.
 
-    The report has a note if the settings name another embedder than the index has now.
+    The report has a note if the settings name another embedder than the index now has.
     """
     embedding = Embedding(embedder)
     known = plain_fingerprints(settings, identities(store, embedding))

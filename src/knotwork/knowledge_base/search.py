@@ -175,7 +175,7 @@ class SearchMixin:
     ) -> Subgraph:
         """Walk the graph from entities by name: see `GraphStore.explore`.
 
-        Raises UnknownName with the nearest names when one means no entity.
+        Raises UnknownName with the nearest names if a name has no entity.
         """
         from knotwork.retrieval.entity_lookup import resolve_names
 
@@ -187,10 +187,10 @@ class SearchMixin:
     def describe(
         self, names: str | Sequence[str], *, passages: int = 3, relations: int = 8, nearby: int = 8
     ) -> list[Dossier]:
-        """Return what the index holds on each of these entities: its other names, description,
-        relations, communities and passages, and what else these passages name.
+        """Return a dossier on each of these entities: aliases, description, relations, communities,
+        passages, and the other entities that these passages mention.
 
-        Raises UnknownName with the nearest names when one means no entity.
+        Raises UnknownName with the nearest names if a name has no entity.
         """
         from knotwork.retrieval.entity_lookup import read_dossier, resolve_names
 
@@ -206,8 +206,8 @@ class SearchMixin:
         """Return the shortest paths in the graph between two names, those over stated relations
         first, each hop with the chunk that states it.
 
-        There is none where both mean one thing, or where they are more than five hops apart. Raises
-        UnknownName with the nearest names when one means no entity.
+        The list is empty if both names mean one entity, or if they are more than five hops apart.
+        Raises UnknownName with the nearest names if a name has no entity.
         """
         from knotwork.retrieval.entity_lookup import resolve_names
         from knotwork.retrieval.paths.shortest_paths import find_shortest_paths

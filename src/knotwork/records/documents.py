@@ -143,8 +143,11 @@ class Chunk:
 
     def sentence_text(self, index: int) -> str:
         """Return the text of a sentence, by its position in ``sentences``."""
-        start, end = self.sentences[index]
-        return self.text[start - self.span.start : end - self.span.start]
+        return self.text_at(self.sentences[index])
+
+    def text_at(self, span: Span) -> str:
+        """Return the text of a document span that is inside the chunk."""
+        return self.text[span.start - self.span.start : span.end - self.span.start]
 
     def frames_around(self, span: Span) -> tuple[Frame, ...]:
         """Return the frames around a document span, outermost first."""

@@ -38,10 +38,10 @@ from knotwork.synthesis.reply_reader import (
 from knotwork.text.languages import detect_language
 
 SOURCES_SILENT = "sources_silent"
-"""The reason of an answer that the model found the passages not to hold."""
+"""The reason if the model found no answer in the passages."""
 
 ROWS_UNCITED = (
-    "The language model was not asked: it has to cite passages, and none states the rows."
+    "The language model was not asked: it must cite passages, and no passage states the rows."
 )
 NOT_ASKED = "The language model was not asked, as nothing was found."
 ANSWER_STAGE = "answer"
@@ -51,10 +51,10 @@ _log = logging.getLogger("knotwork.synthesis")
 
 
 class AnswerWriter:
-    """Answers questions with a chat model; one for each question, as its meter counts that.
+    """Writes the answer to one question with a chat model, whose meter counts the cost.
 
-    ``notes`` are put first into those of each answer. Without ``fallback`` the failure of the model
-    is raised.
+    ``notes`` are put before those of the answer. Without ``fallback``, a failure of the model is
+    raised instead of quoting sentences.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class AnswerWriter:
         self._fallback = fallback
 
     def write(self, evidence: Evidence) -> Iterator[AskEvent]:
-        """Yield the steps to an answer, the last one with it.
+        """Yield the steps to an answer; the last event carries it.
 
-        The model judges by itself whether the passages answer. Raises ModelError as
-        `ChatModel.stream`, or Unparsable, without ``fallback``; ConfigError for a wrong setting.
+        The model itself judges whether the passages answer. Without ``fallback``, raises ModelError
+        as `ChatModel.stream`, or Unparsable. Raises ConfigError for an invalid setting.
         """
         quoted = compose_answer(evidence, store=self._store, settings=self._settings)
         passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
@@ -98,7 +98,7 @@ class AnswerWriter:
         *,
         notes: Sequence[str] = (),
     ) -> Iterator[AskEvent]:
-        """Ask for an answer that cites ``passages``; ``quoted`` is the one if there is none.
+        """Ask for an answer that cites ``passages``; ``quoted`` is used if the model fails.
 
         ``notes`` are put before those of the answer. Yields and raises as `write`.
         """
@@ -122,7 +122,7 @@ class AnswerWriter:
     def _receive(
         self, request: ChatRequest, showing: _StreamedText, parse: partial[ParsedReply]
     ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
-        """Yield the pieces of the reply; return what it means, if anything, and a note."""
+        """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
         parsed: ParsedReply | None = None
         try:
             for item in self._model.stream_checked(request, parse):
@@ -137,19 +137,19 @@ class AnswerWriter:
     def _recover(
         self, error: KnotworkError, showing: _StreamedText, parse: partial[ParsedReply]
     ) -> tuple[ParsedReply | None, str]:
-        """Return what there still is after an error: the reply that could not be kept, or none."""
-        _log.info("no answer of %s: %s", self._model.name, error)
+        """Return the reply if only caching it failed, else None, and a note on the error."""
+        _log.info("no answer from %s: %s", self._model.name, error)
         if isinstance(error, StoreError):
-            # It is kept when all of it has come, so that what came is whole, and was paid for.
+            # Replies are cached once they are complete: this one is whole, and was paid for.
             if not showing.received:
                 raise error
             try:
-                return parse(ChatReply(showing.received)), f"The reply is not kept. {error}"
+                return parse(ChatReply(showing.received)), f"The reply was not cached. {error}"
             except Unparsable as unparsable:
                 error = unparsable
         if not self._fallback:
             raise error
-        return None, f"Sentences are quoted, as {self._model.name} gave no answer: {error}"
+        return None, f"Sentences are quoted, because {self._model.name} gave no answer: {error}"
 
     def _adopt(self, quoted: Answer, parsed: ParsedReply) -> Answer:
         citations = cite_sentences(parsed.cited, self._store)
@@ -165,7 +165,7 @@ class AnswerWriter:
         )
 
     def decline(self, quoted: Answer) -> Answer:
-        """Return that the model found no answer, with the nearest passages."""
+        """Return the answer that nothing was found, citing the nearest passages."""
         return replace(
             quoted,
             text=no_answer(detect_language(quoted.question)),
@@ -176,7 +176,7 @@ class AnswerWriter:
         )
 
     def finish(self, answer: Answer, note: str = "") -> AskEvent:
-        """Return the last event: the answer with its cost and all notes."""
+        """Return the last event, with the cost of the answer and all notes."""
         total = self._model.meter.total()
         usage = Usage(
             model_calls=total.calls,
@@ -194,7 +194,7 @@ class AnswerWriter:
 
 
 class _StreamedText:
-    """What of a reply may be shown while it comes."""
+    """The part of a streamed reply that can already be shown."""
 
     def __init__(self, passages: Sequence[PromptPassage], unknown: str) -> None:
         self._reader = ReplyReader({passage.number: passage for passage in passages})
@@ -204,27 +204,24 @@ class _StreamedText:
         self.has_shown = False
 
     def feed(self, piece: str) -> str:
-        """Return what to show next; nothing while it may yet say that there is no answer."""
+        """Return the text to show next; "" while the reply may still be "no answer"."""
         if not self.received.strip():
             piece = piece.lstrip()
         self.received += piece
-        return self._release(self._reader.feed(piece))
+        self._held += self._reader.feed(piece)
+        if not self.has_shown and may_become_unknown(self._reader.plain, self._unknown):
+            return ""
+        # Hold back white space: it may be the end of the reply, which is stripped.
+        shown = self._held.rstrip()
+        self._held = self._held[len(shown) :]
+        self.has_shown = self.has_shown or bool(shown)
+        return shown
 
     def finish(self) -> str:
         """Return the rest of a reply that is an answer."""
         rest = self._held + self._reader.finish()
         self._held = ""
         return rest if self.has_shown else rest.lstrip()
-
-    def _release(self, text: str) -> str:
-        self._held += text
-        if not self.has_shown and may_become_unknown(self._reader.plain, self._unknown):
-            return ""
-        # White space at the end may be that of the reply.
-        shown = self._held.rstrip()
-        self._held = self._held[len(shown) :]
-        self.has_shown = self.has_shown or bool(shown)
-        return shown
 
 
 def make_answer_request(question: str, passages: Sequence[PromptPassage]) -> ChatRequest:

@@ -14,7 +14,7 @@ from knotwork.text.terms import terms
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
 _SPACES = re.compile(r"\s+")
-# Curly quotes are of both scripts: what they enclose decides.
+# Both scripts use curly quotes: the text inside them decides.
 _WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff65"
 _WIDE_BREAK = re.compile(rf"(?<=[{_WIDE}])[ \t]*\r?\n\s*(?=[{_WIDE}])")
 _WIDE_START = re.compile(rf"[“‘…—\d]*[{_WIDE}]")
@@ -22,12 +22,12 @@ _WIDE_END = re.compile(rf"[{_WIDE}][”’…—]*$")
 
 
 def gap_between(before: str, after: str) -> str:
-    """Return what parts two sentences: a space, but none between wide characters."""
+    """Return the separator of two sentences: a space, or "" between wide characters."""
     return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
 
 
 def gap_before_mark(text: str) -> str:
-    """Return what parts a text from the mark behind it."""
+    """Return the separator of a text and the citation mark after it."""
     return "" if _WIDE_END.search(text) else " "
 
 
@@ -38,10 +38,10 @@ def show_sentence(text: str) -> str:
 
 
 def introduce_sentence(item: SelectedSentence, *, after: str = "") -> str:
-    """Return a sentence as prose, behind the term that it is about but does not name.
+    """Return a sentence as prose, preceded by the term that it is about but does not name.
 
-    The term is left out where the sentence before was about it too (``after``). The cells of a row
-    have the names of their columns, and a sentence that leads into code has it on the same line.
+    The term is left out if the sentence before was about it too (``after``). Cells of a table row
+    get the names of their columns; code that a sentence introduces follows on the same line.
     """
     shown = show_sentence(name_cells(item.text, item.columns))
     if item.code:
@@ -53,10 +53,9 @@ def introduce_sentence(item: SelectedSentence, *, after: str = "") -> str:
 
 
 def join_sentences(sentences: Sequence[SelectedSentence]) -> str:
-    """Return the sentences with their marks, spaced as the scripts on both sides of a gap ask.
+    """Return the sentences as one text, each followed by its citation mark.
 
-    Chinese and Japanese are written without spaces: a sentence of theirs has its mark right behind
-    it, and the next one right behind that.
+    Chinese and Japanese text gets no spaces before marks and between sentences.
     """
     text = before = term = ""
     for number, item in enumerate(sentences, start=1):
@@ -68,7 +67,7 @@ def join_sentences(sentences: Sequence[SelectedSentence]) -> str:
 
 
 def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple[Citation, ...]:
-    """Return where each sentence stands, numbered from 1 in the order given."""
+    """Return a citation for each sentence, numbered from 1 in the given order."""
     documents = store.documents.documents({item.chunk.document_id for item in sentences})
     citations = []
     for number, item in enumerate(sentences, start=1):
@@ -97,6 +96,6 @@ def _section_path(item: SelectedSentence, sections: Sequence[Section]) -> str:
 
 
 def _page(document: Document, offset: int) -> str:
-    """Return the label of the page that holds the offset; empty for a document without pages."""
+    """Return the label of the page at an offset; "" for a document without pages."""
     before = [page.label for page in document.pages if page.start <= offset]
     return before[-1] if before else ""

@@ -1,4 +1,4 @@
-"""Answer each part of a compound question by itself, and join the answers in order."""
+"""Answer each part of a compound question separately, and join the answers in order."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 PART_SCORE = "part"
-"""Names what a part of the question gave a hit, among the parts of its score."""
+"""The key, in the scores of a hit, of what a part of the question contributed."""
 
 _MARK = re.compile(r"\[(\d+)\]")
 
 
 class AnsweredPart(NamedTuple):
-    """A part of a question with its evidence and the answer from that."""
+    """A part of a question, its evidence, and its answer."""
 
     part: SubQuestion
     evidence: Evidence
@@ -40,11 +40,11 @@ def answer_divided(
     sources: AnswerSources,
     settings: AnswerSettings,
 ) -> tuple[Answer, Evidence]:
-    """Return the answer to a divided question, and the evidence that it is from.
+    """Return the answer to a divided question, and its evidence.
 
-    The question is answered as a whole if rows or a path of the graph answer it, if one sentence
-    compares what it compares, if only one of two compared things is found, or no part at all.
-    No model is called. Raises as ``sources.searcher.search``.
+    The question is answered as a whole if query rows or a graph path answer it, if one sentence
+    names both compared things, if only one of the compared things is found, or if no part is
+    answered. No language model is called. Raises as ``sources.searcher.search``.
     """
 
     def answer_as_whole() -> tuple[Answer, Evidence]:
@@ -68,7 +68,7 @@ def answer_divided(
 def _answer_part(
     part: SubQuestion, sources: AnswerSources, settings: AnswerSettings
 ) -> AnsweredPart:
-    """Search with the words that a part shares with others, and choose by its own alone."""
+    """Search with the context that parts share, and select sentences by the part's own words."""
     found = sources.searcher.search(part.text)
     found = replace(found, query=replace(found.query, text=part.asked))
     evidence = read_hits(found, sources.models.reader, most=1)
@@ -78,10 +78,10 @@ def _answer_part(
 
 
 def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
-    """Return one answer from those of the parts, which says of a part if nothing answers it.
+    """Join the answers of the parts; a part without an answer gets a message.
 
-    It is right if all of its parts are: its confidence is the product of theirs, in which those
-    that one sentence answers count once.
+    The joined answer is right if all parts are, so its confidence is the product of theirs; parts
+    that cite the same sentences count once.
     """
     language = detect_language(question)
     asked = f"Answered in parts: {' / '.join(item.part.text for item in parts)}"
@@ -113,10 +113,10 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
 
 
 def join_evidence(whole: Evidence, parts: Sequence[Evidence]) -> Evidence:
-    """Return the evidence of a question with the passages of its parts, the best of each first.
+    """Merge the evidence of a question with that of its parts, best hits first.
 
-    A hit is worth what it is to the question or to a part, whichever is more: each in units of the
-    best hit for that.
+    The scores of each part are scaled to the best score of the question. A hit keeps the highest of
+    its scores.
     """
     top = max((hit.score for hit in whole.hits), default=0.0) or 1.0
     found = {hit.chunk.id: hit for hit in whole.hits}
@@ -156,7 +156,10 @@ def _join_confidence(answers: Sequence[Answer]) -> float:
 
 
 class _Renumbering:
-    """Replaces the marks of one answer by those in a list of citations, to which it adds."""
+    """Replaces the citation marks of one answer by numbers in a joined list of citations.
+
+    Citations that the list lacks are added to it.
+    """
 
     def __init__(self, own: Sequence[Citation], joined: list[Citation]) -> None:
         self._own = {citation.number: citation for citation in own}

@@ -1,4 +1,4 @@
-"""Mode drift: start from community reports, answer the questions they raise, then reduce."""
+"""Mode drift: derive questions from community reports, answer each locally, then reduce."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from knotwork.text.terms import content_terms
 
 FURTHER_STAGE = "further"
 MOST_FURTHER = (3, 2)
-"""Further questions of the first round, and of the second."""
+"""The maximum number of further questions in the first round, and in the second."""
 
 _PRIMER_REPORTS = 4
 _PRIMER_TOKENS = 900
@@ -51,10 +51,10 @@ _NOTHING = re.compile(r"\W*(?:none|nothing|无|没有|沒有)\W*", re.IGNORECASE
 
 
 def answer_by_drift(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
-    """Yield the steps to an answer from the question and those that it leads to.
+    """Yield the steps to an answer from the question and the questions that it leads to.
 
-    Without reports there is nothing to drift from, and the passages alone are asked. Without a
-    model, and when all calls fail, the answer is that of `answer_by_both`.
+    Without reports, only the passages found for the question are read. Without a model, or if all
+    calls fail, the answer consists of sentences of the passages, or else of themes of reports.
     """
     themes = find_themes(inquiry, evidence, most=_PRIMER_REPORTS)
     quoted = inquiry.label(compose_answer(evidence, store=inquiry.store, settings=inquiry.settings))
@@ -107,7 +107,7 @@ def _primer(inquiry: Inquiry, reports: Sequence[CommunityReport]) -> str:
 def _ask_further(
     inquiry: Inquiry, material: str, most: int, before: Sequence[str] = ()
 ) -> tuple[list[str], str]:
-    """Return further questions, and the reason if the model gave no usable ones."""
+    """Return further questions, and an error message if the model gave no usable ones."""
     if not material or inquiry.model is None:
         return [], ""
     known = (inquiry.question, *before)
@@ -127,7 +127,7 @@ def _ask_further(
 
 
 def parse_questions(reply: ChatReply, *, known: Sequence[str], most: int) -> list[str]:
-    """Return the questions of a reply, one a line, but those that are ``known``.
+    """Return at most ``most`` questions of a reply, one a line, without those ``known``.
 
     Raises Unparsable for an empty reply.
     """
@@ -152,7 +152,10 @@ def _search_locally(
     numbering: PassageNumbering,
     evidence: Evidence | None,
 ) -> Generator[AskEvent, None, tuple[CollectedPoints, list[ReportPoint]]]:
-    """Return the points on each question; ``evidence`` is what was found for the first."""
+    """Yield steps; return the points on each question.
+
+    ``evidence``, if given, is that of the first question; the others are searched for.
+    """
     parts: list[MaterialPart] = []
     numbers: list[dict[int, PromptPassage]] = []
     for question in questions:

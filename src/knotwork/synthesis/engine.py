@@ -203,7 +203,7 @@ class AnswerEngine:
     def _answer_by_overview(
         self, evidence: Evidence, sources: AnswerSources, *, is_general: bool
     ) -> Iterator[AskEvent] | None:
-        """Return the steps to an answer by an overview, or None if there is none."""
+        """Return the steps to an answer by an overview, or None for any other question."""
         question = evidence.query.text
         if not is_general and read_scope(question) is None:
             return None

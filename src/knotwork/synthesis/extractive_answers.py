@@ -1,7 +1,7 @@
-"""Compose an answer from cited sentences of the sources, without a model.
+"""Compose an answer from cited sentences of the sources, without a language model.
 
-The best sentences are read by the reader model if there is one, put in reading order, and given a
-short answer and a confidence: the probability that they are right.
+A reader model, if there is one, scores the sentences of the best passages. The selected sentences
+are put in reading order, with a short answer and a confidence: the probability that they are right.
 """
 
 from __future__ import annotations
@@ -50,12 +50,11 @@ def compose_answer(
     settings: AnswerSettings | None = None,
     usage: Usage | None = None,
 ) -> Answer:
-    """Answer with the sentences of the evidence that answer best, or say that nothing answers.
+    """Answer with the best sentences of the evidence, or say that there is no answer.
 
-    Where a query was made of the question, its rows are the answer; where a path of the graph very
-    likely leads to the answer, what it leads to is.
-    With less confidence than ``settings.abstain_below`` no answer is given: the citations are then
-    the nearest passages. No model is called.
+    If the question was translated to a query, its rows are the answer; if a graph path very likely
+    leads to the answer, the names at its end are. Below the confidence ``settings.abstain_below``
+    no answer is given, and the citations are the nearest passages. No model is called.
     """
     settings = settings or AnswerSettings()
     result = find_leading_result(evidence, least=settings.abstain_below)
@@ -98,15 +97,15 @@ def compose_answer(
 
 
 MOST_READ = 6
-"""Passages that are read, at most; one of 250 tokens takes about 0.08 seconds of a processor."""
+"""Passages that the reader reads at most; one of 250 tokens takes about 0.08 s of CPU time."""
 
 
 def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> Evidence:
-    """Return evidence whose best hits have a prediction; ``most`` sentences will be quoted.
+    """Return the evidence with predictions of the reader for its best hits.
 
-    A hit is left out if no prediction can bring one of its sentences among these. Nothing is read
-    where there is no reader, or the index has vectors of another model than the one that the reader
-    is built on, which may not be at hand.
+    A hit is skipped if no prediction could bring one of its sentences among the ``most`` that will
+    be quoted. Nothing is read without a reader, or if the index was embedded with another model
+    than the one that the reader is built on, as this model may not be installed.
     """
     if reader is None or evidence.embedder != reader.embedder:
         return evidence
@@ -127,8 +126,8 @@ def order_sentences(
 ) -> list[SelectedSentence]:
     """Return the first sentence, then the others in reading order: by document, by position.
 
-    The documents come by their best hit, but after those that their bridges start from. Where
-    bridges lead round in a circle, the order of the hits decides.
+    Documents are ordered by their best hit, but follow the documents that their bridges start from.
+    If bridges form a cycle, the order of the hits decides.
     """
     ranks: dict[str, int] = {}
     for item in sentences:
@@ -172,7 +171,7 @@ def _order_documents(
 
 
 def _bridge_sources(chunks: set[str], evidence: Evidence) -> dict[str, set[str]]:
-    """Return, for each document, those that the bridges to the given chunks of it start from."""
+    """Return, for each document, the documents from which bridges lead to its given chunks."""
     documents = {hit.chunk.id: hit.chunk.document_id for hit in evidence.hits}
     sources: dict[str, set[str]] = {}
     for hit in evidence.hits:
@@ -185,7 +184,7 @@ def _bridge_sources(chunks: set[str], evidence: Evidence) -> dict[str, set[str]]
 
 
 def _documents_reached(start: str, sources: Mapping[str, set[str]]) -> set[str]:
-    """Return all documents that bridges from ``start`` lead to, over one or more."""
+    """Return all documents that are reachable from ``start`` over bridges."""
     reached: set[str] = set()
     frontier = {start}
     while frontier:
@@ -199,13 +198,13 @@ def _documents_reached(start: str, sources: Mapping[str, set[str]]) -> set[str]:
 
 
 LEAST_PROBABILITY = 0.6
-"""Words that are less probably right are not given."""
+"""Below this probability of being right no short answer is given."""
 LONGEST_SHORT_ANSWER = 80
-"""Characters of a short answer."""
+"""The maximum length of a short answer, in characters."""
 
 _INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.61, 0.4, 0.86, 0.72
-"""Of the log-odds that the answer is right, of the logarithm of the words' probability, and of how
-far the words are of the kind that the question expects."""
+"""Coefficients of the logistic function: the intercept, the log-odds that the answer is right, the
+logarithm of the words' probability, and how well the words match the expected kind of answer."""
 _LEAST = 1e-3
 
 _ASKS_NAME = re.compile(
@@ -230,7 +229,7 @@ _ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
 
 
 def choose_short_answer(first: SelectedSentence, question: str, *, confidence: float) -> str:
-    """Return the words of a sentence that answer a question, "" where they are not sure.
+    """Return the words of a sentence that answer a question; "" if they are too uncertain.
 
     ``confidence`` is the probability that the answer which begins with this sentence is right.
     """
@@ -258,10 +257,10 @@ def choose_short_answer(first: SelectedSentence, question: str, *, confidence: f
 
 
 def complete_words(text: str, words: Span, within: Span) -> str:
-    """Return some words of a text, made whole inside the sentence ``within``.
+    """Return some words of a text, extended to whole words inside the sentence ``within``.
 
-    A run of characters without white space and of no wide script is not cut. Of words with half a
-    pair of brackets or quotes the longest part without it is kept.
+    A run of characters without white space is not cut, except in wide scripts. If a bracket or
+    quote lacks its counterpart, the longest part without it is kept.
     """
     start, end = words
     while start > within.start and _joins(text[start - 1], text[start]):
@@ -277,9 +276,9 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _trim(words: str) -> str:
-    """Return words without punctuation around them, without half a pair, and out of one."""
+    """Return words without surrounding punctuation, unpaired brackets and an enclosing pair."""
     before = ""
-    while words != before:  # what one pair leaves may be half of another
+    while words != before:  # removing one bracket may leave another one unpaired
         before = words
         for opening, closing in _PAIRS:
             words = _balance(words, opening, closing)
@@ -295,7 +294,7 @@ def _trim(words: str) -> str:
 
 
 def _balance(words: str, opening: str, closing: str) -> str:
-    """Return the longest part of a text that has no half of a pair."""
+    """Return the longest part of a text without an unpaired bracket."""
     cuts, opened = [], []
     for place, letter in enumerate(words):
         if letter == opening:
@@ -309,24 +308,25 @@ def _balance(words: str, opening: str, closing: str) -> str:
 
 
 FOUND_CONFIDENCE = 0.5
-"""The confidence of retrievers from which passages are thought to hold an answer."""
+"""The confidence of a retriever from which its passages are likely to contain an answer."""
 DOUBT_POWER = 3
-"""How fast the probability falls where retrievers have less confidence than that. They know which
-words of a question the index has never seen, which similarity does not show."""
+"""Exponent by which the probability falls below that confidence. Retrievers know which words of a
+question the index does not contain; similarity alone does not show it."""
 LEAST_ODDS, MOST_ODDS = -9.0, 6.0
-"""The log-odds of a reader count between these."""
+"""Bounds to which the log-odds of a reader are clipped."""
 _RIVAL_PLACE = 5
-"""The place of the sentence that the best one is compared with, counted from 0."""
+"""The rank, from 0, of the sentence that the best one is compared with."""
 _LARGEST_LOGIT = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerModel:
-    """Coefficients of the logistic function.
+    """Coefficients of the logistic function that estimates the confidence of an answer.
 
-    ``relevance`` is that of the most relevant sentence, ``margin`` how much less than the best one
-    the sixth is worth, as a share; ``han`` counts for questions in Chinese, Japanese or Korean,
-    ``odds`` for the log-odds that a reader gives the best sentence.
+    ``relevance`` multiplies that of the most relevant sentence, ``margin`` the relative difference
+    in worth of the best and the sixth sentence, ``log_terms`` the logarithm of 1 plus the number of
+    question terms, ``odds`` the reader's log-odds for the best sentence. ``han`` is added for
+    questions in Chinese, Japanese or Korean.
     """
 
     intercept: float
@@ -338,24 +338,24 @@ class AnswerModel:
 
 
 MODELS = {"local:multilingual-e5-small": AnswerModel(-5.21, 7.78, 3.28, 0.63, 0.32)}
-"""By the name of the embedder: what a relevance means depends on it."""
+"""Models by the name of the embedder, on which the scale of relevance depends."""
 MODELS_WITH_READER = {
     "local:multilingual-e5-small": AnswerModel(-4.05, 4.7, 3.73, 0.15, 0.39, odds=0.15)
 }
-"""The same where a reader read the passage of the best sentence. Fitted on three manuals and four
-more (`training/reader/questions/`), none of which the reader was trained on; the intercept is that
-with which the printed answers of the four and of a fifth were right as often as they seemed."""
+"""The models if a reader has read the passage of the best sentence. Fitted on three manuals and
+four more (`training/reader/questions/`), none of which the reader was trained on; with this
+intercept, answers of the four and of a fifth were right as often as their confidence says."""
 RIGHT_ACROSS_SCRIPTS = 0.4
 """The share of right answers among those in another script than the question's, where relevances
-are smaller and say less: of 20 English questions about Chinese passages of `drcd_probes_zh`, eight
-had theirs quoted."""
+are lower and less informative: of 20 English questions about Chinese passages of `drcd_probes_zh`,
+eight were answered correctly."""
 _ANY_INTERCEPT, _ANY_FOUND = -1.39, 0.35
-"""Where there is no model for the embedder: by the logit of the retrievers' confidence alone; it is
-0.2 at `FOUND`."""
+"""Without a model for the embedder, only the logit of the retriever's confidence counts; at
+`FOUND_CONFIDENCE` the result is 0.2."""
 
 
 def estimate_confidence(evidence: Evidence, candidates: Sequence[SelectedSentence]) -> float:
-    """Return the probability that sentences chosen from ``candidates``, best first, are right."""
+    """Return the probability that sentences selected from ``candidates``, best first, are right."""
     if not candidates:
         return 0.0
     doubt = min(1.0, evidence.confidence / FOUND_CONFIDENCE) ** DOUBT_POWER

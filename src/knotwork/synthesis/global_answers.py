@@ -1,6 +1,6 @@
-"""Mode global: answer about the whole from the nearest community reports.
+"""Mode global: answer a question about the whole corpus from the nearest community reports.
 
-Without a model the answer lists themes, each with cited statements of its report.
+Without a model the answer lists themes, each with cited findings of its report.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 MOST_REPORTS = 12
-"""As many as a usual budget holds whole: an answer about the whole is as broad as what it reads."""
+"""As many as fit the usual budget: the answer is as broad as the reports that it reads."""
 OUTPUT_TOKENS = 700
 GLOBAL_SHARE = 1.5
 NO_REPORTS_NOTE = (
-    "There are no reports on communities, so this is from passages alone: `knotwork communities` "
-    "makes reports."
+    "There are no community reports, so this answer is from passages alone. `knotwork communities` "
+    "builds reports."
 )
 
 
@@ -67,7 +67,7 @@ def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     is_first = not holds_written_reports(inquiry.store) if inquiry.model else False
     allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS
     themes = find_themes(inquiry, evidence, most=MOST_REPORTS, spend_tokens=allowed)
-    if not is_first:  # the first question may pay for the reports it has written
+    if not is_first:  # the first question also pays for the reports that it has written
         spent = inquiry.spent_tokens()
     quoted, reported = answer_from_themes(inquiry, evidence, themes)
     if themes:
@@ -106,7 +106,7 @@ def find_themes(
 ) -> list[Theme]:
     """Return the communities relevant to a question, with their reports, best first.
 
-    Reports that are missing are written for at most ``spend_tokens``, where a model may.
+    A model, if there is one, writes missing reports for at most ``spend_tokens`` tokens.
     """
     held = communities_of(inquiry.store)
     if held is None:
@@ -131,7 +131,7 @@ def find_themes(
 def answer_from_themes(
     inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme]
 ) -> tuple[Answer, Evidence]:
-    """Return the answer that takes no tokens, and what it rests on."""
+    """Return an answer composed without a model, and its evidence."""
     if not themes:
         quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
         return inquiry.label(quoted, (NO_REPORTS_NOTE,)), evidence
@@ -152,14 +152,14 @@ _FEW_THEMES = 2
 """With as few themes, each has twice as many statements."""
 _LEAST_PROSE = 0.3
 _LEAST_COVERED = 0.3
-"""Share of what the question asks for beside the whole that the reports must speak of."""
+"""The least share of the question's terms, those for the whole left out, that reports contain."""
 _OVERLAP = 0.6
-"""A statement whose terms stand in one before by this share says nothing new."""
+"""A statement repeats an earlier one if that contains this share of its terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A community as an overview tells of it; ``passages`` is how many it holds."""
+    """A community in an overview: its report and its number of passages."""
 
     report: CommunityReport
     passages: int
@@ -174,10 +174,9 @@ class _Statement:
 def report_evidence(
     question: str, themes: Sequence[Theme], *, store: Store, found: Evidence, retriever: str
 ) -> Evidence:
-    """Return the passages that reports rest on, by the rank of their reports.
+    """Return the passages that reports cite, by the rank of their reports.
 
-    The confidence is the share of what is asked, beside the whole, that the reports speak of, or
-    that of what was ``found`` by a search, if it is higher.
+    The confidence is `covered_share`, or that of the search (``found``) if it is higher.
     """
     chunks = _cited_chunks([theme.report for theme in themes], store)
     hits: dict[str, Hit] = {}
@@ -203,7 +202,7 @@ def report_evidence(
 
 
 def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
-    """Return which share of a question's terms, those about the whole left out, reports hold."""
+    """Return the share of a question's terms, those for the whole left out, in the reports."""
     asked = set(content_terms(find_topic(question)))
     if not asked:
         return 1.0 if reports else 0.0
@@ -218,11 +217,11 @@ def compose_themes(
     store: Store,
     settings: AnswerSettings | None = None,
 ) -> Answer:
-    """Answer with the themes of reports and what they rest on, or say that there is no answer.
+    """Answer with the themes of reports, each finding cited, or say that there is no answer.
 
-    Every statement is a finding with its citation. Where the reports do not speak of what is asked
-    for, and the search found nothing on it either, none is given, unless ``settings.abstain_below``
-    is 0. An answer about the whole alone has no confidence: it states what the reports hold.
+    If neither the reports nor the search cover what is asked, no answer is given, unless
+    ``settings.abstain_below`` is 0. An answer about the whole corpus has no confidence: it states
+    what the reports say.
     """
     settings = settings or AnswerSettings()
     question = evidence.query.text
@@ -254,7 +253,7 @@ def _choose_statements(
 ) -> list[tuple[Theme, list[_Statement]]]:
     chunks = _cited_chunks([theme.report for theme in themes], store)
     most = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
-    told: list[frozenset[str]] = []
+    stated: list[frozenset[str]] = []
     chosen: list[tuple[Theme, list[_Statement]]] = []
     for theme in themes[:MOST_THEMES]:
         statements: list[_Statement] = []
@@ -263,10 +262,10 @@ def _choose_statements(
         for finding in prose:
             source = _finding_source(finding, chunks, rank=len(chosen))
             terms = frozenset(content_terms(finding.text))
-            if source is None or any(_repeats_terms(terms, other) for other in told):
+            if source is None or any(_repeats_terms(terms, other) for other in stated):
                 continue
             statements.append(_Statement(show_sentence(finding.text), source))
-            told.append(terms)
+            stated.append(terms)
             if len(statements) == most:
                 break
         if statements:
@@ -294,31 +293,31 @@ def _finding_source(
 def _write_themes(
     chosen: Sequence[tuple[Theme, Sequence[_Statement]]], language: str, *, has_focus: bool
 ) -> tuple[str, list[SelectedSentence]]:
-    """Return the text, and what its marks lead to in order."""
+    """Return the text, and the sentences that its marks cite, in order."""
     lines = [introduce_themes(language, count=len(chosen), has_focus=has_focus), ""]
     sources: list[SelectedSentence] = []
     numbers: dict[tuple[str, object], int] = {}
     for place, (theme, statements) in enumerate(chosen, start=1):
-        told = ""
+        body = ""
         for statement in statements:
             key = statement.source.chunk.document_id, statement.source.span
             if key not in numbers:
                 numbers[key] = len(numbers) + 1
                 sources.append(statement.source)
-            told += gap_between(told, statement.text) if told else ""
-            told += f"{statement.text}{gap_before_mark(statement.text)}[{numbers[key]}]"
-        lines.append(_theme_line(place, theme, told, language))
+            body += gap_between(body, statement.text) if body else ""
+            body += f"{statement.text}{gap_before_mark(statement.text)}[{numbers[key]}]"
+        lines.append(_theme_line(place, theme, body, language))
     return "\n".join(lines), sources
 
 
-def _theme_line(place: int, theme: Theme, told: str, language: str) -> str:
+def _theme_line(place: int, theme: Theme, body: str, language: str) -> str:
     title = show_sentence(theme.report.title)
     if language == "zh":
         size = f"（{theme.passages}段）" if theme.passages else ""
-        return f"{place}. {title}{size}：{told}"
+        return f"{place}. {title}{size}：{body}"
     noun = "passage" if theme.passages == 1 else "passages"
     size = f" ({theme.passages:,} {noun})" if theme.passages else ""
-    return f"{place}. {title}{size}: {told}"
+    return f"{place}. {title}{size}: {body}"
 
 
 def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:

@@ -18,12 +18,12 @@ from knotwork.stores.base import Store
 from knotwork.stores.extensions import StoresCommunities
 
 REPORT_TOKENS = 850
-"""What one report costs at most, its share of the instructions included."""
+"""The maximum cost of one report in tokens, its share of the instructions included."""
 
 _LEAST_TOKENS = 1_000
-"""Of one report alone."""
+"""The maximum cost of a report that is written alone."""
 
-OLD_NOTE = "The communities are not those of the documents as they are now: {reason}"
+OLD_NOTE = "The communities are out of date with the documents: {reason}"
 
 _log = logging.getLogger("knotwork.synthesis")
 
@@ -36,13 +36,13 @@ def open_reports(
     options: CommunityOptions | None = None,
     concurrency: int = 4,
 ) -> ReportSource:
-    """Bring communities up to date, and return where their reports come from.
+    """Update the communities with ``options``, and return a source of their reports.
 
-    They are to be those of the documents as they are, found with ``options``.
-    An index that cannot be written to now gives what it has, and a note says why.
+    If the index cannot be written to, the source has the stored reports, and a note with the
+    reason.
     """
     try:
-        # Tells at once whether the index may be written to, before a model is asked.
+        # Fails at once if the index is read-only, before a model is called.
         with store.transaction():
             if not is_current(store, options=options):
                 bring_up_to_date(store, options=options)
@@ -59,10 +59,10 @@ def open_reports(
 
 
 class LazyReports:
-    """Has a model write the reports that are missing, the most useful first; a `ReportSource`.
+    """A `ReportSource` whose missing reports a model writes when they are asked for.
 
-    A report that is right is never written again. What the model cannot give is left as it is, and
-    ``notes`` say why.
+    A report that is up to date is never written again. If the model fails, its reports stay
+    missing, and ``notes`` has the reason.
     """
 
     def __init__(
@@ -82,7 +82,10 @@ class LazyReports:
     def reports(
         self, community_ids: Sequence[str], *, spend_tokens: int = 0
     ) -> dict[str, CommunityReport]:
-        """Return the reports that there are after at most ``spend_tokens`` went into new ones."""
+        """Return the reports of communities, by id, after writing missing ones in this order.
+
+        New reports cost at most ``spend_tokens`` tokens.
+        """
         waiting, left = list(dict.fromkeys(community_ids)), spend_tokens
         while waiting and left >= _LEAST_TOKENS:
             size = max(left // REPORT_TOKENS, 1)
@@ -91,8 +94,8 @@ class LazyReports:
             try:
                 write_reports(self._store, batch, self._writer, embedding=self._embedding)
             except (ModelError, StoreError) as error:
-                _log.info("no reports of %s: %s", self._model.name, error)
-                self.notes = (f"Some reports are not written: {error}",)
+                _log.info("no reports from %s: %s", self._model.name, error)
+                self.notes = (f"Some reports were not written: {error}",)
                 break
             left -= self._spent() - before
         return StoredReports(self._store).reports(community_ids)

@@ -18,7 +18,8 @@ from knotwork.synthesis.prompt_context import HYBRID_SHARES, LOCAL_SHARES, pack_
 
 LOCAL_SHARE = 1.75
 HYBRID_SHARE = 1.9
-"""Tokens of the whole context, of those that passages alone get: passages keep about as many."""
+"""Tokens of the whole context, as a multiple of ``answer.context_tokens``: passages still get
+about as many as in mode basic."""
 
 _REPORTS = 2
 _HYBRID_REPORTS = 5
@@ -26,9 +27,9 @@ _LEADING_ENTITIES = 4
 
 
 def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
-    """Yield the steps to an answer from passages, entities, relations and their reports.
+    """Yield the steps to an answer from passages, entities, relations and reports around them.
 
-    What the index lacks is left out; without any of it the context is that of a basic answer.
+    Kinds of context that the index lacks are left out; without any, this is a basic answer.
     """
     quoted = inquiry.label(compose_answer(evidence, store=inquiry.store, settings=inquiry.settings))
     if inquiry.writer is None:
@@ -59,9 +60,10 @@ def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
 
 
 def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
-    """Yield the steps to an answer from what local and global bring, in one context.
+    """Yield the steps to an answer from the contexts of modes local and global together.
 
-    Without a model: sentences of passages where these hold an answer, else the themes of reports.
+    Without a model, the answer consists of sentences of passages if they answer, else of the themes
+    of reports.
     """
     spent = inquiry.spent_tokens()
     quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)

@@ -1,7 +1,7 @@
 """Mode map-reduce: collect points from every relevant report, and reduce them to one answer.
 
-A model rates reports level by level, reads each part of the material by itself (map) and writes
-the answer from the best points (reduce). Points are lines of a score, a bar and a text.
+A model rates reports level by level, reads each part of the relevant ones separately (map) and
+writes the answer from the best points (reduce). A point is a line: a score, a bar and a text.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from knotwork.text.token_counts import count_tokens
 RATE_STAGE = "rate"
 MOST_DEPTH = 3
 MOST_RATED = 60
-"""Communities of one level that are rated, the largest first."""
+"""The maximum number of communities of one level that are rated, the largest first."""
 RATED_AT_ONCE = 30
 MOST_PARTS = 8
 RELEVANT = 3
-"""The rating, of 5, from which a community is looked into."""
+"""The rating, from 0 to 5, from which a community is relevant."""
 
 _RATE_OUTPUT_TOKENS = 5 * RATED_AT_ONCE
 _LINE_TOKENS = 40
@@ -48,8 +48,8 @@ _REDUCE_TOKENS = 1_600
 def answer_by_map_reduce(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     """Yield the steps to an answer from all relevant reports.
 
-    A call that fails costs its own part, and a note; without a model, or when all fail, the themes
-    of the reports nearest to the question are the answer.
+    If a call fails, its part is missing and a note says so. Without a model, or if all calls fail,
+    the answer lists the themes of the reports nearest to the question.
     """
     nearest = find_themes(inquiry, evidence, most=MOST_THEMES)
     quoted, reported = answer_from_themes(inquiry, evidence, nearest)
@@ -77,7 +77,7 @@ def answer_by_map_reduce(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEv
 def _select_reports(
     inquiry: Inquiry,
 ) -> Generator[AskEvent, None, tuple[list[CommunityReport], list[str]]]:
-    """Return the reports to read, the best rated first, and notes; ask level by level."""
+    """Rate reports level by level; return those to read, best rated first, and notes."""
     held = communities_of(inquiry.store)
     assert held is not None, "there are reports"
     levels = held.levels()
@@ -96,7 +96,7 @@ def _select_reports(
         inside = {c.id: c.parent_id for c in below if c.parent_id in relevant}
         parents.update({child: parent for child, parent in inside.items() if parent})
         frontier = _largest_communities(held, inside)
-    # What has a relevant part is told by its parts.
+    # A community with relevant children is covered by them.
     whole = {parents[i] for i in rated if i in parents}
     chosen = sorted(rated.keys() - whole, key=lambda i: (-rated[i], i))
     reports = inquiry.reports.reports(chosen, spend_tokens=FIRST_REPORTS_TOKENS) if chosen else {}
@@ -124,7 +124,7 @@ def _rate(
     workers = max(min(inquiry.concurrency, len(batches)), 1)
     for done, outcome in enumerate(work_ordered(work, batches, concurrency=workers), start=1):
         if isinstance(outcome, KnotworkError):
-            notes.append(f"Some reports could not be rated, and were not read: {outcome}")
+            notes.append(f"Some reports could not be rated and were not read: {outcome}")
         else:
             ratings |= outcome
         yield AskEvent(AskEventKind.STEP, label, done=done, total=len(batches))
@@ -155,7 +155,7 @@ def _rate_batch(
 def _cut_parts(
     inquiry: Inquiry, reports: Sequence[CommunityReport], numbering: PassageNumbering
 ) -> list[MaterialPart]:
-    """Return reports in parts of a size that one call reads."""
+    """Divide reports into parts that one call can read."""
     parts = []
     for start in range(0, min(len(reports), MOST_PARTS * _REPORTS_IN_PART), _REPORTS_IN_PART):
         lines = pack_reports(
@@ -178,7 +178,7 @@ REDUCE_OUTPUT_TOKENS = 700
 
 @dataclass(frozen=True, slots=True)
 class MaterialPart:
-    """A part of the material: what is asked of it, its sections, the numbers that it holds."""
+    """A part of the material: the question for it, its text, and its passage numbers."""
 
     question: str
     material: str
@@ -187,7 +187,7 @@ class MaterialPart:
 
 @dataclass(frozen=True, slots=True)
 class CollectedPoints:
-    """The points of each part, none where it failed, and the error that says most."""
+    """The points of each part (none if it failed), and the most informative error."""
 
     points: tuple[tuple[ReportPoint, ...], ...]
     failed: int
@@ -196,17 +196,17 @@ class CollectedPoints:
 
     @property
     def is_lost(self) -> bool:
-        """Whether no part could be read at all."""
+        """Whether all parts failed."""
         return self.failed == len(self.points) and self.error is not None
 
 
 def collect_points(
     inquiry: Inquiry, parts: Sequence[MaterialPart], *, label: str
 ) -> Generator[AskEvent, None, CollectedPoints]:
-    """Ask for the points of all parts at a time; yield how many are finished.
+    """Ask for the points of all parts concurrently; yield how many are finished.
 
-    A part that fails is left out. Where all fail and there is to be no fallback, an error is
-    raised: ModelError as `complete_checked`, StoreError.
+    A part that fails has no points. If all parts fail and the inquiry has no fallback, raises
+    ModelError as `complete_checked`, or StoreError.
     """
     yield AskEvent(AskEventKind.STEP, label, total=len(parts))
     found: list[tuple[ReportPoint, ...]] = []
@@ -221,7 +221,7 @@ def collect_points(
             found.append(())
             errors.append(outcome)
         yield AskEvent(AskEventKind.STEP, label, done=len(found), total=len(parts))
-    # Why no call could be made says more than what was wrong with one reply.
+    # A failed call is more informative than an unusable reply.
     errors.sort(key=lambda error: isinstance(error, Unparsable))
     collected = CollectedPoints(tuple(found), len(errors), dropped, errors[0] if errors else None)
     if collected.is_lost and not inquiry.fallback:
@@ -255,7 +255,7 @@ def reduce_points(
 ) -> Iterator[AskEvent]:
     """Yield the steps to an answer from points, which cite numbers of ``numbering``.
 
-    ``quoted`` is the answer when all parts failed, or the reduce does. When the model found no
+    ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
     point in what it read, the documents do not answer.
     """
     writer, model = inquiry.writer, inquiry.model
@@ -264,9 +264,9 @@ def reduce_points(
     if not points:
         quoted = replace(quoted, notes=(*quoted.notes, *notes))
         if collected.is_lost:
-            lost = f"Sentences are quoted, as {model.name} gave no answer: {collected.error}"
+            lost = f"Sentences are quoted, because {model.name} gave no answer: {collected.error}"
             yield writer.finish(quoted, lost)
-        else:  # without a part there was nothing to ask about
+        else:  # without parts the model was not asked
             yield writer.finish(writer.decline(quoted) if collected.points else quoted)
         return
     kept = pack_points(points, budget_tokens=budget_tokens)
@@ -282,23 +282,21 @@ def reduce_points(
 
 
 def describe_failures(collected: CollectedPoints, *, what: str) -> list[str]:
-    """Return notes on parts that are missing from an answer."""
+    """Return notes on parts and lines that are missing from an answer."""
     notes = []
     if collected.failed and not collected.is_lost:
         notes.append(
-            f"{collected.failed} of {len(collected.points)} {what} could not be read, and the "
-            f"answer goes without them: {collected.error}"
+            f"{collected.failed} of {len(collected.points)} {what} could not be read and are "
+            f"missing from the answer: {collected.error}"
         )
     if collected.dropped:
         lines = "line" if collected.dropped == 1 else "lines"
-        notes.append(
-            f"{collected.dropped} {lines} of the model led to no source, and were left out."
-        )
+        notes.append(f"Left out {collected.dropped} {lines} of the model without a valid citation.")
     return notes
 
 
 MOST_POINTS = 12
-"""Points of one reply that are read, twice as many as are asked for."""
+"""The maximum number of points read from one reply: twice as many as are asked for."""
 
 _LEAD = re.compile(r"^[\s\-–*•>|｜`#(]*(?:\d{1,2}[.)]\s+(?=\d))?")
 _POINT = re.compile(r"^\W{0,3}(\d{1,3})(?:\s*/\s*100)?\W{0,3}\s*[|｜\t:：]\s*(\S.*)$")
@@ -311,7 +309,7 @@ _BEST_RATING = 5
 
 @dataclass(frozen=True, slots=True)
 class ReportPoint:
-    """What one line says, without its marks; ``numbers`` are the passages that say it."""
+    """The text of one line without its marks; ``numbers`` are the passages that it cites."""
 
     score: int
     text: str
@@ -319,7 +317,7 @@ class ReportPoint:
 
     @property
     def line(self) -> str:
-        """The line by which a reducing model reads it."""
+        """The line that a model reads in the reduce step."""
         marks = "".join(f"[{number}]" for number in self.numbers[:MOST_MARKS])
         return f"{self.score} | {self.text} {marks}"
 
@@ -333,11 +331,11 @@ class ParsedPoints:
 
 
 def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
-    """Read the points of a reply that may cite ``numbers``.
+    """Parse the points of a reply that may cite ``numbers``.
 
-    Lines without a score, or without a number that leads somewhere, are dropped and counted; of a
-    reply that was cut off the last line is. Raises Unparsable for an empty reply, and for one that
-    neither has a usable line nor says that there is none.
+    Lines without a score or a valid number are dropped and counted. The last line of a reply that
+    was cut off is ignored. Raises Unparsable for an empty reply, and for one without a usable line
+    that does not say "none".
     """
     lines = usable_lines(reply)
     points: list[ReportPoint] = []
@@ -351,16 +349,16 @@ def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
         if found and text and score and len(text) <= _LONGEST_POINT:
             points.append(ReportPoint(score, text, tuple(dict.fromkeys(found))))
     if not points and not any(_NOTHING.fullmatch(line) for line in lines):
-        raise Unparsable("The reply holds no point that leads to a source.")
+        raise Unparsable("The reply has no point that cites a source.")
     kept = tuple(points[:MOST_POINTS])
     silent = sum(1 for line in lines if _NOTHING.fullmatch(line))
     return ParsedPoints(kept, len(lines) - len(kept) - silent)
 
 
 def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, int]:
-    """Read how relevant each number is, from 0 to 5; numbers that are not rated are absent.
+    """Parse the rating of each number, from 0 to 5; numbers without a rating are absent.
 
-    Raises Unparsable for a reply that rates nothing.
+    Raises Unparsable for a reply without a rating.
     """
     ratings: dict[int, int] = {}
     for line in usable_lines(reply):
@@ -373,7 +371,7 @@ def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, int]:
 
 
 def usable_lines(reply: ChatReply) -> list[str]:
-    """Return the lines of a reply that can be whole. Raises Unparsable where there is none."""
+    """Return the complete lines of a reply. Raises Unparsable if it is empty or was withheld."""
     if reply.finish_reason == "filter":
         raise Unparsable("The reply was withheld by the server.")
     lines = [line.strip() for line in reply.text.splitlines() if line.strip(" \t`|-")]
@@ -385,7 +383,7 @@ def usable_lines(reply: ChatReply) -> list[str]:
 
 
 def pack_points(points: Sequence[ReportPoint], *, budget_tokens: int) -> list[ReportPoint]:
-    """Return the best points that fit, the best first; none says what one before said."""
+    """Return the best points that fit the budget, best first, without repeated texts."""
     kept: list[ReportPoint] = []
     seen: set[str] = set()
     left = budget_tokens

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+MessageTexts = Mapping[str, str]
+"""A message by language; its blanks are those of `str.format`."""
+
+
+def say(texts: MessageTexts, language: str, **values: object) -> str:
+    """Return a message with its blanks filled, in English if the language is unknown."""
+    return texts.get(language, texts["en"]).format(**values)
+
+
 _NO_ANSWER = {
     "en": "The sources do not seem to hold an answer to this question.",
     "zh": "资料中似乎没有这个问题的答案。",
@@ -48,9 +57,8 @@ _ALSO_MORE = {
 
 
 def also_reached(language: str, *, names: str, left: int) -> str:
-    """Name what paths over the same relations lead to besides, ``left`` of them not by name."""
-    texts = _ALSO_MORE if left else _ALSO
-    return texts.get(language, texts["en"]).format(names=names, left=left)
+    """Return the other names that the same relations lead to, and how many more there are."""
+    return say(_ALSO_MORE if left else _ALSO, language, names=names, left=left)
 
 
 _MORE_ROWS = {"en": "… and {left:,} more rows.", "zh": "……另有{left:,}行。"}
@@ -58,43 +66,40 @@ _FURTHER_ROWS = {"en": "… and further rows.", "zh": "……还有更多行。"
 
 
 def more_rows(language: str, *, left: int) -> str:
-    """Say that rows are not shown: ``left`` of them, or an unknown number if that is 0."""
-    texts = _MORE_ROWS if left else _FURTHER_ROWS
-    return texts.get(language, texts["en"]).format(left=left)
+    """Return the message that ``left`` rows are not shown; 0 is an unknown number."""
+    return say(_MORE_ROWS if left else _FURTHER_ROWS, language, left=left)
 
 
 def not_clear(language: str) -> str:
-    """Say that passages were found, but none that answers for sure."""
-    return _NOT_CLEAR.get(language, _NOT_CLEAR["en"])
+    """Return the message that no passage found clearly answers."""
+    return say(_NOT_CLEAR, language)
 
 
 def part_not_found(language: str, *, question: str) -> str:
-    """Say that one part of a question was not answered."""
-    return _PART_NOT_FOUND.get(language, _PART_NOT_FOUND["en"]).format(question=question)
+    """Return the message that one part of a question was not answered."""
+    return say(_PART_NOT_FOUND, language, question=question)
 
 
 def no_answer(language: str) -> str:
     """Return the message for passages in which a language model found no answer."""
-    return _NO_ANSWER.get(language, _NO_ANSWER["en"])
+    return say(_NO_ANSWER, language)
 
 
 def no_match(language: str) -> str:
-    """Say that nothing was found at all."""
-    return _NO_MATCH.get(language, _NO_MATCH["en"])
+    """Return the message that nothing was found at all."""
+    return say(_NO_MATCH, language)
 
 
 def low_confidence(language: str, *, found: float, needed: float) -> str:
     """Return the message with the confidence found and the confidence needed."""
-    return _DOUBT.get(language, _DOUBT["en"]).format(found=found, needed=needed)
+    return say(_DOUBT, language, found=found, needed=needed)
 
 
 def introduce_themes(language: str, *, count: int, has_focus: bool) -> str:
-    """Introduce an overview by themes: of all, or of what the question asks for."""
+    """Return the introduction of an overview by themes, of everything or of one focus."""
     texts = _ON_THIS if has_focus else _ONE_THEME if count == 1 else _THEMES
-    return texts.get(language, texts["en"]).format(count=count)
+    return say(texts, language, count=count)
 
-
-MessageTexts = Mapping[str, str]
 
 EXTENT_HEAD: MessageTexts = {
     "en": "{documents} with {headings}:",
@@ -156,11 +161,6 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 
 
-def say(texts: MessageTexts, language: str, **values: object) -> str:
-    """Return a text in a language, English where it is not known, with its blanks filled."""
-    return texts.get(language, texts["en"]).format(**values)
-
-
 def count_units(number: int, unit: str, language: str) -> str:
     """Return a number with its unit: "1 document", "3个文档"."""
     noun = _unit_name(number, unit, language)
@@ -168,7 +168,7 @@ def count_units(number: int, unit: str, language: str) -> str:
 
 
 def count_more(number: int, unit: str, language: str) -> str:
-    """Return how many are not listed: "and 9 more sections", "另有9个章节"."""
+    """Return the number of units not listed: "and 9 more sections", "另有9个章节"."""
     return say(MORE_UNITS, language, number=f"{number:,}", unit=_unit_name(number, unit, language))
 
 

@@ -1,9 +1,9 @@
 """Pack passages, graph facts and reports into the prompt of an answer, under a token budget.
 
-Sentences compete for the budget by their relevance to the question, those beside a good one with
-half of its worth, since they say who "she" is. Each passage has its sentences in reading order,
-and the passages keep the order of the hits. Numbers in the prompt lead back to passages and
-sentences.
+Sentences compete for the budget by their relevance to the question. The neighbours of a relevant
+sentence get half of its worth, since they explain its pronouns. Each passage has its sentences in
+reading order, and the passages keep the order of the hits. Numbers in the prompt lead back to
+passages and sentences.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from knotwork.text.token_counts import count_tokens
 HIT_POWER = 0.5
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 NEIGHBOUR_SHARE = 0.5
-"""The worth of a sentence beside another, of that one's."""
+"""The worth of a sentence next to another, as a share of the other's worth."""
 
 LEAST_SHARE = 0.1
-"""The worth of any sentence of a hit, of the hit's: it fills what the budget has left."""
+"""The least worth of any sentence, as a share of its hit's: it fills the rest of the budget."""
 
 ROWS_SHARE = 0.4
-"""The share of the budget that the rows of a query may take."""
+"""The largest share of the budget for the rows of a query."""
 MOST_PACKED_ROWS = 50
 
 _GAP = "…"
@@ -55,9 +55,10 @@ _TAG = re.compile(r"</?\s*(context|question|facts|reports|points|memory)\s*>", r
 
 @dataclass(frozen=True, slots=True)
 class PromptPassage:
-    """What a model reads of one hit: ``spans`` are the sentences, in order, ``text`` its line.
+    """The part of a hit that a model reads.
 
-    ``best`` of the sentences bears most on the question.
+    ``text`` is its line in the prompt, ``spans`` are its sentences in reading order, ``best`` is
+    the most relevant one.
     """
 
     number: int
@@ -79,9 +80,10 @@ class _SentenceCandidate:
 def pack_evidence(
     evidence: Evidence, *, budget_tokens: int, count: Callable[[str], int] = count_tokens
 ) -> list[PromptPassage]:
-    """Return the passages, numbered from 1, whose lines have at most ``budget_tokens`` together.
+    """Pack the best sentences into passages, numbered from 1, of at most ``budget_tokens``.
 
-    No sentence comes twice, though documents be copies. Tokens are those that ``count`` finds.
+    A sentence that several documents repeat is included once. ``count`` counts the tokens of a
+    text.
     """
     labels = [_passage_label(hit.chunk) for hit in evidence.hits]
     chosen: dict[int, list[_SentenceCandidate]] = {}
@@ -118,13 +120,13 @@ def pack_evidence(
 
 
 def holds_rows(evidence: Evidence) -> bool:
-    """Return whether rows of a query answer, and a passage that is found states them."""
+    """Return True if rows of a query answer, and a passage of the evidence states them."""
     is_stated = any(hit.scores.get(ROWS_SCORE) for hit in evidence.hits)
     return is_stated and find_leading_result(evidence, least=0.0) is not None
 
 
 def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[str], int]) -> str:
-    """Return the rows of a query on one line, as many as fit; "" without rows."""
+    """Return as many rows of a query as fit, on one line; "" without rows."""
     if result is None:
         return ""
     head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"
@@ -143,12 +145,12 @@ def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[s
 
 
 def make_harmless(text: str) -> str:
-    """Return a text without what means something in a prompt: marks of citations, our tags."""
+    """Return a text with citation marks and the tags of our prompts replaced by parentheses."""
     return _TAG.sub(r"(\1)", _MARK.sub(r"(\1)", text))
 
 
 def sentences_of(chunk: Chunk) -> tuple[Span, ...]:
-    """Return the sentences of a chunk, or all of it where none are known."""
+    """Return the sentences of a chunk, or its whole span if they are unknown."""
     return chunk.sentences or (chunk.span,)
 
 
@@ -159,15 +161,14 @@ def _sentence_candidates(evidence: Evidence) -> Iterator[_SentenceCandidate]:
         spans = sentences_of(hit.chunk)
         worths = _sentence_worths(hit, spans)
         for position, (span, worth) in enumerate(zip(spans, worths, strict=True)):
-            start = hit.chunk.span.start
-            text = hit.chunk.text[span.start - start : span.end - start]
+            text = hit.chunk.text_at(span)
             shown = make_harmless(show_sentence(text))
             if shown and not is_title(text, hit.chunk):
                 yield _SentenceCandidate(rank, position, span, shown, share * worth)
 
 
 def _sentence_worths(hit: Hit, spans: Sequence[Span]) -> list[float]:
-    """Return the worth of each sentence of a hit, of the best one's."""
+    """Return the worth of each sentence of a hit, relative to its best sentence."""
     relevance = dict(hit.sentences)
     best = max(relevance.values(), default=0.0) or 1.0
     own = [max(relevance.get(span, 0.0), 0.0) / best for span in spans]
@@ -201,16 +202,16 @@ def _join_sentences(items: Sequence[_SentenceCandidate]) -> str:
 _SUMMARY_TOKENS = 60
 _TITLE_TOKENS = 40
 _SECTION_TOKENS = 12
-"""The tags around a section."""
+"""The tokens of the tags around a section."""
 
 TokenCounter = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
 class ContextShares:
-    """How a budget is divided among passages, facts and reports; what is left over goes on.
+    """How a budget is divided among passages, facts and reports, in this order.
 
-    The passages come first: no fact or report takes from their share.
+    Tokens that one of them does not use are available to the next.
     """
 
     passages: float
@@ -224,7 +225,7 @@ HYBRID_SHARES = ContextShares(passages=0.46, facts=0.16, reports=0.38)
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """The sections of a prompt, and what their numbers lead to."""
+    """The sections of a prompt, and the passages that their numbers cite."""
 
     material: str
     passages: tuple[PromptPassage, ...]
@@ -242,8 +243,8 @@ def pack_context(
 ) -> PromptContext:
     """Pack passages, facts and findings of reports into at most ``budget_tokens``.
 
-    Facts and reports come by their use. What none of the documents in the store supports is left
-    out.
+    ``facts`` and ``reports`` are in order of relevance. Those without support in the documents of
+    the store are left out.
     """
     left = budget_tokens - 3 * _SECTION_TOKENS
     passages = pack_evidence(evidence, budget_tokens=int(shares.passages * left), count=count)
@@ -255,15 +256,19 @@ def pack_context(
     lines = pack_facts(facts, numbering, budget_tokens=for_facts, count=count)
     left -= sum(count(line) for line in lines)
     for_reports = min(left, int(2 * shares.reports * budget_tokens))
-    told = pack_reports(
+    found = pack_reports(
         reports, numbering, evidence.query.text, budget_tokens=for_reports, count=count
     )
-    sections = [("context", [p.text for p in passages]), ("facts", lines), ("reports", told)]
+    sections = (
+        ("context", [p.text for p in passages]),
+        ("facts", lines),
+        ("reports", found),
+    )
     return PromptContext(make_sections(sections), tuple(numbering.passages()))
 
 
 def make_sections(sections: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """Return sections between their tags; those without a line are left out."""
+    """Return sections enclosed in their tags; empty sections are left out."""
     return "\n".join(
         "\n".join([f"<{tag}>", *lines, f"</{tag}>"]) for tag, lines in sections if lines
     )
@@ -276,7 +281,7 @@ def pack_facts(
     budget_tokens: int,
     count: TokenCounter = count_tokens,
 ) -> list[str]:
-    """Return the lines of facts, in order, as many as fit; none says what one before said."""
+    """Return the lines of facts, in order, as many as fit, without repetitions."""
     facts = list(facts)
     numbering.read(support for fact in facts for support in fact.supports)
     lines: list[str] = []
@@ -284,7 +289,7 @@ def pack_facts(
     left = budget_tokens
     for fact in facts:
         key = fact.text.casefold()
-        # A fact that does not fit must get no number, so its length is known before.
+        # A fact that does not fit must not get a number, so its length is checked first.
         if key in seen or count(make_line("[000][000]", fact.text)) > left:
             continue
         if mark := numbering.mark(fact.supports):
@@ -304,8 +309,8 @@ def pack_reports(
 ) -> list[str]:
     """Return reports as lines: a title, then findings, each with the numbers that support it.
 
-    Each gets an equal part of the budget, and what those before it left. A report is left out when
-    none of its findings fits, or none is supported by what is in the store.
+    Each gets an equal share of the rest of the budget. A report is left out if none of its findings
+    fits, or none is supported by the documents of the store.
     """
     numbering.read(s for report in reports for f in report.findings for s in f.supports)
     lines: list[str] = []
@@ -340,29 +345,29 @@ def _report_lines(
 
 
 def rank_findings(report: CommunityReport, question: str) -> list[Finding]:
-    """Return the findings, those that share most with the question first, prose before lists."""
+    """Return the findings by the terms that they share with the question, prose before lists."""
     asked = set(content_terms(question))
 
     def worth(finding: Finding) -> float:
         shared = len(asked & set(content_terms(finding.text))) / max(len(asked), 1)
         return shared + 0.5 * weigh_prose(show_sentence(finding.text))
 
-    # Their own order, the most important first, decides between equals; it is kept by sorted.
+    # The sort is stable: among equals the own order of the report, most important first, decides.
     return sorted((f for f in report.findings if f.text.strip()), key=lambda f: -round(worth(f), 2))
 
 
 def describe_report(
     report: CommunityReport, *, tokens: int, count: TokenCounter = count_tokens
 ) -> str:
-    """Return a report in a line: its title and the beginning of what it says."""
-    told = report.findings[0].text if report.source == EXTRACTIVE_SOURCE and report.findings else ""
-    told = told or report.summary
+    """Return a report in a line of at most ``tokens``: its title and the beginning of its text."""
+    is_extractive = report.source == EXTRACTIVE_SOURCE
+    said = (report.findings[0].text if is_extractive and report.findings else "") or report.summary
     title = clip(make_harmless(show_sentence(report.title)), _TITLE_TOKENS, count)
-    return clip(f"{title}: {make_harmless(show_sentence(told))}", tokens, count)
+    return clip(f"{title}: {make_harmless(show_sentence(said))}", tokens, count)
 
 
 def clip(text: str, tokens: int, count: TokenCounter = count_tokens) -> str:
-    """Return the beginning of a text that has at most so many tokens, cut between words."""
+    """Return the beginning of a text with at most ``tokens`` tokens, cut between words."""
     if count(text) <= tokens:
         return text
     low, high = 0, len(text)
@@ -377,14 +382,14 @@ def clip(text: str, tokens: int, count: TokenCounter = count_tokens) -> str:
 _LEADING = re.compile(r"(?:\[\d+\])+")
 _DIGITS = re.compile(r"\d+")
 MOST_MARKS = 2
-"""Passages that one line names: a model copies few numbers more surely than many."""
+"""The maximum number of passages that one line cites: models copy few numbers more reliably."""
 
 
 class PassageNumbering:
-    """Gives each chunk that a line rests on one number, the same in every line of a question.
+    """Numbers the chunks that support the lines of a prompt; a chunk always has the same number.
 
-    Passages that are ``shown`` keep theirs. A number leads to the sentences named for it, so that
-    a citation is as exact as that of a passage which was read whole.
+    Passages that are already ``shown`` keep their numbers. A number leads to the sentences that
+    were cited with it, so that citations of facts are as exact as those of passages.
     """
 
     def __init__(self, store: Store, shown: Sequence[PromptPassage] = ()) -> None:
@@ -395,13 +400,13 @@ class PassageNumbering:
         self._chunks: dict[str, Chunk] = {passage.chunk.id: passage.chunk for passage in shown}
 
     def read(self, supports: Iterable[Support]) -> None:
-        """Read the chunks of supports at once, before they are marked one by one."""
+        """Read the chunks of supports in one batch, before they are marked one by one."""
         missing = {support.chunk_id for support in supports} - self._chunks.keys()
         if missing:
             self._chunks.update(self._store.documents.chunks(missing))
 
     def mark(self, supports: Sequence[Support]) -> str:
-        """Return "[3][7]" for what a line rests on; "" where nothing of it is in the store."""
+        """Return the marks, as "[3][7]", of the supports of a line; "" if the store has none."""
         self.read(supports)
         numbers: list[int] = []
         for support in supports:
@@ -417,7 +422,7 @@ class PassageNumbering:
         return "".join(f"[{number}]" for number in numbers)
 
     def adopt(self, passage: PromptPassage) -> int:
-        """Return the number here of a passage that has another one elsewhere."""
+        """Return the number for a passage that was numbered in another prompt."""
         identifier = passage.chunk.id
         self._chunks.setdefault(identifier, passage.chunk)
         known = self._spans.setdefault(identifier, [])
@@ -431,7 +436,7 @@ class PassageNumbering:
         return frozenset(int(n) for mark in marks if mark for n in _DIGITS.findall(mark[0]))
 
     def passages(self, used: Collection[int] | None = None) -> list[PromptPassage]:
-        """Return what the numbers lead to, ascending; those ``used`` where these are given."""
+        """Return the passages by number, ascending; with ``used``, only those with these."""
         found = []
         for chunk_id, number in self._numbers.items():
             if used is not None and number not in used:
@@ -439,25 +444,20 @@ class PassageNumbering:
             shown, chunk = self._shown.get(chunk_id), self._chunks[chunk_id]
             spans = tuple(sorted(self._spans[chunk_id]))
             best = shown.best if shown else self._spans[chunk_id][0]
-            text = shown.text if shown else " ".join(_span_text(chunk, span) for span in spans)
+            text = shown.text if shown else " ".join(map(chunk.text_at, spans))
             found.append(PromptPassage(number, chunk, spans, text, best))
         return sorted(found, key=lambda passage: passage.number)
 
 
 def make_line(mark: str, text: str) -> str:
-    """Return a line of a prompt: its numbers, then what it says, on one line, harmless."""
+    """Return a line of a prompt: the marks of its passages, then its escaped text."""
     return f"{mark} {make_harmless(show_sentence(text))}"
 
 
 def _sentences_covered(chunk: Chunk, wanted: Span) -> list[Span]:
-    """Return the sentences of a chunk that a span touches."""
+    """Return the sentences of a chunk that overlap a span."""
     return [s for s in sentences_of(chunk) if s.start < wanted.end and wanted.start < s.end]
 
 
-def _span_text(chunk: Chunk, span: Span) -> str:
-    start = chunk.span.start
-    return chunk.text[span.start - start : span.end - start]
-
-
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork.synthesis")
-"""Returns the messages of a prompt of answers, of its task, a language and its blanks."""
+"""Return the messages of a prompt of answers, given its task, a language and its blanks."""

@@ -1,8 +1,8 @@
 """Measure how much of a text is prose, in any language: words against addresses, markup and code.
 
-Documents hold much that is no sentence: rows of badges, commands, headings, lists of links. It is
-distinguished from prose by the share of its tokens that are words. Facts such as ``Price: 12
-EUR`` and the rows of tables consist of words and numbers, so that they count as prose.
+Documents contain much text that is not a sentence: rows of badges, commands, headings, lists of
+links. The share of words among its tokens distinguishes it from prose. Facts such as
+``Price: 12 EUR`` and the rows of tables consist of words and numbers, and so count as prose.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import unicodedata
 from knotwork.text.chinese import HAN_AND_KANA
 
 FULL_SHARE = 0.8
-"""A sentence with at least this share of words is prose; others weigh by the square of theirs."""
+"""A sentence with at least this share of words is prose; below it, the squared share counts."""
 
 FULL_WORDS = 3
-"""A sentence of fewer words weighs less, by their share of this number."""
+"""Sentences of fewer words weigh proportionally less."""
 
 LEAST_WEIGHT = 0.02
-"""What is no prose at all keeps this weight, since it may be all that there is."""
+"""The weight of text without any prose, which may be all that a passage has."""
 
 FACT_WEIGHT = 0.9
-"""The least weight of an address with its label, as in ``Bug reports: https://…``: it is a fact."""
+"""The least weight of a labelled address, as in ``Bug reports: https://…``: it is a fact."""
 
 HEADING_WEIGHT = 0.5
-"""A heading names what its section says, but does not say it."""
+"""The weight of a heading: it names the content of its section without stating it."""
 
 LEAD_IN_WEIGHT = 0.6
-"""What ends with a colon or says "in three steps." announces what follows it."""
+"""The weight of a lead-in, which ends with a colon or with "in three steps."."""
 
 CODE_WEIGHT = 0.4
-"""What a loader says to be code or output weighs less, whatever words it holds."""
+"""The weight of what a loader marks as code or output, whatever words it contains."""
 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])?")
 _LINK = re.compile(r"\[([^\[\]]*)\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])")
@@ -39,7 +39,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WIDE = re.compile(f"[{HAN_AND_KANA}]+")
 _OPTION = re.compile(r"--?[A-Za-z]")
-# What stands inside words of no language: a path, a call, an assignment, an address, a file's name.
+# Inside a token, these mark a path, a call, an assignment, an address or a file name.
 _CODE_INSIDE = re.compile(r"[\\_=<>{}\[\]()|@#^~`*$%]|://|::|/[^/]*/|[^\W\d_]{2}\.[^\W\d_]{2}")
 _CODE_ALONE = re.compile(r"[\\=<>{}\[\]()@#$^~`*;%]+")
 _LABELLED_ADDRESS = re.compile(r"[^\W\d_][^:：\n]{0,60}[:：]\s[^\n]{0,60}?<?(?:\w+://|www\.)\S+")
@@ -54,7 +54,7 @@ _ANNOUNCING = re.compile(
 
 
 def weigh_prose(text: str) -> float:
-    """Return how far a sentence is prose, from `LEAST_WEIGHT` to 1."""
+    """Return how much of a sentence is prose, from `LEAST_WEIGHT` to 1."""
     words, others = _count_tokens(text)
     if not words:
         return LEAST_WEIGHT
@@ -76,16 +76,16 @@ def announces(text: str) -> bool:
 
 
 def _count_tokens(text: str) -> tuple[float, int]:
-    """Return how many words stand in a text, and how many other tokens.
+    """Return the number of words in a text, and that of other tokens.
 
     A link counts as its words and one token, an image or a tag as one token, an e-mail address as
-    a word. Where words are not parted by spaces, two characters count as one.
+    a word. In scripts without spaces, two characters count as a word.
     """
     plain, images = _IMAGE.subn(" ", _MAIL_ADDRESS.sub("address", text))
     linked, links = _LINK.subn(r" \1 ", plain)
     bare, tags = _TAG.subn(" ", linked)
     words, others = 0.0, images + links + tags
-    for token in _WIDE.sub(_space_out, bare).split():
+    for token in _WIDE.sub(r" \g<0> ", bare).split():
         core = _strip_marks(token)
         if not core:
             others += bool(_CODE_ALONE.search(token))
@@ -98,12 +98,8 @@ def _count_tokens(text: str) -> tuple[float, int]:
     return words, others
 
 
-def _space_out(match: re.Match[str]) -> str:
-    return f" {match[0]} "
-
-
 def _strip_marks(token: str) -> str:
-    """Return a token without the punctuation and the markup around it."""
+    """Return a token without surrounding punctuation and markup."""
     start, end = 0, len(token)
     while start < end and not _is_of_word(token[start]):
         start += 1

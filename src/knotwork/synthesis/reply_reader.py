@@ -1,9 +1,8 @@
-"""Read a model's reply: its citation marks, the sentences they support, and its mistakes.
+"""Parse a model's reply: resolve its citation marks to sentences, and check it for errors.
 
-A mark in a reply has the number of a passage of the prompt; in the answer it leads to the
-sentence of that passage which supports the statement before it. Both are known as soon as the
-mark is read, so a streamed answer needs no correction. Checks find false numbers, misquotes and
-uncited sentences.
+A mark in a reply has the number of a passage of the prompt; in the answer it cites the sentence of
+that passage which supports the statement before it. Both are known as soon as the mark is read, so
+a streamed answer needs no correction. Checks find unknown numbers, misquotes and uncited sentences.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from knotwork.synthesis.sentence_selection import SelectedSentence
 from knotwork.text.sentences import split_sentences
 from knotwork.text.terms import content_terms
 
-CUT_OFF = "The reply was cut off at its limit of tokens."
+CUT_OFF = "The reply was cut off at its token limit."
 
 _NOISE = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """A reply that can be used. ``is_unknown`` says that the passages hold no answer."""
+    """A usable reply. ``is_unknown``: the model says that the passages do not answer."""
 
     text: str
     cited: tuple[SelectedSentence, ...]
@@ -41,10 +40,10 @@ class ParsedReply:
 def parse_answer_reply(
     reply: ChatReply, passages: Sequence[PromptPassage], *, question: str, unknown: str
 ) -> ParsedReply:
-    """Return what a reply says; ``unknown`` is the sentence agreed on for "I don't know".
+    """Parse a reply; ``unknown`` is the sentence agreed on for "I don't know".
 
-    Raises Unparsable for one that is empty, withheld, or cites no passage at all: nothing in it
-    can be traced to a source.
+    Raises Unparsable if the reply is empty, withheld, or cites no passage: then nothing in it can
+    be traced to a source.
     """
     if reply.finish_reason == "filter":
         raise Unparsable("The reply was withheld by the server.")
@@ -66,10 +65,10 @@ def parse_answer_reply(
 
 
 def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
-    """Return whether a reply without its marks says that there is no answer.
+    """Return True if a reply, given without its marks, says that there is no answer.
 
-    It does when it begins with the agreed sentence, in either language, or has it anywhere without
-    citing anything.
+    It does if it begins with the agreed sentence, in either language, or contains it and cites
+    nothing.
     """
     said = _bare_text(plain)
     phrases = [_bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
@@ -79,7 +78,7 @@ def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
 
 
 def may_become_unknown(plain: str, unknown: str) -> bool:
-    """Return whether the beginning of a reply may still turn out to say that there is no answer."""
+    """Return True if a reply that begins with ``plain`` may say that there is no answer."""
     said = _bare_text(plain)
     phrases = [_bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
     return any(phrase.startswith(said) or said.startswith(phrase) for phrase in phrases)
@@ -105,8 +104,9 @@ _FEWEST_STATEMENT_TERMS = 2
 class ReplyReader:
     """Rewrites the marks of a reply that is fed in pieces of any size.
 
-    After `finish`, ``plain`` is the reply without marks, ``text`` the one with those of the answer,
-    ``cited`` are the sentences they lead to, ``unknown_numbers`` those that lead nowhere.
+    After `finish`, ``plain`` is the reply without marks, ``text`` the reply with the marks of the
+    answer, ``cited`` are the sentences that these cite, ``unknown_numbers`` the numbers of the
+    reply that no passage has.
     """
 
     def __init__(self, passages: Mapping[int, PromptPassage]) -> None:
@@ -122,7 +122,7 @@ class ReplyReader:
         self.text = ""
 
     def feed(self, piece: str) -> str:
-        """Take a piece of the reply; return what can be shown of it, and of pieces before it."""
+        """Add a piece of the reply, and return the text that can be shown next."""
         self._pending += piece
         shown = ""
         while (match := _REPLY_MARK.search(self._pending)) is not None:
@@ -137,14 +137,14 @@ class ReplyReader:
         return shown
 
     def finish(self) -> str:
-        """Return what is left to show."""
+        """Return the rest of the text to show."""
         shown = self._say(self._pending.rstrip())
         self._pending = ""
         self.text += shown
         return shown
 
     def sentences(self) -> Iterator[tuple[str, bool]]:
-        """Yield each sentence of the reply, and whether a mark that leads somewhere follows it."""
+        """Yield each sentence of the reply, and whether a valid mark follows it."""
         spans = split_sentences(self.plain)
         ends = [*(span.start for span in spans[1:]), len(self.plain) + 1][: len(spans)]
         for (start, end), until in zip(spans, ends, strict=True):
@@ -155,7 +155,7 @@ class ReplyReader:
             return ""
         if self._just_marked and not gap_between(self.plain[-4:], text.lstrip(" \t")):
             text = text.lstrip(" \t")
-        # A stop right before the next word is no end of a sentence; the mark stood between them.
+        # A period right before a word does not end a sentence: put back the space of the mark.
         if self._just_marked and self.plain[-1:] in ".!?" and text[0].isalnum():
             self.plain += " "
         self._just_marked = []
@@ -163,7 +163,7 @@ class ReplyReader:
         return text
 
     def _cite(self, match: re.Match[str]) -> str:
-        """Return the marks of the answer in place of a mark of the reply."""
+        """Return the marks of the answer that replace a mark of the reply."""
         found = list(self._read_numbers(match[1]))
         valid = [number for number in found if number in self._passages]
         self.unknown_numbers += [number for number in found if number not in self._passages]
@@ -195,7 +195,7 @@ class ReplyReader:
         return self._numbers[key]
 
     def _last_statement(self) -> str:
-        """Return what the mark stands behind: a sentence, or its part since the mark before."""
+        """Return the sentence before the mark, or its part since the previous mark."""
         spans = split_sentences(self.plain)
         start = spans[-1].start if spans else 0
         before = max((place for place in self._mark_places if place > start), default=start)
@@ -215,19 +215,19 @@ class ReplyReader:
 
 
 SECOND_GAIN = 0.2
-"""A second sentence belongs to the support if it holds this much more of the statement's terms."""
+"""A second sentence is added if the support then has this larger share of the statement's terms."""
 
 
 def find_support(statement: str, passage: PromptPassage) -> SelectedSentence:
     """Return the sentence that covers the statement best, or two neighbours that do much better.
 
-    ``worth`` is the covered share of the statement's terms. Of equals that one counts which bears
-    most on the question, as where a statement is in another language than its passage.
+    ``worth`` is the covered share of the statement's terms. Among equals the most relevant sentence
+    of the passage wins, as for a statement in another language than its passage.
     """
     asked = set(content_terms(statement))
     chunk = passage.chunk
     places = {span: place for place, span in enumerate(sentences_of(chunk))}
-    held = [set(content_terms(_passage_text(passage, span))) & asked for span in passage.spans]
+    held = [set(content_terms(chunk.text_at(span))) & asked for span in passage.spans]
     best = max(
         range(len(held)),
         key=lambda place: (len(held[place]), passage.spans[place] == passage.best, -place),
@@ -244,18 +244,13 @@ def find_support(statement: str, passage: PromptPassage) -> SelectedSentence:
             start, end = min(passage.spans[best], second), max(passage.spans[best], second)
             span, found = Span(start.start, end.end), both
     share = len(found) / len(asked) if asked else 0.0
-    return SelectedSentence(chunk, span, _passage_text(passage, span), share, passage.number)
-
-
-def _passage_text(passage: PromptPassage, span: Span) -> str:
-    start = passage.chunk.span.start
-    return passage.chunk.text[span.start - start : span.end - start]
+    return SelectedSentence(chunk, span, chunk.text_at(span), share, passage.number)
 
 
 _QUOTES = re.compile(r"“([^“”]+)”|\"([^\"\n]+)\"|「([^「」]+)」|『([^『』]+)』")
 _ELLIPSIS = re.compile(r"\s*(?:…+|\.{3,}|\[…\])\s*")
 _FEWEST_QUOTED_TERMS = 2
-"""Fewer terms in quotation marks are a name or a manner of speaking; so is a short sentence."""
+"""A quote of fewer terms is a name or a figure of speech; a sentence of fewer is no statement."""
 
 _MOST_SHOWN = 3
 _EDGES = " \t.,;:!?，。；：！？、"
@@ -264,14 +259,14 @@ _EDGES = " \t.,;:!?，。；：！？、"
 def check_reply(
     reader: ReplyReader, passages: Sequence[PromptPassage], *, question: str
 ) -> tuple[str, ...]:
-    """Return what is wrong with a reply that was read to its end, in sentences for the user."""
+    """Return notes for the user on the errors in a reply that was read to its end."""
     notes = []
     missing = sorted(set(reader.unknown_numbers))
     if missing:
         listed = ", ".join(f"[{number}]" for number in missing)
         notes.append(f"The model cited {listed}, which no passage has; the marks were removed.")
     notes += [
-        f"“{quote}” stands in quotation marks, but in none of the passages."
+        f"“{quote}” is quoted in the answer, but no passage contains it."
         for quote in find_misquotes(reader.plain, passages, question=question)
     ]
     statements = [is_cited for sentence, is_cited in reader.sentences() if _is_statement(sentence)]
@@ -283,10 +278,10 @@ def check_reply(
 
 
 def find_misquotes(text: str, passages: Sequence[PromptPassage], *, question: str) -> list[str]:
-    """Return what stands in double quotation marks but neither in a passage nor in the question.
+    """Return at most three quotes in a text that neither the passages nor the question contain.
 
-    White space, letter case and the form of quotation marks do not matter; a quote that leaves
-    something out with an ellipsis is checked in parts. At most three are returned.
+    White space, letter case and the form of quotation marks are ignored; a quote with an ellipsis
+    is checked in parts.
     """
     sources = [_normalise(p.chunk.text) for p in passages] + [_normalise(p.text) for p in passages]
     sources.append(_normalise(question))
@@ -312,7 +307,7 @@ def _is_statement(sentence: str) -> bool:
 
 
 def _normalise(text: str) -> str:
-    """Return a text in which equal words are equal: spaces fall away beside wide characters."""
+    """Return a text for comparison: folded, with plain quotes, no spaces beside wide characters."""
     plain = text.translate(_PLAIN_QUOTES).casefold()
     return re.sub(r"\s+", " ", re.sub(r"(?<=[^\x00-\u2fff])\s+|\s+(?=[^\x00-\u2fff])", "", plain))
 

@@ -1,4 +1,4 @@
-"""Select the sentences that answer: relevant, of the expected kind, each adding something new.
+"""Select the sentences of an answer: relevant, of the expected kind, each adding new terms.
 
 The words of a question show whether it expects an amount, a default value or a date.
 """
@@ -25,38 +25,38 @@ LEAST_SHARE = 0.55
 """A sentence worth less than this share of the best one is left out."""
 
 LEAST_READ_SHARE = 0.68
-"""The same for evidence whose best passages a reader has read."""
+"""`LEAST_SHARE` for evidence whose best passages a reader has read."""
 
 HIT_POWER = 0.1
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 
 ENTRY_SHARE = 0.6
-"""How much of the worth of a sentence that has what is expected is that of its entry's best one."""
+"""The share of its entry's best sentence in the worth of a sentence of the expected kind."""
 
 KIND_GAIN = 0.5
-"""How much more a sentence is worth that has what is expected."""
+"""How much more, relatively, a sentence of the expected kind is worth."""
 
 PREDICTION_GAIN = 2.0
-"""How much more a sentence is worth that answers for certain, as a reader predicts."""
+"""How much more, relatively, a sentence is worth if a reader is certain that it answers."""
 
 PREDICTION_SCALE = 2.0
-"""By what a reader's log-odds are divided: it is surer of itself than it is right."""
+"""The divisor of a reader's log-odds: readers are overconfident."""
 
 UNREAD_ODDS = -4.5
-"""The log-odds of a sentence that was not read, where others were."""
+"""The log-odds of a sentence that was not read, if others were."""
 _LEADING = 3
 
 NOVELTY_POWER = 0.1
-"""Exponent of the share of new terms: what repeats counts a little less."""
+"""Exponent of the share of new terms: repetitions count a little less."""
 
 LONGEST_CODE = 200
-"""Characters of code, in whole lines, that are quoted with the line that leads into it."""
+"""The maximum number of characters of code, in whole lines, quoted with its lead-in."""
 
 MIN_TERMS = 2
-"""A sentence of fewer content terms (a page number, a lone heading) says nothing."""
+"""A sentence of fewer content terms (a page number, a lone heading) is not selected."""
 
 BRIDGE = "bridge"
-"""The part of a hit's score that a bridge from another passage gave it."""
+"""The key, in the scores of a hit, of what a bridge from another passage contributed."""
 
 _NAMING = (FrameKind.TERM, FrameKind.TITLE, FrameKind.COLUMNS)
 _ABOUT = (FrameKind.TERM, FrameKind.ROW)
@@ -71,12 +71,12 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SelectedSentence:
-    """A sentence chosen for the answer.
+    """A sentence that can be quoted in an answer.
 
-    ``term`` is the term or row that it is about, if known; ``columns`` are the names of the columns
-    if it is a row whose cells do not name them. ``code`` is what it leads into, if that is short;
-    ``span`` holds both. ``odds`` are the log-odds that it answers, as a reader predicts, or None if
-    its passage was not read; ``answer`` are its words that then answer, in offsets of the passage.
+    ``term`` is the term or row that it is about, if known; ``columns`` are the column names of a
+    table row. ``code`` is the short code that it introduces; ``span`` covers both. ``odds`` are the
+    log-odds that it answers, as a reader predicts, or None if its passage was not read; ``answer``
+    are the words that answer, as offsets in the passage.
     """
 
     chunk: Chunk
@@ -92,7 +92,7 @@ class SelectedSentence:
 
 
 def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
-    """Return every sentence of the hits that may be quoted, each once, the one worth most first."""
+    """Return every sentence of the hits that can be quoted, each once, highest worth first."""
     top = max((hit.score for hit in evidence.hits), default=0.0)
     best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
     if top <= 0 or best <= 0:
@@ -144,11 +144,11 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
 def select_sentences(
     candidates: Sequence[SelectedSentence], *, most: int, trust: float = 0.0
 ) -> list[SelectedSentence]:
-    """Choose at most ``most`` of the sentences, which come best first.
+    """Select at most ``most`` of the candidates, which are sorted by worth.
 
     Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
-    is weighed by the share of its terms that the sentences chosen before do not hold. ``trust`` is
-    the `trust_in_reader` with which they were ranked.
+    is multiplied by a power of the share of its terms that no selected sentence contains. ``trust``
+    is the `trust_in_reader` with which they were ranked.
     """
     rest = list(candidates)
     words: dict[int, frozenset[str]] = {}
@@ -159,7 +159,7 @@ def select_sentences(
         best, most_worth = None, -math.inf
         for item in rest:
             if max(item.worth, 0.0) < most_worth:
-                break  # known terms only lower what an item is worth
+                break  # known terms only lower the worth of an item
             own = words.setdefault(id(item), frozenset(content_terms(item.text)))
             if len(own) < MIN_TERMS:
                 continue
@@ -175,9 +175,9 @@ def select_sentences(
 
 
 def trust_in_reader(evidence: Evidence) -> float:
-    """Return how much the predictions of a reader count, from 0 to 1; 0 where nothing was read.
+    """Return how much the predictions of a reader count, from 0 to 1; 0 if nothing was read.
 
-    A reader knows one passage at a time: they count less where a bridge leads to the best hits.
+    A reader sees one passage at a time, so they count less if bridges lead to the best hits.
     """
     if all(hit.prediction is None for hit in evidence.hits):
         return 0.0
@@ -185,10 +185,10 @@ def trust_in_reader(evidence: Evidence) -> float:
 
 
 def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
-    """Return a worth in a hit reached over a bridge, measured by the best sentence of this hit.
+    """Return a worth rescaled by the best sentence of its hit if a bridge led to the hit.
 
-    Such a passage resembles the question less than the one that names its words. What counts is the
-    share of the bridge in the hit's score.
+    Such a passage resembles the question less than the one that names its words. The share of the
+    bridge in the hit's score determines how much is rescaled.
     """
     share = _bridge_share(hit)
     return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
@@ -199,7 +199,7 @@ def _bridge_share(hit: Hit) -> float:
 
 
 def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
-    """Return the headings above and in a chunk, each with its end in the document."""
+    """Return the headings above and in a chunk, each with its end offset in the document."""
     start = chunk.span.start
     found = [(-1, (chunk.headings or ("",))[-1])]
     found += ((start + match.end(), match[1]) for match in _HEADINGS.finditer(chunk.text))
@@ -208,7 +208,7 @@ def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class _Quotable:
-    """A sentence of a hit; ``headings`` are those of its chunk, each with its end."""
+    """A sentence of a hit; ``headings`` are those of its chunk, each with its end offset."""
 
     rank: int
     hit: Hit
@@ -218,12 +218,11 @@ class _Quotable:
 
     @cached_property
     def text(self) -> str:
-        start = self.hit.chunk.span.start
-        return self.hit.chunk.text[self.span.start - start : self.span.end - start]
+        return self.hit.chunk.text_at(self.span)
 
     @cached_property
     def code(self) -> str:
-        """What follows a sentence that leads into code: its first lines, if they are short."""
+        """The first lines of the code that a sentence introduces, if they are short; else ""."""
         if not self.text.endswith((":", "：")):
             return ""
         chunk, end = self.hit.chunk, self.span.end
@@ -240,7 +239,7 @@ class _Quotable:
 
     @cached_property
     def read(self) -> str:
-        """The text as a reader of the table above it understands it."""
+        """The text, with the names of columns if it is a table row."""
         return name_cells(self.text, self.columns)
 
     @cached_property
@@ -249,9 +248,9 @@ class _Quotable:
 
     @cached_property
     def predicted(self) -> tuple[float | None, AnswerSpan | None]:
-        """The log-odds that the sentence answers, as a reader sees it, and the words that do.
+        """The reader's log-odds that the sentence answers, and the words that do.
 
-        None for a sentence that was not read, and where the reader knows of no words.
+        Both are None if it was not read, the words also if the reader found none.
         """
         prediction, sentences = self.hit.prediction, self.hit.chunk.sentences
         if prediction is None or self.span not in sentences:
@@ -262,25 +261,25 @@ class _Quotable:
 
     @property
     def is_title(self) -> bool:
-        """True if the sentence only repeats what stands above it."""
+        """True if the sentence only repeats a title or label above it."""
         text = " ".join(self.text.strip("| \t\n").split())
         labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
         return any(text in label for label in labels) or is_title(text, self.hit.chunk)
 
     @cached_property
     def term(self) -> str:
-        """The terms and keys of rows around the sentence, outermost first.
+        """The terms and row keys around the sentence, outermost first.
 
-        The heading, where a field ("Default: 2") stands below one.
+        For a field ("Default: 2") without any, the heading above it.
         """
         around = " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
         return around or (split_number(self._heading)[1] if self.is_field else "")
 
     @cached_property
     def is_field(self) -> bool:
-        """True for a line that names a property and gives its value, as "Default: 2".
+        """True for a line with a property and its value, as "Default: 2".
 
-        A line of code looks like one, but is not about what the heading above it names.
+        A line of code may look like one, but is not about the heading above it.
         """
         return not self.is_code and _FIELD.fullmatch(self.text.strip()) is not None
 
@@ -296,7 +295,7 @@ class _Quotable:
 
     @property
     def columns(self) -> str:
-        """The names of the columns of a row that begins with the sentence."""
+        """The column names of a table row that begins with the sentence; else ""."""
         start = self.span.start - self.hit.chunk.span.start
         begins_line = start == 0 or self.hit.chunk.text[start - 1] == "\n"
         labels = (f.label for f in self.frames if f.kind is FrameKind.COLUMNS)
@@ -304,7 +303,7 @@ class _Quotable:
 
     @property
     def entry(self) -> object:
-        """What says which sentences speak of one thing: a term's, a row's, or a paragraph's."""
+        """A key shared by the sentences about one term, of one row or in one paragraph."""
         for frame in reversed(self.frames):
             if frame.kind in _ABOUT:
                 return self.hit.chunk.document_id, frame.span
@@ -316,20 +315,20 @@ class _Quotable:
 
     @property
     def section(self) -> object:
-        """What says which sentences stand below one heading."""
+        """A key shared by the sentences below one heading."""
         return self.hit.chunk.section_id, self._heading
 
     @property
     def prose(self) -> float:
-        said = self.read.rstrip(":：") if self.code else self.read
-        return weigh_prose(said) * (CODE_WEIGHT if self.is_code else 1.0)
+        text = self.read.rstrip(":：") if self.code else self.read
+        return weigh_prose(text) * (CODE_WEIGHT if self.is_code else 1.0)
 
 
 def name_cells(row: str, columns: str) -> str:
-    """Return a row of cells that are parted by bars as "Column: cell; Column: cell".
+    """Return a table row, with bars between its cells, as "Column: cell; Column: cell".
 
-    Other text than a row of at most as many cells as there are ``columns``, which are parted by
-    " | ", is returned as it is.
+    ``columns`` are the column names, separated by " | ". Text that is not a row of at most as many
+    cells is returned unchanged.
     """
     cells = [cell.strip() for cell in _BAR.split(row.strip().strip("|"))]
     names = columns.split(" | ")
@@ -401,21 +400,21 @@ _DATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a question expects of its answer; ``asked`` is the question, folded."""
+    """The kinds of answer that a question expects; ``asked`` is its case-folded text."""
 
     asked: str
     kinds: frozenset[AnswerKind]
 
     @classmethod
     def of(cls, question: str) -> Expectation:
-        """Read a question."""
+        """Recognize the kinds of answer that a question expects."""
         asked = question.casefold().strip(" ?？")
         return cls(asked, frozenset(kind for kind, form in _ASKED.items() if form.search(asked)))
 
     def met_by(self, sentence: str) -> float:
-        """Return how far a sentence has what is expected, from 0 to 1.
+        """Return how well a sentence has the expected kinds of values, from 0 to 1.
 
-        What the question says itself is no answer to it.
+        Values that the question itself contains do not count.
         """
         met = 0.0
         if AnswerKind.DEFAULT in self.kinds and _DEFAULT.search(sentence):

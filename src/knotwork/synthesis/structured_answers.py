@@ -1,10 +1,10 @@
-"""Answers made of query rows, or of the names that a graph path leads to, with citations."""
+"""Compose answers of query rows, or of the names that a graph path leads to, with citations."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from knotwork.config import AnswerSettings
@@ -27,13 +27,13 @@ from knotwork.synthesis.sentence_selection import SelectedSentence
 from knotwork.text.languages import detect_language
 
 LIKELY_RESULT = 0.5
-"""The confidence from which the rows of a query are the answer, not evidence beside passages."""
+"""The confidence from which the rows of a query are the answer, rather than extra evidence."""
 MOST_ROWS = 10
-"""Rows of a table that are printed; the answer's ``results`` have the others."""
+"""The maximum number of table rows in the text; the answer's ``results`` have all."""
 MOST_VALUES = 20
-"""Values that are printed where each row is a single one."""
+"""The maximum number of values in the text if rows have a single column."""
 ALL_ROWS = -1
-"""Stands for the number of a row where a source is behind all of them."""
+"""The row number of a source that supports all rows."""
 _SEPARATORS = {"en": ", ", "zh": "、"}
 _LONGEST_CELL = 80
 _BARS = re.compile(r"[|\n]")
@@ -42,7 +42,7 @@ _BARS = re.compile(r"[|\n]")
 def find_leading_result(evidence: Evidence, *, least: float) -> QueryResult | None:
     """Return the rows that answer, if the confidence in their query is at least ``least``."""
     for result in evidence.results:
-        # A count of none is an answer where it is known which rows were counted.
+        # A count of 0 is an answer if it is known which rows were counted.
         is_known = result.row_count is not None and bool(result.rows)
         if (is_known or not result.is_empty) and result.confidence >= max(least, LIKELY_RESULT):
             return result
@@ -84,10 +84,10 @@ def compose_query_answer(
 def cite_rows(
     evidence: Evidence, result: QueryResult, *, most: int
 ) -> list[tuple[int, SelectedSentence]]:
-    """Return sentences behind rows, each with the number of its row, or `ALL_ROWS`.
+    """Return the sentences that support rows, each with the number of its row or `ALL_ROWS`.
 
-    Rows of files are cited themselves. Otherwise a row is cited by the sentence of the passages
-    found for the rows that names most of its values.
+    Rows of files are cited directly. For any other row, the sentence is cited that contains most of
+    its values, among the passages found for the rows.
     """
     if result.row_sources:
         return list(_cite_sources(evidence, result))[:most]
@@ -106,7 +106,8 @@ def cite_rows(
                     SelectedSentence(hit.chunk, span, text, result.confidence, rank),
                 )
                 for rank, hit in enumerate(hits)
-                for span, text in _chunk_sentences(hit.chunk)
+                for span in hit.chunk.sentences or (hit.chunk.span,)
+                for text in (hit.chunk.text_at(span),)
             ),
             key=lambda found: found[:4],
             default=None,
@@ -119,7 +120,7 @@ def cite_rows(
 def format_rows(result: QueryResult, marks: dict[int, str], language: str) -> str:
     """Return rows as text: a value, values in a line, or a table in Markdown.
 
-    ``marks`` are those of citations by the number of their row.
+    ``marks`` are citation marks by row number, or `ALL_ROWS`.
     """
     separator = _SEPARATORS.get(language, _SEPARATORS["en"])
     if len(result.columns) == 1:
@@ -147,7 +148,7 @@ def _with_mark(text: str, mark: str) -> str:
 
 
 def _table_lines(result: QueryResult, marks: dict[int, str]) -> Iterator[str]:
-    """Yield the lines of a Markdown table whose columns are aligned."""
+    """Yield the lines of a Markdown table with aligned columns."""
     body = [
         [*map(_show_cell, row), marks.get(number, "")]
         for number, row in enumerate(result.rows[:MOST_ROWS])
@@ -170,7 +171,7 @@ def _show_cell(value: object) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the cells that a text takes on a terminal: two for wide characters."""
+    """Return the width of a text on a terminal, in cells: a wide character takes two."""
     return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
 
 
@@ -183,22 +184,15 @@ def _cite_sources(
     for number, source in enumerate(result.row_sources):
         for rank, chunk in chunks.get(Document(source.document, "").id, ()):
             if chunk.span.start <= source.span.start < min(source.span.end, chunk.span.end):
-                start, end = source.span.start, min(source.span.end, chunk.span.end)
-                text = chunk.text[start - chunk.span.start : end - chunk.span.start]
-                span = Span(start, end)
+                span = Span(source.span.start, min(source.span.end, chunk.span.end))
+                text = chunk.text_at(span)
                 row = number if result.is_listing else ALL_ROWS
                 yield row, SelectedSentence(chunk, span, text, result.confidence, rank)
                 break
 
 
-def _chunk_sentences(chunk: Chunk) -> Sequence[tuple[Span, str]]:
-    start = chunk.span.start
-    spans = chunk.sentences or (chunk.span,)
-    return [(span, chunk.text[span.start - start : span.end - start]) for span in spans]
-
-
 MOST_NAMES = 20
-"""Answers that are told by name; of more their number is."""
+"""The maximum number of names in an answer; further ones are counted."""
 
 
 def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
@@ -220,27 +214,27 @@ def compose_path_answer(
     settings: AnswerSettings,
     usage: Usage | None = None,
 ) -> Answer | None:
-    """Answer with the names that a path leads to, or return None where it does not lead so far.
+    """Answer with the names that a path leads to; return None if no name can be cited.
 
-    Only what an imported graph states is an answer by itself. In texts relations hold in their
-    context alone: of eleven paths as likely as not, on questions of five sets, none was right.
-    Names that are cited come first, each with the marks of its hops; all others over the same
-    relations behind them. At most twice ``settings.max_sentences`` are cited: hops are short.
+    Only hops that an imported graph states count. Relations from texts hold only in their context:
+    of eleven paths with a probability near 0.5, on questions of five sets, none was right. Names
+    with citations come first, each with the marks of its hops, then other names over the same
+    relations. At most twice ``settings.max_sentences`` sentences are cited, as hops are short.
     """
     walks = (path.hops, *path.walks)
     cited = _CitedHops(walks, store, most=2 * settings.max_sentences)
-    told = [
+    named = [
         (name, numbers)
         for name, hops in zip(path.answers, walks, strict=False)
         if (numbers := cited.cite(hops))
     ]
-    if not told:
+    if not named:
         return None
     language = detect_language(evidence.query.text)
     probability = path.scores["probability"]
     return Answer(
         question=evidence.query.text,
-        text=_format_names(told, path.answers, language),
+        text=_format_names(named, path.answers, language),
         answered=True,
         citations=tuple(
             replace(citation, score=probability)
@@ -254,25 +248,24 @@ def compose_path_answer(
 
 
 def _format_names(
-    told: list[tuple[str, tuple[int, ...]]], answers: Iterable[str], language: str
+    named: list[tuple[str, tuple[int, ...]]], answers: Iterable[str], language: str
 ) -> str:
     separator = _SEPARATORS.get(language, _SEPARATORS["en"])
     parts = [
         name + gap_before_mark(name) + "".join(f"[{number}]" for number in numbers)
-        for name, numbers in told
+        for name, numbers in named
     ]
-    known = {name for name, _ in told}
+    known = {name for name, _ in named}
     others = [name for name in dict.fromkeys(answers) if name not in known]
     text = separator.join(parts)
     if others:
-        room = max(MOST_NAMES - len(told), 0)
-        more = also_reached(language, names=separator.join(others[:room]), left=len(others[room:]))
-        text += more
+        room = max(MOST_NAMES - len(named), 0)
+        text += also_reached(language, names=separator.join(others[:room]), left=len(others[room:]))
     return text
 
 
 class _CitedHops:
-    """The sentences that state hops, numbered from 1 in the order in which they are needed."""
+    """The sentences that state hops, numbered from 1 in the order in which they are cited."""
 
     def __init__(self, walks: Iterable[Iterable[Hop]], store: Store, *, most: int) -> None:
         from knotwork.retrieval.paths.path_retriever import find_imported_chunks
@@ -285,8 +278,9 @@ class _CitedHops:
         self.sentences: list[SelectedSentence] = []
 
     def cite(self, hops: Iterable[Hop]) -> tuple[int, ...]:
-        """Return the numbers of the sentences that state these hops; nothing where one is not
-        stated, or there would be too many.
+        """Return the numbers of the sentences that state these hops.
+
+        Empty if a hop is not stated, or if there would be too many sentences.
         """
         stated = [(hop.chunk_id, hop.span) for hop in hops]
         found = [
@@ -308,10 +302,10 @@ class _CitedHops:
         key = (chunk.id, sentence)
         if key in self._numbers:
             return
-        start = chunk.span.start
-        text = chunk.text[sentence.start - start : sentence.end - start]
-        self._numbers[key] = len(self.sentences) + 1
-        self.sentences.append(SelectedSentence(chunk, sentence, text, 1.0, len(self.sentences)))
+        rank = len(self.sentences)
+        self._numbers[key] = rank + 1
+        text = chunk.text_at(sentence)
+        self.sentences.append(SelectedSentence(chunk, sentence, text, 1.0, rank))
 
 
 def _sentence_of(chunk: Chunk, span: Span) -> Iterator[Span]:

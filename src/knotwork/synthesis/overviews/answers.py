@@ -39,19 +39,18 @@ from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 _OF_A_SECTION = frozenset({ScopeKind.TOPIC, ScopeKind.THING, ScopeKind.STEPS})
-"""What is answered from one section, if there is one that is about it."""
+"""Scopes that are answered from one section, if there is one about the subject."""
 _MOST_TRIED = 3
-"""Sections whose text is read for lines, until one has enough of them."""
+"""The maximum number of sections read until one has enough lines."""
 _RIVAL_SHARE = 0.9
-"""The share of the best section's value from which one of another document rivals it."""
+"""A section of another document rivals the best one from this share of its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewPlan:
-    """How a question is answered: its scope, what was found for it, and the part that it names.
+    """How a question is answered: its scope, its evidence, and the document part that it names.
 
-    ``section`` is the one that its subject is about, if there is such a section, and ``lines`` lead
-    through it.
+    ``section`` is the section about its subject, if there is one, and ``lines`` summarise it.
     """
 
     question: str
@@ -68,7 +67,7 @@ class OverviewPlan:
 
     @property
     def needs_communities(self) -> bool:
-        """Whether the answer is made from communities."""
+        """Whether the answer is composed from communities."""
         return self.part is None and self.scope.needs_communities
 
 
@@ -77,11 +76,11 @@ def plan_overview(
 ) -> OverviewPlan | None:
     """Return how to answer a question by an overview; None for any other question.
 
-    One that ``is_general`` without a form of its own, as "Which risks come up again and again?", is
-    about the topic that it leaves beside the words for the whole.
-    ``found`` is what the question itself brought. A document or section that it seems to name is
-    looked up; a scope that depends on one is dropped without it. So are steps without a section
-    that has them.
+    ``found`` is the evidence of the question itself. A question that ``is_general`` and matches no
+    pattern of a scope, as "Which risks come up again and again?", is about a topic, or about the
+    whole if it has no terms beside those for the whole. If the scope depends on a named document or
+    section, or asks for steps, and the index has none, the result is None. Raises as
+    ``sources.searcher.search``.
     """
     scope = read_scope(question)
     is_stated = scope is not None
@@ -109,9 +108,9 @@ def plan_overview(
 def _read_section(
     overview: OverviewPlan, sources: AnswerSources, outline: DocumentOutline
 ) -> OverviewPlan:
-    """Return an overview with lines through the section that its subject is about.
+    """Return an overview with the section about its subject, and lines that summarise it.
 
-    A topic has none if sections of other documents are about it nearly as well.
+    A topic gets none if sections of other documents are about it nearly as well.
     """
     scope, store = overview.scope, sources.store
     for_steps = scope.kind is ScopeKind.STEPS
@@ -137,7 +136,7 @@ def _read_section(
 
 
 def _have_rivals(located: Sequence[LocatedSection]) -> bool:
-    """Return whether sections of several documents are about a subject nearly as well."""
+    """Return True if a section of another document is about the subject nearly as well."""
     return any(
         item.part.document_id != located[0].part.document_id
         and item.value >= _RIVAL_SHARE * located[0].value
@@ -152,7 +151,7 @@ def answer_overview(
     reports: ReportSource,
     settings: AnswerSettings,
 ) -> tuple[Answer, Evidence]:
-    """Return an answer with the passages that it rests on."""
+    """Return the answer of an overview, and the passages that it cites."""
     if overview.scope.kind in _OF_A_SECTION:
         return _answer_topic(overview, store, settings)
     summary = _summarize(overview, store, reports)
@@ -161,7 +160,7 @@ def answer_overview(
     if not answered:
         text = no_match(overview.language)
     evidence = _overview_evidence(overview, [*cited, *summary.rest], 1.0 if answered else 0.0)
-    # A count or an outline states what the index holds: there is no probability to estimate.
+    # A count or an outline is a fact about the index: there is no probability to estimate.
     confidence = None if answered else 0.0
     answer = _make_answer(evidence, text, cited, store, answered=answered, confidence=confidence)
     return answer, evidence
@@ -192,7 +191,7 @@ def _topic_query(scope: QuestionScope) -> str:
 def _answer_topic(
     overview: OverviewPlan, store: Store, settings: AnswerSettings
 ) -> tuple[Answer, Evidence]:
-    """Return what a section or several say about a topic; an ordinary answer if none says much."""
+    """Summarise one or several sections on a topic; fall back to an ordinary answer."""
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
     candidates = keep_named(rank_candidates(overview.found), overview.scope.named, overview.part)
@@ -238,7 +237,7 @@ def _make_answer(
 def _overview_evidence(
     overview: OverviewPlan, cited: Sequence[SelectedSentence], confidence: float
 ) -> Evidence:
-    """Return the passages of an answer as hits, by their first citation."""
+    """Return the cited passages as hits, in the order of their first citation."""
     hits: dict[str, Hit] = {}
     for place, item in enumerate(cited):
         score = 1.0 / (1 + place)

@@ -1,4 +1,4 @@
-"""Answers that count: the entities mentioned most, and how often something is mentioned."""
+"""Answer by counting: rank entities by their mentions, or count the mentions of a phrase."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_LISTED = 20
 _MOST_ENTITIES = 1_000_000
 _MOST_CHUNKS = 100_000
 _CANDIDATES = 4
-"""How many times the entities wanted are counted exactly: some are one under two names."""
+"""How many times the wanted number of entities are counted exactly, as aliases are merged."""
 _MOST_DOCUMENTS = 8
 
 _VALUES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
@@ -63,11 +63,11 @@ class _Counted:
 def rank_entities(
     store: Store, noun: str, language: str, *, limit: int = 0, by_importance: bool = False
 ) -> SummaryText:
-    """Rank the entities that a noun means, with a line for each.
+    """Rank the entities of the type that a noun names, with a line for each.
 
-    They are counted in passages that mention them, under any of their names. ``by_importance``
-    ranks by the share that PageRank gives them in their community, weighed by its extent and by the
-    passages.
+    They are ranked by the number of passages that mention them or an alias. ``by_importance``
+    multiplies this number by their PageRank share in their topmost community, weighted by the size
+    of the community.
     """
     nodes = _entities_of(store, noun)
     if not nodes:
@@ -105,9 +105,9 @@ def rank_entities(
 
 
 def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
-    """Count how often, and in how many passages and documents, words are mentioned.
+    """Count how often, and in how many passages and documents, a phrase occurs.
 
-    Case does not count. The lines are documents, those with most first.
+    Case is ignored. Each line is a document, those with most mentions first.
     """
     total = store.documents.document_count()
     form = _word_form(subject)
@@ -140,7 +140,7 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
 
 
 def _entities_of(store: Store, noun: str) -> list[Node]:
-    """Return the entities of the types that a noun means; any but values, where it means none."""
+    """Return the entities of the types that a noun names; all but values if it names no type."""
     types = next((t for form, t in _TYPES if re.fullmatch(form, noun)), None)
     return [
         node
@@ -161,7 +161,7 @@ def _is_meant(node: Node, types: Collection[str] | None) -> bool:
 
 
 def _importances(store: Store) -> dict[str, float]:
-    """Return the importance of entities in the topmost communities, weighed by their extents."""
+    """Return the importance of entities in the topmost communities, weighted by community size."""
     held = communities_of(store)
     levels = held.levels() if held else []
     found: dict[str, float] = defaultdict(float)
@@ -175,7 +175,7 @@ def _importances(store: Store) -> dict[str, float]:
 def _count_groups(
     store: Store, ranked: Sequence[Node], most: int, importance: Mapping[str, float]
 ) -> list[_Counted]:
-    """Count the first entities exactly, those that are one under several names together."""
+    """Count the passages of the first ``most`` entities exactly, with aliases merged."""
     groups = read_groups(store)
     names: defaultdict[str, list[Node]] = defaultdict(list)
     for node in ranked:
@@ -194,7 +194,7 @@ def _count_groups(
 
 
 def _cite_entity(store: Store, item: _Counted) -> tuple[SelectedSentence | None, int]:
-    """Return the sentence that best shows an entity, and how many documents mention it."""
+    """Return the sentence that best represents an entity, and the number of its documents."""
     chunks = store.documents.chunks(item.chunk_ids)
     documents = len({chunk.document_id for chunk in chunks.values()})
     best: tuple[float, str, SelectedSentence] | None = None
@@ -214,7 +214,7 @@ def _mentions_of(store: Store, item: _Counted) -> Iterable[Mention]:
 
 
 def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> SelectedSentence:
-    """Return the best sentence of a chunk that holds one of these places in its document."""
+    """Return the best sentence of a chunk that contains one of these document offsets."""
     holding = [
         (chunk.sentence_text(index), span)
         for index, span in enumerate(chunk.sentences)
@@ -227,7 +227,7 @@ def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> SelectedSentence:
 
 
 def _word_form(subject: str) -> re.Pattern[str]:
-    """Return the pattern of words with any space between, and bounds where they are not Chinese."""
+    """Return a pattern of the words with any white space, and word bounds unless in Chinese."""
     words = r"\s+".join(re.escape(word) for word in subject.split())
     left = "" if re.match(f"[{HAN}]|\\W", subject) else r"(?<!\w)"
     right = "" if re.search(f"(?:[{HAN}]|\\W)$", subject) else r"(?!\w)"

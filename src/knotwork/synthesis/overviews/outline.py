@@ -1,4 +1,4 @@
-"""The outline of the documents: find the section that a phrase names or a subject is about."""
+"""Read the outline of the documents: find the section that a phrase names, or about a subject."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from knotwork.text.plain_text import split_number
 from knotwork.text.terms import content_terms
 
 MOST_NODES = 50_000
-"""Documents, and sections, that are looked through for a name; of a larger index no more are."""
+"""The maximum number of documents, and of sections, that an outline has."""
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _DETERMINER = re.compile(r"^(?:the|this|my|our|a|an)\s+", re.IGNORECASE)
@@ -44,27 +44,27 @@ class OutlinePart:
 
 
 def whole_document(document_id: str) -> OutlinePart:
-    """Return the part that is all of a document, without its title."""
+    """Return the part that covers a whole document, without its title."""
     return OutlinePart(document_id, "", 0, Span(0, 1 << 62))
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentOutline:
-    """All documents in the order of their addresses, and the sections of each in reading order."""
+    """All documents in the order of their uris, and the sections of each in reading order."""
 
     documents: tuple[OutlinePart, ...]
     sections: Mapping[str, Sequence[OutlinePart]]
 
     @property
     def heading_count(self) -> int:
-        """The number of headings of all documents."""
+        """The number of headings in all documents."""
         return sum(len(parts) for parts in self.sections.values())
 
     def children(self, part: OutlinePart) -> list[OutlinePart]:
         """Return the sections one level below a part, in reading order.
 
-        A single section that is all there is, as one under the title of its document, is opened. Of
-        a chapter these are the documents whose numbers go on from its number, where it has some.
+        A single section at its level, as one under the title of a document, is replaced by its own
+        subsections. If other documents extend the number of a chapter, they are its children.
         """
         return self._documents_of_chapter(part) or self.subsections(part)
 
@@ -130,10 +130,10 @@ def read_outline(store: Store) -> DocumentOutline:
 
 
 def find_part(outline: DocumentOutline, phrase: str) -> OutlinePart | None:
-    """Return the document or section that a phrase names: by title, file name or number.
+    """Return the document or section that a phrase names, by title, file name or number.
 
-    Case, punctuation, numbers before a title and what follows a colon in it do not count. A
-    document goes before a section; of several equal ones the first does.
+    Case, punctuation, a number before a title and a subtitle after a colon are ignored. Documents
+    precede sections; among equals the first one is returned.
     """
     bare = _DETERMINER.sub("", phrase)
     wanted = {_title_key(phrase), _title_key(bare), _title_key(_TEXT_NOUN.sub("", bare))}
@@ -186,23 +186,23 @@ def _natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 _LEAST_EXCESS = 10.0
-"""The log-likelihood ratio from which a section is about a subject; chance brings about 5."""
+"""The log-likelihood ratio from which a section is about a subject; chance gives about 5."""
 _NEIGHBOURS = 40
-"""Passages nearest to the query by vectors, and as many by words."""
+"""The number of passages nearest to the query by vectors, and by full text."""
 _LONGEST_QUERY = 400
 _TITLE_POWER = 1.5
 _ABOVE_WEIGHT = 0.5
 _DENSITY_POWER = 0.25
-"""Exponent of how much was found for each passage: of two sections the more specific one counts."""
+"""Exponent of the weight found per passage, which prefers the more specific of two sections."""
 _NAMED_GAIN = 1.5
-"""How much more a section is worth whose title, or its document's, has the name of a text."""
+"""The factor for a section whose title, or document title, has all named terms."""
 _FEWEST_STEPS = 3
 _OUTLINE_GAIN, _NUMBERED_GAIN, _TITLED_GAIN = 1.25, 1.5, 2.0
-"""How much more a section is worth if steps are asked for: with three subsections, with as many
-numbered items, and with a title that says that it has steps."""
+"""The factors for a section if steps are asked for: with three subsections, with three numbered
+items, and with a title that announces steps."""
 _ALL_OF_IT = 0.95
 _TITLE_ALONE = 0.5
-"""The share of the subject in its title from which a section of a single passage is enough."""
+"""A section with a single passage found needs at least this share of the subject in its title."""
 
 _NUMBERED_ITEM = re.compile(r"^[ \t]*\(?\d{1,2}[.)、][ \t]", re.MULTILINE)
 _SAYS_STEPS = re.compile(
@@ -214,7 +214,7 @@ _SAYS_STEPS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LocatedSection:
-    """A section that is about a subject; ``value`` compares it with others."""
+    """A section that is about a subject; a higher ``value`` is better."""
 
     part: OutlinePart
     value: float
@@ -222,7 +222,7 @@ class LocatedSection:
 
 @dataclass(frozen=True, slots=True)
 class _FoundDocument:
-    """The passages of a document that were found, with their weights, and how many it has."""
+    """The passages of a document that were found, with their weights, and its total number."""
 
     passages: list[tuple[Chunk, float]]
     size: int
@@ -241,14 +241,14 @@ def locate_sections(
 ) -> list[LocatedSection]:
     """Return the sections or documents that are about a subject as a whole, best first.
 
-    What was ``found``, and the neighbours of its query by vectors and by words, are counted in
-    every section with those below it. A section is about the subject if it has far more of them
-    than its length explains: the likelihood ratio of the tree-based scan statistic (Kulldorff, Fang
-    and Walsh, Biometrics 2003). Of these one is better whose title names the subject, and that has
-    more of what was found for its length.
+    The passages ``found``, and the neighbours of their query by vectors and full text, are counted
+    in every section including its subsections. A section is about the subject if it has far more of
+    them than its length explains: the likelihood ratio of the tree-based scan statistic (Kulldorff,
+    Fang and Walsh, Biometrics 2003). Among these, sections whose title names the subject, and with
+    more found for their length, are better.
 
-    With ``within`` only sections inside of it are returned. Titles with all terms of ``named`` are
-    preferred; ``for_steps`` prefers sections with an outline or numbered items.
+    With ``within``, only sections inside that part are returned. Titles with all terms of ``named``
+    are preferred; ``for_steps`` prefers sections with subsections or numbered items.
     """
     weights = _weigh_passages(found, store, embedder)
     total, everywhere = sum(weights.values()), max(store.documents.chunk_count(), 1)
@@ -269,7 +269,7 @@ def locate_sections(
             share = _title_share(part, outline.above(part), asked)
             if len(inside) < 2 and share < _TITLE_ALONE:
                 continue
-            # The logarithm: of two sections that chance does not explain, the title decides.
+            # The logarithm lets the title decide between two sections that chance cannot explain.
             value = math.log(excess) * (1 + share) ** _TITLE_POWER
             value *= min(1.0, count / extent) ** _DENSITY_POWER
             if named and named <= set(content_terms(f"{titles.get(key, '')} {part.title}")):
@@ -281,7 +281,7 @@ def locate_sections(
 
 
 def _holds_subject(part: OutlinePart, chunk: Chunk) -> bool:
-    """Return whether most of a chunk is in a part of its document."""
+    """Return True if the middle of a chunk is in a part of its document."""
     middle = (chunk.span.start + chunk.span.end) // 2
     return part.level == 0 or part.span.start <= middle < part.span.end
 
@@ -289,7 +289,7 @@ def _holds_subject(part: OutlinePart, chunk: Chunk) -> bool:
 def _weigh_passages(
     found: Evidence, store: Store, embedder: Embedder | None
 ) -> Mapping[str, float]:
-    """Return how much each passage speaks for its section: at most 1 for each way to find it."""
+    """Return the weight of each passage for its section: at most 1 for each kind of search."""
     weights: defaultdict[str, float] = defaultdict(float)
 
     def add(ranked: Iterable[tuple[str, float]]) -> None:
@@ -307,7 +307,7 @@ def _weigh_passages(
     add(store.texts("chunk").search(text, k=_NEIGHBOURS))
     if embedder is not None and can_embed(embedder, text):
         near = store.vectors("chunk").search(embedder.embed([text])[0], k=_NEIGHBOURS)
-        # Cosines of neighbours hardly differ, so that their ranks count.
+        # Cosines of neighbours hardly differ, so their ranks are used.
         add((item.id, 1 - rank / len(near)) for rank, item in enumerate(near))
     return weights
 
@@ -324,9 +324,7 @@ def _group_by_document(weights: Mapping[str, float], store: Store) -> Mapping[st
 
 
 def _candidate_parts(outline: DocumentOutline, document: str) -> list[OutlinePart]:
-    """Return the parts of a document that may be meant: its sections, and all of it, unless one
-    section has nearly all of it.
-    """
+    """Return the sections of a document, and the document unless a section is nearly all of it."""
     sections = list(outline.sections.get(document, ()))
     end = _end_of_part(sections)
     if any(part.span.end - part.span.start >= _ALL_OF_IT * end for part in sections):
@@ -335,7 +333,7 @@ def _candidate_parts(outline: DocumentOutline, document: str) -> list[OutlinePar
 
 
 def _extent(part: OutlinePart, outline: DocumentOutline, size: int) -> float:
-    """Return about how many of the ``size`` passages of its document are in a part."""
+    """Estimate how many of the ``size`` passages of its document are in a part."""
     if part.level == 0:
         return size
     length = part.span.end - part.span.start
@@ -347,7 +345,7 @@ def _end_of_part(sections: Iterable[OutlinePart]) -> int:
 
 
 def _is_inside(outer: OutlinePart, inner: OutlinePart, end: int) -> bool:
-    """Return whether a part is a section of another one, and not nearly all of it."""
+    """Return True if a part is a section of another one, and not nearly all of it."""
     if outer.document_id != inner.document_id or inner.level <= outer.level:
         return False
     end = min(outer.span.end, end)
@@ -360,9 +358,9 @@ def _is_inside(outer: OutlinePart, inner: OutlinePart, end: int) -> bool:
 
 
 def _title_share(part: OutlinePart, above: Iterable[OutlinePart], asked: set[str]) -> float:
-    """Return the share of what is asked that a title names; what titles above name counts half.
+    """Return the share of the asked terms in a title; terms only in titles above count half.
 
-    It is 0 where the title itself names nothing of it.
+    It is 0 if the title itself has none of them.
     """
     own = asked & set(content_terms(split_number(part.title)[1]))
     further = set().union(*(asked & set(content_terms(other.title)) for other in above)) - own
@@ -370,7 +368,7 @@ def _title_share(part: OutlinePart, above: Iterable[OutlinePart], asked: set[str
 
 
 def _excess(count: float, expected: float, total: float) -> float:
-    """Return the log-likelihood ratio of a count against what is expected; 0 without an excess."""
+    """Return the log-likelihood ratio of a count against an expected one; 0 without an excess."""
     if count <= expected or expected >= total:
         return 0.0
     rest = total - count
@@ -379,7 +377,7 @@ def _excess(count: float, expected: float, total: float) -> float:
 
 
 def _weigh_steps(part: OutlinePart, outline: DocumentOutline, chunks: Iterable[Chunk]) -> float:
-    """Return how much more a part is worth where steps are asked for."""
+    """Return the factor for the value of a part if steps are asked for."""
     items = sum(len(_NUMBERED_ITEM.findall(chunk.text)) for chunk in chunks)
     gain = _TITLED_GAIN if _SAYS_STEPS.search(part.title) else 1.0
     if items >= _FEWEST_STEPS:
@@ -388,15 +386,15 @@ def _weigh_steps(part: OutlinePart, outline: DocumentOutline, chunks: Iterable[C
 
 
 _NEAR = 40
-"""Characters before a heading, its marks, that may stand between it and its section's start."""
+"""The maximum number of characters, such as marks, between a section's start and its heading."""
 
 
 def cite_heading(
     store: Store, part: OutlinePart, chunks: list[Chunk] | None = None
 ) -> SelectedSentence | None:
-    """Return the heading of a part as a source; its first sentence where its text has no heading.
+    """Return the heading of a part as a source, or its first sentence if its text has no heading.
 
-    None where the part has no text.
+    None if the part has no text.
     """
     if chunks is None:
         chunks = _first_chunks(store, part)

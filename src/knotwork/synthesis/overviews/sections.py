@@ -28,19 +28,19 @@ from knotwork.text.terms import content_terms
 
 MOST_SENTENCES = 8
 MOST_NUMBERED = 12
-"""Items of a numbered list, where steps are asked for."""
+"""The maximum number of items of a numbered list, if steps are asked for."""
 MOST_SUBSECTIONS = 20
-"""Subsections of a section whose headings are listed."""
+"""The maximum number of subsections whose headings are listed."""
 FEWEST_LINES = 3
-"""With fewer lines there are no steps, and a section without subsections says too little."""
+"""The least number of lines of steps, and of a section without subsections."""
 FEWEST_ITEMS = 2
-"""With fewer items of lists a section without subsections has no steps."""
+"""The least number of list items in the steps of a section without subsections."""
 _ITEM_GAIN = 1.5
-"""How much more an item of a list is worth than a paragraph in a section without subsections."""
+"""The factor for a list item, relative to a paragraph, in a section without subsections."""
 _HALF_WAY_LINES = 4
-"""The place in its subsection, from 0, at which a paragraph is worth half of the first."""
+"""The position in its subsection, from 0, at which a paragraph is worth half of the first."""
 _REPEATED = 0.7
-"""A sentence with this share of its terms in those chosen before says nothing new."""
+"""A sentence repeats the chosen ones if they contain this share of its terms."""
 _LINK_TO_ITSELF = " ¶"
 _LEADS_ON = re.compile(
     r"^(?:where to go next|what(?:'s|’s) next|next steps|see also|related (?:\w+ )?"
@@ -59,16 +59,16 @@ def walk_section(
     *,
     for_steps: bool = False,
 ) -> list[SummaryLine]:
-    """Return lines that lead through a section in reading order, with about eight sentences.
+    """Summarise a section in lines, in reading order, with about eight sentences in all.
 
-    Each subsection has a line with its heading and the sentence that stands best for it, and so has
-    the text before them, without a heading, unless it is ``for_steps``. Sentences that are left go
-    to the best other paragraphs, first where most were left out. A section without subsections has
-    a line for each of the paragraphs and items that are worth most.
+    Each subsection has a line with its heading and its most representative sentence. The text
+    before the first one has a line without a heading, unless ``for_steps``. Remaining sentences go
+    to the best other paragraphs, first of subsections with most left out. A section without
+    subsections has a line for each of its best paragraphs and items.
 
-    ``for_steps`` such a section must have items, a numbered list before the subsections is taken
-    instead of them, and subsections without a sentence have a line with their heading. The list is
-    empty if there are too few lines.
+    ``for_steps``, a section without subsections must have list items, a numbered list before the
+    subsections replaces them, and subsections without a sentence have a line with their heading.
+    The result is empty if there are too few lines.
     """
     chunks = _chunks_of(store, part)
     if not chunks:
@@ -81,7 +81,7 @@ def walk_section(
     before = Span(part.span.start, parts[0].span.start)
     opening = [p for p in paragraphs if before.start <= p.sentence.span.start < before.end]
     if for_steps and sum(p.is_numbered for p in opening) >= FEWEST_LINES:
-        return _lines_of_paragraphs(opening, for_steps=True)  # a list of what follows
+        return _lines_of_paragraphs(opening, for_steps=True)  # a list of the subsections
     inside = {child: _paragraphs_of(child.span, paragraphs) for child in parts}
     if sum(map(bool, inside.values())) < max(2, len(inside) / 2):
         return []
@@ -97,7 +97,7 @@ def write_heading(part: OutlinePart, language: str) -> str:
 
 
 def _chunks_of(store: Store, part: OutlinePart) -> list[Chunk]:
-    """Return the passages that have some text of a part, in order."""
+    """Return the leaf chunks that overlap a part, in reading order."""
     held = store.documents.chunks(store.documents.chunk_ids(part.document_id)).values()
     inside = [
         chunk
@@ -110,7 +110,7 @@ def _chunks_of(store: Store, part: OutlinePart) -> list[Chunk]:
 
 
 def _paragraphs_of(span: Span, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
-    """Return the paragraphs in a span that state something; those at its beginning count more."""
+    """Return the paragraphs in a span that state something; earlier ones are worth more."""
     inside = [
         paragraph
         for paragraph in paragraphs
@@ -120,7 +120,7 @@ def _paragraphs_of(span: Span, paragraphs: Sequence[Paragraph]) -> list[Paragrap
 
 
 def _lines_of_paragraphs(paragraphs: Sequence[Paragraph], *, for_steps: bool) -> list[SummaryLine]:
-    """Return a line for each of the best paragraphs; if there are numbered steps, for these."""
+    """Return a line for each of the best paragraphs, or for each numbered step if there are any."""
     numbered = [p for p in paragraphs if p.is_numbered] if for_steps else []
     if len(numbered) >= FEWEST_LINES:
         return [SummaryLine("", (SummaryPiece.of(p.sentence),)) for p in numbered[:MOST_NUMBERED]]
@@ -138,9 +138,9 @@ def _lines_of_subsections(
     inside: dict[OutlinePart, list[Paragraph]],
     opening: list[Paragraph] | None = None,
 ) -> list[SummaryLine]:
-    """Return a line for each subsection, after one for the ``opening`` before them, if it is given.
+    """Return a line for each subsection, after one for the ``opening`` before them, if given.
 
-    Without an opening subsections without a sentence have their heading alone; with one, no line.
+    A subsection without a sentence has a line with its heading if there is no opening, else none.
     """
     groups = [opening or [], *inside.values()]
     leading = [max(paragraphs, key=_rank) for paragraphs in groups if paragraphs]
@@ -160,9 +160,9 @@ def _lines_of_subsections(
 
 
 def _choose(groups: Sequence[Sequence[Paragraph]], first: Sequence[Paragraph]) -> list[Paragraph]:
-    """Return those chosen ``first`` and the best others that say something new.
+    """Return the paragraphs of ``first`` and the best others that add new terms.
 
-    A paragraph counts less the more of its group is chosen already.
+    A paragraph is worth less the more of its group has been chosen.
     """
     chosen = list(first)
     known = {term for paragraph in chosen for term in content_terms(paragraph.sentence.text)}
@@ -187,23 +187,23 @@ def _rank(paragraph: Paragraph) -> tuple[float, int]:
 
 
 def _bare_heading(part: OutlinePart) -> str:
-    """Return the heading of a part without its number and the mark of a link to itself."""
+    """Return the heading of a part without its number and permalink mark."""
     return split_number(part.title)[1].rstrip(_LINK_TO_ITSELF)
 
 
 _LONGEST_ITEM, _LONGEST_ITEM_WIDE = 160, 80
-"""Characters up to which the sentences of an item are quoted together."""
+"""The maximum number of characters up to which the sentences of an item are quoted together."""
 _STEP_GAIN = 1.3
-"""How much more a sentence is worth that speaks of a step."""
+"""The factor for a sentence that mentions a step."""
 _TITLE_GAIN = 0.5
-"""How much more one is worth that names all that the heading does, or all that is asked for."""
+"""The additional share for a sentence with all terms of the heading, or of the subject."""
 _FULL_TERMS = 6
-"""Distinct terms from which a sentence says enough; one of fewer is worth less."""
+"""A sentence of fewer distinct terms is worth proportionally less."""
 _ASIDE_WEIGHT = 0.3
-"""What a sentence in a box beside the text is worth."""
+"""The factor for a sentence in a box beside the text."""
 _OTHER_LANGUAGE_WEIGHT = 0.5
 _FRAGMENT_WEIGHT = 0.5
-"""What an item is worth that goes on from the line above, as it begins with a small letter."""
+"""The factor for an item that continues the line above, as it begins with a small letter."""
 
 _BREAK = re.compile(r"\n[ \t\r]*\n")
 _MARK = re.compile(r"[ \t]*(?:[-*+•‣◦]|\(?\d{1,3}[.)、]|\(?[a-z][.)])[ \t]+")
@@ -222,10 +222,10 @@ _SPEAKS_OF_STEP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph or an item: the sentence that stands for it, and what that is worth.
+    """A paragraph or list item, with its most representative sentence and the worth of that.
 
-    ``place`` counts from the beginning of the section. An item of a list ``is_numbered`` if it has
-    a number or letter; ``is_stated`` is False for one that does not end as a sentence does.
+    ``place`` counts from the beginning of the section. An item ``is_numbered`` if it has a number
+    or letter; ``is_stated`` is False if its sentence is not a complete statement.
     """
 
     sentence: SelectedSentence
@@ -239,11 +239,11 @@ class Paragraph:
 def read_paragraphs(
     chunks: Sequence[Chunk], within: Span, text: str, subject: str, language: str
 ) -> list[Paragraph]:
-    """Return the paragraphs and items with a sentence to quote, in reading order.
+    """Return the paragraphs and items with a quotable sentence, in reading order.
 
-    They are those ``within`` a section; ``chunks`` are its passages, in order, which may reach
-    beyond it, and ``text`` is that of their document. A sentence is worth more if it opens its
-    paragraph, stands alone, is in ``language``, and names what its heading or the ``subject`` does.
+    They are those ``within`` the span of a section; ``chunks`` are its chunks, in order, which may
+    extend beyond it, and ``text`` is that of the document. A sentence is worth more if it opens its
+    paragraph, is understood alone, is in ``language``, and has terms of its heading or ``subject``.
     """
     asked = set(content_terms(subject))
     found = (
@@ -256,7 +256,7 @@ def read_paragraphs(
 def _group_sentences(
     chunks: Sequence[Chunk], within: Span, text: str
 ) -> Iterator[list[SelectedSentence]]:
-    """Yield the sentences of each paragraph or item; passages may divide one."""
+    """Yield the sentences of each paragraph or item, also across chunks."""
     group: list[SelectedSentence] = []
     for chunk in chunks:
         for span in chunk.sentences:
@@ -273,7 +273,7 @@ def _group_sentences(
 
 
 def _item_mark(text: str, start: int) -> str:
-    """Return the mark of the item that a sentence begins, in or before its span; "" if none."""
+    """Return the mark of the list item that a sentence opens; "" if it opens none."""
     line = text.rfind("\n", 0, start) + 1
     mark = _MARK.match(text, line)
     return mark[0].strip() if mark and (start == line or mark.end() >= start) else ""
@@ -282,7 +282,7 @@ def _item_mark(text: str, start: int) -> str:
 def _stand_for(
     sentences: Sequence[SelectedSentence], text: str, asked: set[str], language: str, place: int
 ) -> Paragraph | None:
-    """Return a paragraph with the sentence that stands for it, or None if none does."""
+    """Return a paragraph with its most representative sentence; None if none is quotable."""
     mark = _item_mark(text, sentences[0].span.start)
     is_item, is_numbered = bool(mark), len(mark) > 1
     best, most = None, 0.0
@@ -301,9 +301,9 @@ def _stand_for(
 
 
 def _may_stand(sentence: SelectedSentence, *, is_item: bool) -> bool:
-    """Return whether a sentence can be quoted.
+    """Return True if a sentence can be quoted.
 
-    Items need not end as sentences do, if a line leads into their list: others are menus.
+    List items need not end as sentences do if a lead-in introduces their list: others are menus.
     """
     chunk, span = sentence.chunk, sentence.span
     if is_statement(chunk, span, sentence.text):
@@ -316,7 +316,7 @@ def _may_stand(sentence: SelectedSentence, *, is_item: bool) -> bool:
 
 
 def _weigh(sentence: SelectedSentence, asked: set[str], language: str, *, is_item: bool) -> float:
-    """Return how well a sentence stands for its paragraph, in a text that is read in order."""
+    """Return how well a sentence represents its paragraph in a text that is read in order."""
     shown = _SEQUENCE.sub("", show_sentence(sentence.text))
     terms = set(content_terms(shown))
     worth = weigh_alone(shown) * weigh_prose(shown) * min(1.0, len(terms) / _FULL_TERMS)
@@ -335,7 +335,7 @@ def _weigh(sentence: SelectedSentence, asked: set[str], language: str, *, is_ite
 
 
 def _open_item(sentences: Sequence[SelectedSentence], text: str) -> SelectedSentence | None:
-    """Return the first sentences of an item as one citation: as many as are short together."""
+    """Return as many first sentences of an item as are short together, as one citation."""
     first = sentences[0]
     longest = _LONGEST_ITEM_WIDE if is_in_han(first.text) else _LONGEST_ITEM
     opened: SelectedSentence | None = None

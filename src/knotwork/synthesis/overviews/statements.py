@@ -1,4 +1,4 @@
-"""Sentences that summarise a text by themselves, and the lines of an answer made of them."""
+"""Choose sentences that summarise a text, and write the lines of an answer with citations."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from knotwork.synthesis.sentence_selection import SelectedSentence
 from knotwork.text.terms import content_terms
 
 LEAST_PROSE = 0.6
-"""A sentence that is less prose than this stands for nothing."""
+"""The least share of prose in a sentence that can represent a text."""
 
 OPENING_GAIN = 1.3
-"""How much more the first sentence of a paragraph is worth."""
+"""The factor for the first sentence of a paragraph."""
 
 _MOST_SENTENCES = 150
 _LEANING_WEIGHT = 0.4
-"""What a sentence is worth that is understood only after the one before it."""
+"""The factor for a sentence that cannot be understood without the one before it."""
 _POINTING_WEIGHT = 0.5
-"""What one is worth that points to another place, and a question."""
+"""The factor for a sentence that refers to another section or figure, and for a question."""
 _LEGAL_WEIGHT = 0.1
 _LONG_WEIGHT = 0.5
 _LONG, _LONG_WIDE = 260, 110
-"""Characters from which a sentence is long for a summary."""
+"""The number of characters from which a sentence is long for a summary."""
 _HALF_WAY = 8
-"""The place in its section, from 0, at which a sentence is worth half of the first."""
+"""The position in its section, from 0, at which a sentence is worth half of the first."""
 _HALF_WAY_DOWN = 24
-"""The place in a text, from 0, at which a sentence that opens it is worth half of the first."""
+"""The position in a text, from 0, at which an opening sentence is worth half of the first."""
 _FULL_TERMS = 6
-"""Distinct terms from which a sentence says enough; one of fewer is worth less."""
+"""A sentence of fewer distinct terms is worth proportionally less."""
 _TITLE_GAIN = 0.5
-"""How much more a sentence is worth that names all that the heading above it names."""
+"""The additional share for a sentence with all terms of the heading above it."""
 
 _LEANING = re.compile(
     r"^\(|^[\"'“‘\[]*(?:(?:see|this(?! (?:book|manual|handbook|guide"
@@ -74,20 +74,20 @@ _LEGAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SummaryPiece:
-    """A part of a line, and what it cites: nothing, if it is a title in a list of contents."""
+    """A part of a line, and the sentence that it cites; None for a title in a table of contents."""
 
     text: str
     source: SelectedSentence | None
 
     @classmethod
     def of(cls, sentence: SelectedSentence) -> SummaryPiece:
-        """Return a sentence as it is shown."""
+        """Return a piece that quotes a sentence as prose."""
         return cls(show_sentence(sentence.text), sentence)
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine:
-    """A line of an answer: a label, "" for none, and what follows it."""
+    """A line of an answer: a label ("" for none) and the pieces after it."""
 
     label: str
     pieces: tuple[SummaryPiece, ...]
@@ -97,7 +97,7 @@ class SummaryLine:
 
 @dataclass(frozen=True, slots=True)
 class SummaryText:
-    """An introduction and lines; ``rest`` are the headings of the parts that have no line."""
+    """An introduction and lines; ``rest`` are the headings of parts without a line."""
 
     intro: str
     lines: Sequence[SummaryLine]
@@ -105,7 +105,7 @@ class SummaryText:
 
 
 def weigh_alone(text: str) -> float:
-    """Return how well a sentence is understood without those around it, from 0 to 1."""
+    """Return how well a sentence can be understood without its context, from 0 to 1."""
     weight = 1.0
     if _LEANING.search(text):
         weight *= _LEANING_WEIGHT
@@ -119,17 +119,16 @@ def weigh_alone(text: str) -> float:
 
 
 def weigh_place(chunk: Chunk, span: Span) -> float:
-    """Return `OPENING_GAIN` for the first sentence of a paragraph, which says what is in it."""
+    """Return `OPENING_GAIN` for the first sentence of a paragraph, else 1."""
     before = chunk.text[: span.start - chunk.span.start].rstrip(" \t")
     return OPENING_GAIN if not before or before.endswith("\n") else 1.0
 
 
 def stating_sentences(chunks: Iterable[Chunk]) -> list[tuple[SelectedSentence, float]]:
-    """Return the sentences of chunks that are prose, each with what it is worth in a summary.
+    """Return the prose sentences of chunks, each with its worth in a summary.
 
-    Code, headings, rows of tables and fragments are left out. A sentence is worth more the nearer
-    it is to the beginning of its section, if it names what the heading does, and if it stands
-    alone.
+    Code, headings, table rows and fragments are left out. A sentence is worth more near the
+    beginning of its section, with terms of the heading, and if it can be understood alone.
     """
     found: list[tuple[SelectedSentence, float]] = []
     places: Counter[str] = Counter()
@@ -156,9 +155,9 @@ def stating_sentences(chunks: Iterable[Chunk]) -> list[tuple[SelectedSentence, f
 def choose_central(
     weighed: Sequence[tuple[SelectedSentence, float]], *, count: int
 ) -> list[SelectedSentence]:
-    """Return ``count`` sentences that say most of what all do, in reading order.
+    """Return the ``count`` most central sentences, in reading order.
 
-    They repeat each other as little as may be, and come from as many chunks.
+    They repeat each other as little, and come from as many chunks, as possible.
     """
     best = sorted(weighed, key=lambda item: -item[1])[:_MOST_SENTENCES]
     sources = {Support(item.chunk.id, item.span): item for item, _ in best}
@@ -176,7 +175,7 @@ def choose_central(
 
 
 def choose_leading(weighed: Sequence[tuple[SelectedSentence, float]]) -> SelectedSentence | None:
-    """Return the sentence that best opens a text: one that is worth much and comes early."""
+    """Return the sentence that best introduces a text, by worth and position; None without any."""
     ranked = [
         (weight / (1 + place / _HALF_WAY_DOWN), -place, item)
         for place, (item, weight) in enumerate(weighed)
@@ -187,30 +186,30 @@ def choose_leading(weighed: Sequence[tuple[SelectedSentence, float]]) -> Selecte
 def write_lines(
     intro: str, lines: Sequence[SummaryLine], language: str, *, is_ordered: bool = False
 ) -> tuple[str, list[SelectedSentence]]:
-    """Return the text of an answer, and what its marks lead to in order.
+    """Return the text of an answer, and the sentences that its marks cite, in order.
 
-    Lines that are ``is_ordered`` have numbers.
+    Lines are numbered if ``is_ordered``, else bulleted.
     """
     numbers: dict[tuple[str, Span], int] = {}
     sources: list[SelectedSentence] = []
     written: list[str] = []
     colon = "：" if language == "zh" else ": "
     for line in lines:
-        told = ""
+        body = ""
         for piece in line.pieces:
-            if told:
-                told += ("；" if language == "zh" else "; ") * line.is_list or gap_between(
-                    told, piece.text
+            if body:
+                body += ("；" if language == "zh" else "; ") * line.is_list or gap_between(
+                    body, piece.text
                 )
-            told += piece.text
+            body += piece.text
             if piece.source is None:
                 continue
             key = piece.source.chunk.document_id, piece.source.span
             if key not in numbers:
                 numbers[key] = len(sources) + 1
                 sources.append(piece.source)
-            told += f"{gap_before_mark(piece.text)}[{numbers[key]}]"
-        written.append(f"{line.label}{colon}{told}" if line.label else told)
+            body += f"{gap_before_mark(piece.text)}[{numbers[key]}]"
+        written.append(f"{line.label}{colon}{body}" if line.label else body)
     if len(written) == 1 and not intro:
         return written[0], sources
     marks = [f"{n}." if is_ordered else "-" for n in range(1, len(written) + 1)]
@@ -219,7 +218,7 @@ def write_lines(
 
 
 def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
-    """Return whether a span of a chunk is a whole sentence of prose: no code, heading or cell."""
+    """Return True if a span of a chunk is a whole sentence of prose: no code, heading or cell."""
     if any(frame.kind is FrameKind.CODE for frame in chunk.frames_around(span)):
         return False
     flat = flat_text(text)
@@ -229,5 +228,5 @@ def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
 
 
 def _is_finished(text: str) -> bool:
-    """Return whether a text ends as a sentence does: headings and cells do not."""
+    """Return True if a text ends with a sentence mark, which headings and cells do not."""
     return text.rstrip("\"'”’)）」』]").endswith((".", "!", "?", "。", "！", "？", "…", "；", ";"))

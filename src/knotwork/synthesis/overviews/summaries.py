@@ -1,4 +1,4 @@
-"""Summaries of all documents or of one: the outline with central sentences."""
+"""Summarise all documents, or one, by their outline with cited central sentences."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from knotwork.text.plain_text import split_number
 from knotwork.text.terms import content_terms
 
 MOST_LINES = 5
-"""Cited sentences of a summary."""
+"""The maximum number of cited sentences in a summary."""
 MOST_TITLES = 6
-"""Titles that are listed beside them."""
+"""The maximum number of titles that are listed after them."""
 MOST_HEADINGS = 60
-"""Headings in the evidence of a summary."""
+"""The maximum number of headings in the evidence of a summary."""
 FEW_DOCUMENTS = 8
-"""As many documents or fewer are summarized one by one; more are summarized by theme."""
+"""Up to so many documents are summarised one by one; more are summarised by theme."""
 CANDIDATE_THEMES = 8
 
 _CHUNKS_OF_THEME = 60
 _NAMED_GAIN = 2.0
-"""How much more a sentence is worth in the section that the title of its theme names."""
+"""The factor for a sentence in the section that the title of its theme names."""
 _SELF_QUERY = "this book manual handbook guide documentation tutorial report 本书 手册 指南 本文"
 _SELF_CANDIDATES = 60
 _TEXT_NOUN = (
@@ -70,7 +70,7 @@ _FRONT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Title:
-    """A title of an outline; ``extent`` is comparable within the outline."""
+    """A title of an outline; ``extent`` is the size of its part, in a unit common to all titles."""
 
     part: OutlinePart
     text: str
@@ -90,9 +90,9 @@ class _Groups:
 def summarize_whole(
     store: Store, outline: DocumentOutline, reports: ReportSource, language: str
 ) -> SummaryText:
-    """Summarize all documents: what they say they are, then documents or themes, largest first.
+    """Summarise all documents: their description of themselves, then documents or themes.
 
-    The largest chapters or documents without a line of their own are listed by their titles.
+    The largest chapters or documents without a line of their own are listed by title.
     """
     documents = outline.documents
     if len(documents) == 1:
@@ -110,7 +110,7 @@ def summarize_whole(
     else:
         lines += _theme_lines(
             store, reports, language, known=_spans(lines), most=MOST_LINES - len(lines)
-        ) or _lines_of_documents(  # an index that cannot be written to may have no communities
+        ) or _lines_of_documents(  # a read-only index may have no communities
             store, _longest(outline, MOST_LINES), most=MOST_LINES - len(lines)
         )
     sources = [piece.source for line in lines for piece in line.pieces if piece.source]
@@ -124,7 +124,7 @@ def summarize_whole(
 def summarize_part(
     store: Store, outline: DocumentOutline, part: OutlinePart, language: str
 ) -> SummaryText:
-    """Summarize a document or section in its order: its largest sections, and titles of others."""
+    """Summarise a document or section: its largest sections in order, and titles of others."""
     children = outline.children(part)
     if len(children) >= 2:
         return _summarize_sections(store, part, children, language)
@@ -143,7 +143,7 @@ def _introduce(part: OutlinePart, extent: str, language: str) -> str:
 def _summarize_sections(
     store: Store, part: OutlinePart, children: Sequence[OutlinePart], language: str
 ) -> SummaryText:
-    """Summarize what comes before all sections, then the largest sections, and list the others."""
+    """Summarise the text before all sections, then the largest sections, and list the others."""
     documents = {key: read_chunks(store, whole_document(key)) for key in _documents_of(children)}
     weighed = {key: stating_sentences(chunks) for key, chunks in documents.items()}
     opening = [
@@ -174,7 +174,7 @@ def _summarize_sections(
 def _list_titles(
     store: Store, summary: SummaryText, titles: Sequence[_Title], unit: str, language: str
 ) -> SummaryText:
-    """Return a summary with a list of the largest of these titles, and the number of the others.
+    """Add a list of the largest of these titles, and the number of the others, to a summary.
 
     Titles are cited only if the summary cites nothing else.
     """
@@ -204,7 +204,7 @@ def _holds(outer: Span, inner: Span) -> bool:
 
 
 def _shared(span: Span, chunk: Chunk) -> int:
-    """Return how many characters of a span are in a chunk."""
+    """Return the number of characters of a span that are in a chunk."""
     return max(0, min(span.end, chunk.span.end) - max(span.start, chunk.span.start))
 
 
@@ -213,7 +213,7 @@ def _spans(lines: Sequence[SummaryLine]) -> set[Span]:
 
 
 def _longest(outline: DocumentOutline, most: int) -> list[OutlinePart]:
-    """Return the documents with the most headings, in the order of their addresses."""
+    """Return the documents with the most headings, in the order of their uris."""
     extents = {part: len(outline.sections.get(part.document_id, ())) for part in outline.documents}
     longest = sorted(outline.documents, key=lambda part: -extents[part])[:most]
     return [part for part in outline.documents if part in longest]
@@ -222,7 +222,7 @@ def _longest(outline: DocumentOutline, most: int) -> list[OutlinePart]:
 def _lines_of_documents(
     store: Store, parts: Sequence[OutlinePart], *, most: int
 ) -> list[SummaryLine]:
-    """Return a line for each of the longest of these documents, in their order."""
+    """Return a line for each of the longest of these documents, in the given order."""
     chunks = {part: read_chunks(store, part) for part in parts}
     longest = sorted(parts, key=lambda part: -sum(len(c.text) for c in chunks[part]))[:most]
     lines = []
@@ -234,7 +234,7 @@ def _lines_of_documents(
 
 
 def _self_description(store: Store, outline: DocumentOutline) -> list[SummaryLine]:
-    """Return a line for the sentence in which the documents say what they are, if any does."""
+    """Return a line with the sentence in which a front page describes the documents, if any."""
     found = store.texts("chunk").search(_SELF_QUERY, k=_SELF_CANDIDATES)
     chunks = store.documents.chunks([item.id for item in found])
     fronts = {
@@ -255,10 +255,10 @@ def _self_description(store: Store, outline: DocumentOutline) -> list[SummaryLin
 
 
 def _group_titles(outline: DocumentOutline) -> _Groups:
-    """Return the titles that make an outline, each with the number of its documents.
+    """Return the titles of an outline, each with its number of documents or headings.
 
-    Documents whose titles are numbered, as "14.7. …", are grouped by the first number; a few others
-    stand for themselves.
+    Documents with numbered titles, as "14.7. …", are grouped into chapters by their first number,
+    unless most documents have no number.
     """
     groups: defaultdict[str, list[OutlinePart]] = defaultdict(list)
     for part in outline.documents:
@@ -306,10 +306,10 @@ def _theme_lines(
 def _theme_line(
     store: Store, community: Community, report: CommunityReport, language: str, known: set[Span]
 ) -> list[SummaryLine]:
-    """Return a line with the sentence that says most of what a community is about.
+    """Return a line with the most representative sentence of a community.
 
-    It opens its section, best one that the title names, uses the terms of the title, and is in a
-    passage that mentions important members.
+    A sentence is worth more if it is in a passage that mentions important members, has terms of the
+    report's title, and is in a section that this title names.
     """
     importance = dict(community.members)
     keys = dict.fromkeys((*report.chunk_ids, *community.chunk_ids[:_CHUNKS_OF_THEME]))

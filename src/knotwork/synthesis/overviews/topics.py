@@ -1,4 +1,4 @@
-"""Summaries of a topic: relevant sentences, grouped by section."""
+"""Summarise a topic by relevant sentences, grouped by section."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ MOST_SENTENCES = 8
 _LEAST_SHARE = 0.4
 """A sentence worth less than this share of the best one is left out."""
 _LEAST_LEADING = 0.3
-"""The same in the section that has most of what was found: it is read as a whole."""
+"""`_LEAST_SHARE` in the section with most of the evidence, which is read as a whole."""
 _MOST_OF_SECTION = 5
-"""Sentences of one section where several are on the topic."""
+"""The maximum number of sentences of one section if several are on the topic."""
 _SAME_CHUNK = 0.6
-"""What each sentence chosen from the same chunk costs, as a factor."""
+"""The factor for each sentence already chosen from the same chunk."""
 _SAME_SECTION = 0.9
 _ALONE_POWER = 0.5
-"""Exponent of how well a sentence is understood by itself."""
+"""Exponent of how well a sentence can be understood alone."""
 _SECTION_POWER = 0.35
-"""Exponent of the share of a section in what was found."""
+"""Exponent of the share of a section in the evidence."""
 _TITLE_GAIN = 0.3
 _HALF_WAY = 2_000
-"""Characters from the beginning of its section at which a sentence is worth 0.7 of the first."""
+"""The distance from its section's start, in characters, at which the worth has fallen to 0.7."""
 _LEAST_SHARE_OF_HITS = 0.3
 _LONGEST_SECTION = 40
-"""Passages of the longest section that is read as a whole."""
+"""The maximum number of passages of a section that is read as a whole."""
 _FEWEST_TERMS = 3
 
 
@@ -57,12 +57,12 @@ def choose_on_topic(
     *,
     most: int = MOST_SENTENCES,
 ) -> list[SelectedSentence]:
-    """Return sentences on a topic, the one worth most first, from as many places as may be.
+    """Return at most ``most`` sentences on a topic, highest worth first, from diverse places.
 
-    A sentence is worth more in a section that has more of the passages ``found``, near the
-    beginning of it, and if it names what its heading does. Each choice counts what is new in it
-    (maximal marginal relevance, Carbonell and Goldstein, 1998), and less from a passage or a
-    section that has some.
+    A sentence is worth more in a section with more of the passages ``found``, near the beginning of
+    it, and with terms of its heading. Each choice is weighted by its share of new terms (maximal
+    marginal relevance, Carbonell and Goldstein, 1998), and by a factor below 1 for each sentence
+    already chosen from its passage or section.
     """
     shares = _section_shares(found)
     starts = _section_starts(candidates, store)
@@ -106,10 +106,11 @@ def choose_on_topic(
 
 
 def read_on(found: Evidence, store: Store) -> list[SelectedSentence]:
-    """Return sentences of the section of most passages that were not found, in reading order.
+    """Return further sentences of the section with most hits, in reading order.
 
-    It is read on where it has so many of the passages that it must be on the topic as a whole. A
-    sentence is worth the median of those found in it, by how well it stands for the section.
+    It is read only if it has so many hits that it must be on the topic as a whole. The worth of a
+    sentence is the median of those found in the section, scaled by how well it represents the
+    section.
     """
     counts = Counter(hit.chunk.section_id for hit in found.hits)
     section, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
@@ -132,9 +133,10 @@ def read_on(found: Evidence, store: Store) -> list[SelectedSentence]:
 
 
 def write_topic(chosen: Sequence[SelectedSentence], language: str) -> tuple[str, list[SummaryLine]]:
-    """Return what introduces sentences on a topic, and a line for each section, best first.
+    """Return an introduction to sentences on a topic, and a line for each section.
 
-    The sentences of a section come in reading order, and so do the sections of a document.
+    Documents are in the order of their best sentence; their sections and the sentences of each are
+    in reading order.
     """
     documents: dict[str, None] = dict.fromkeys(item.chunk.document_id for item in chosen)
     sections: defaultdict[str, list[SelectedSentence]] = defaultdict(list)
@@ -166,8 +168,9 @@ def write_topic(chosen: Sequence[SelectedSentence], language: str) -> tuple[str,
 def keep_named(
     candidates: Sequence[SelectedSentence], named: str, part: OutlinePart | None
 ) -> Sequence[SelectedSentence]:
-    """Return the candidates in a document or section: in ``part``, or under titles that have all
-    terms of ``named``, as "the travel chapter". All of them where none is.
+    """Return the candidates in ``part``, or else those under titles with all terms of ``named``.
+
+    All candidates are returned if none qualifies.
     """
     if part is not None:
         return [
@@ -184,7 +187,7 @@ def keep_named(
 
 
 def _section_shares(found: Evidence) -> dict[str, float]:
-    """Return how much of what was found lies in each section, relative to the most."""
+    """Return the share of each section in the evidence, relative to the largest."""
     sums: defaultdict[str, float] = defaultdict(float)
     for hit in found.hits:
         best = max((relevance for _, relevance in hit.sentences), default=0.0)
@@ -194,7 +197,7 @@ def _section_shares(found: Evidence) -> dict[str, float]:
 
 
 def _section_starts(items: Sequence[SelectedSentence], store: Store) -> dict[str, int]:
-    """Return where the sections of sentences begin in their documents."""
+    """Return the start offset of each section, by id, in the documents of sentences."""
     return {
         section.id: section.span.start
         for document in {item.chunk.document_id for item in items}
@@ -203,7 +206,7 @@ def _section_starts(items: Sequence[SelectedSentence], store: Store) -> dict[str
 
 
 def _title_share(item: SelectedSentence) -> float:
-    """Return which share of the terms of the heading above a sentence it names itself."""
+    """Return the share of the terms of its heading that a sentence contains."""
     title = set(content_terms(item.chunk.headings[-1] if item.chunk.headings else ""))
     return len(title & set(content_terms(item.text))) / max(len(title), 1)
 

@@ -1,8 +1,8 @@
 """Classify a question by its words alone: its scope, its parts and the answer mode.
 
-Patterns are anchored at both ends of a question, so that one for a fact is hardly ever taken for
-one about the whole. A question is divided if every part asks by itself. A wrong "global" mode
-costs more than a missed one, since an overview holds no detail. The patterns of a language are
+Patterns of scopes match the whole question, so that a question for a fact is rarely taken for one
+about the whole corpus. A question is divided if every part asks by itself. A wrong "global" mode
+costs more than a missed one, since an overview has no detail. The patterns of a language are
 compiled on first use.
 """
 
@@ -29,7 +29,7 @@ def read_scope(question: str) -> QuestionScope | None:
     text = " ".join(question.split())
     if not text or len(text) > _LONGEST_SCOPED:
         return None
-    # Every question is read, and the forms of a language take a while to compile.
+    # Compiling the patterns of a language is slow, so only those that may match are imported.
     if _HAN_TEXT.search(text):  # the title in "总结一下《Almanac》" may be longer than the rest
         from knotwork.synthesis.questions.scope_chinese import read_chinese
 
@@ -41,13 +41,13 @@ def read_scope(question: str) -> QuestionScope | None:
 
 
 def needs_communities(question: str) -> bool:
-    """Return whether the answer to a question is made from communities."""
+    """Return True if the answer to a question is composed from communities."""
     scope = read_scope(question)
     return scope is not None and scope.needs_communities
 
 
 def strip_text_nouns(phrase: str) -> str:
-    """Return a phrase without the words for texts: "the travel chapter" is "travel"."""
+    """Return a phrase without words for texts: "travel" for "the travel chapter"."""
     if _is_chinese(phrase):
         from knotwork.synthesis.questions.scope_chinese import strip_chinese
 
@@ -62,15 +62,15 @@ def _is_chinese(text: str) -> bool:
 
 
 MOST_PARTS = 4
-"""A text that asks for more is not divided: it is a list of tasks."""
+"""A text with more questions is not divided: it is a list of tasks."""
 _LONGEST_DIVIDED = 400
-"""Characters of a question that may be divided."""
+"""The maximum number of characters of a question that is divided."""
 _MAY_ASK_MORE = re.compile(
     r"\b(?:and|but|vs|versus|compare|differ\w*|distinction)\b|;|[?!.]\s+\S"
     r"|,\s+(?:\w+\s+)?(?:wh(?:o|at|ich|en|ere|y)|how)",
     re.IGNORECASE,
 )
-"""Stands in every English question that can be divided."""
+"""Matches every English question that can be divided."""
 
 
 def divide_question(question: str) -> DividedQuestion | None:
@@ -78,7 +78,7 @@ def divide_question(question: str) -> DividedQuestion | None:
     text = " ".join(question.split())
     if len(text) > _LONGEST_DIVIDED:
         return None
-    # Every question is read, and the forms of a language take a while to compile.
+    # Compiling the patterns of a language is slow, so only those that may match are imported.
     if len(_HAN_TEXT.findall(text)) * 4 >= len(text) > 0:
         from knotwork.synthesis.questions.parts_chinese import compare_chinese, divide_chinese
 
@@ -141,7 +141,7 @@ _SPECIFIC = re.compile(
     r"^(?:how (?:many|much|long)|when|where|who)\b|\b(?:the|these|those) (?:two|three|four|both)\b",
     re.IGNORECASE,
 )
-"""What asks for a number, a time, a place or a person, or about things that are counted."""
+"""Matches questions for a number, a time, a place or a person, or about a given number of items."""
 _IN_GENERAL = re.compile(
     r"^(?:what|which|how|do|are|can|is)\b.*\b"
     r"(?:discuss|mention(?:ed)?|talk|describe|describ(?:ed|ing)|perceive|shared?|emphasi[sz]e"
@@ -184,14 +184,14 @@ _ACRONYM = re.compile(r"[A-Z]{2,}$")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _FEWEST_WORDS = 4
 _MOST_WORDS = 25
-"""Words of a question from which a name in it is what it asks about."""
+"""In a question of more words, a name is taken for what it asks about."""
 _MOST_BEFORE_ZH = 8
-"""Characters before "the main problems are": with more of them a question is about these."""
+"""Characters before words such as "the main problems are"; with more, it asks about those."""
 _ABOUT_ALL = frozenset({ScopeKind.WHOLE, ScopeKind.TOPIC, ScopeKind.RANKING})
 
 
 def choose_mode(question: str) -> AskMode:
-    """Return "global", "local" or "basic": what rules make of the words of a question."""
+    """Choose mode global, local or basic by the words of a question."""
     scope = read_scope(question)
     if scope is not None and scope.is_sure and scope.kind in _ABOUT_ALL:
         return AskMode.GLOBAL
@@ -219,7 +219,7 @@ def _choose_zh(text: str) -> AskMode:
 
 
 def _is_general(text: str) -> bool:
-    """Return whether a question without names is about what many say, or how often they do."""
+    """Return True if a question without names asks what many say, or how often they do."""
     if len(_WORD.findall(text)) < _FEWEST_WORDS:
         return False
     if _PREVALENCE.search(text):
@@ -228,7 +228,7 @@ def _is_general(text: str) -> bool:
 
 
 def _names_something(text: str) -> bool:
-    """Return whether a question has a name, a number or a quotation; acronyms do not count."""
+    """Return True if a question has a name, a number or a quotation; acronyms do not count."""
     if re.search(r"\d|[“\"「][^”\"」]+[”\"」]", text):
         return True
     words = [match[0] for match in _WORD.finditer(text)][1:]

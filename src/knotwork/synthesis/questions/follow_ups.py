@@ -1,7 +1,7 @@
-"""Rewrite a follow-up question so that it can be asked without the turns before it.
+"""Rewrite a follow-up question so that it can be understood without the earlier turns.
 
-A model rewrites it if there is one. Otherwise rules replace a pronoun by the name it stands for,
-or put another name into the last question.
+A model rewrites it if there is one. Otherwise rules replace a pronoun by the name it refers to, or
+put another name into the last question.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from knotwork.text.terms import content_terms
 
 MOST_TURNS = 6
 LONGEST_FOLLOW_UP = 400
-"""Characters of a question that may lean on others: who writes more says what is meant."""
+"""A question of more characters is taken to be complete by itself."""
 
 _OPENING = re.compile(
     r"^\s*(?:那么?[,，]?|(?:(?:and|but|then)\b[\s,]*)?(?:(?:what|how) about\b\s*)?)", re.IGNORECASE
@@ -50,7 +50,7 @@ _BARE_CHARACTERS = 4
 
 
 class RewrittenQuestion(NamedTuple):
-    """A question that stands alone; ``note`` says why a model did not take part."""
+    """A question that stands alone; ``note`` explains why a model did not rewrite it."""
 
     text: str
     note: str = ""
@@ -63,12 +63,12 @@ def rewrite_follow_up(
     *,
     model: ChatModel | None = None,
 ) -> RewrittenQuestion:
-    """Return a question that can be understood without the turns before.
+    """Return a question that can be understood without the earlier turns.
 
-    One that leans on nothing stays as it is, at no token. Else a model writes it again, if there is
-    one; without it, and where it fails, a pronoun becomes the name that it stands for, another name
-    takes the place of the last question's, and words that only go on get that question, or what
-    it was about, before them.
+    A question that is no follow-up is returned unchanged, without a model call. A model rewrites
+    any other, if there is one. Without it, or if it fails, rules replace a pronoun by its name, or
+    the name in the last question by a new one, or put the last question, or its name, before a few
+    words that continue it.
     """
     if not turns or not is_follow_up(question, names):
         return RewrittenQuestion(question)
@@ -79,7 +79,7 @@ def rewrite_follow_up(
         try:
             return RewrittenQuestion(rewrite_with_model(question, turns, model))
         except ModelError as error:
-            note = f"What the question leans on was found by rules: {error.message}"
+            note = f"The follow-up was rewritten by rules: {error.message}"
     if pronoun:
         return RewrittenQuestion(_with_antecedent(question, pronoun, turns), note)
     asked_before = [turn for turn in turns if turn.question]
@@ -89,7 +89,7 @@ def rewrite_follow_up(
 
 
 def is_follow_up(question: str, names: NameReader) -> bool:
-    """Return whether a question leans on what was said before it."""
+    """Return True if a question depends on earlier turns."""
     if len(question) > LONGEST_FOLLOW_UP:
         return False
     question = " ".join(question.split())
@@ -97,9 +97,9 @@ def is_follow_up(question: str, names: NameReader) -> bool:
 
 
 def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[ConversationTurn, ...]:
-    """Return the last turns of a conversation, given as questions with their answers.
+    """Return the last `MOST_TURNS` turns of a conversation, given as questions with their answers.
 
-    Those that lean on earlier ones are understood by rules.
+    Follow-ups among them are rewritten by rules.
     """
     read: list[ConversationTurn] = []
     for question, answer in turns[-MOST_TURNS:]:
@@ -108,7 +108,7 @@ def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[Con
 
 
 def resolve_pronoun(text: str, turns: Sequence[ConversationTurn], names: NameReader) -> str:
-    """Return a text with the name for which its first pronoun stands, where one fits."""
+    """Return a text with its first pronoun replaced by the name it refers to, if one fits."""
     pronoun = _open_pronoun(text, names)
     return _with_antecedent(text, pronoun, turns) if pronoun else text
 
@@ -122,7 +122,7 @@ def _with_antecedent(text: str, pronoun: Pronoun, turns: Sequence[ConversationTu
 
 
 def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
-    """Return a pronoun that no name before it in the question explains."""
+    """Return the first pronoun of a question, unless a name precedes it in the question."""
     pronoun = find_pronoun(question)
     if pronoun is None:
         return None
@@ -131,7 +131,7 @@ def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
 
 
 def _continues(question: str, names: NameReader) -> bool:
-    """Return whether a question is a few words beside the last one."""
+    """Return True if a question is a few words that continue the last question."""
     opening, rest = _split(question)
     if not _has_few(question, _FEW_WORDS, _FEW_CHARACTERS):
         return False
@@ -143,9 +143,9 @@ def _continues(question: str, names: NameReader) -> bool:
 
 
 def _split(question: str) -> tuple[bool, str]:
-    """Return whether a question opens with words that go on, and what comes behind them."""
+    """Return whether a question opens with "and", "what about" or the like, and its rest."""
     opening = _OPENING.match(question)
-    assert opening is not None, "the pattern fits nothing too"
+    assert opening is not None, "the pattern also matches the empty string"
     return bool(opening[0].strip()), _ENDING.sub("", question[opening.end() :])
 
 
@@ -156,12 +156,12 @@ def _has_few(text: str, words: int, characters: int) -> bool:
 
 
 def _apply_to_last(question: str, last: ConversationTurn, names: NameReader) -> str:
-    """Return the last question about another name, or with these few words behind it."""
+    """Return the last question about another name, or followed by these few words."""
     _, rest = _split(question)
     colon, mark = ("：", "？") if detect_language(question) == "zh" else (": ", "?")
     if _FULL.search(rest) and not _has_few(rest, _BARE_WORDS, _BARE_CHARACTERS):
         return f"{last.names[0].name}{colon}{rest}{mark}" if last.names else question
-    named = names(f" {rest}")  # behind a space, as a first word with a capital may be any word
+    named = names(f" {rest}")  # after a space, so that a capital does not open a sentence
     if rest and len(named) == 1 and len(named[0].name) >= len(rest) - len("the "):
         same = [name for name in last.names if name.type == named[0].type]
         for old in [*same, *last.names]:
@@ -178,10 +178,10 @@ _CITATION_MARK = re.compile(r"\s*\[\d+\](?:\([^)]*\))?")
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """A question as it was understood, its answer, and what each of them names.
+    """A question that stands alone, its answer, and the names in each.
 
-    ``answer_names`` are those that the question did not name. What was told without a question is
-    the answer to an empty one.
+    ``answer_names`` are those that the question does not have. A statement of the user is the
+    answer to an empty question.
     """
 
     question: str
@@ -191,7 +191,7 @@ class ConversationTurn:
 
 
 def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
-    """Return a turn with what it names; of what is long only the beginning is read."""
+    """Return a turn with its names; only the first characters of long texts are read."""
     question = " ".join(question.split())[:QUESTION_CHARACTERS]
     said = _CITATION_MARK.sub("", " ".join(answer.split())[:ANSWER_CHARACTERS])
     asked = tuple(names(question))
@@ -218,7 +218,7 @@ _NOT_SPOKEN_OF = frozenset({"DATE", "NUMBER"})
 
 
 class SpokenName(NamedTuple):
-    """A name as it was said, the type of its entity ("" where none is known), and where."""
+    """A name as written, the type of its entity ("" if unknown), and its offset in the text."""
 
     name: str
     type: str = ""
@@ -226,16 +226,16 @@ class SpokenName(NamedTuple):
 
     @property
     def is_proper(self) -> bool:
-        """Whether it is written as a name is: with a capital, or in a script without any."""
+        """Whether it has a capital letter, or is in a script without capitals."""
         return any(c.isupper() or not c.isascii() for c in self.name)
 
 
 NameReader = Callable[[str], list[SpokenName]]
-"""Returns the names in a text, each once, in their order."""
+"""Returns the names in a text in order, each once."""
 
 
 def capital_names(text: str) -> list[SpokenName]:
-    """Return the names in a text by their capitals, or by 《》; no first word alone."""
+    """Return the names in a text by capitals or 《》; no single first word of a sentence."""
     bare = _NUMBER_MARK.sub(lambda match: " " * len(match[0]), text)
     found: dict[str, SpokenName] = {}
     for match in _CAPITALS.finditer(bare):
@@ -252,7 +252,7 @@ def capital_names(text: str) -> list[SpokenName]:
 
 
 def index_names(store: Store) -> NameReader:
-    """Return a reader that knows the entities of an index, and their types, beside capitals."""
+    """Return a reader of names that finds entities of an index, with types, and capitals."""
 
     def read(text: str) -> list[SpokenName]:
         question = read_question(text, store=store, embedder=None, weights=DEFAULT_WEIGHTS)
@@ -276,7 +276,7 @@ def index_names(store: Store) -> NameReader:
 
 
 def _has_page(link: EntityLink) -> bool:
-    """Return whether some passage is about an entity: so it is no word of every day."""
+    """Return True if a passage is about the entity, so that its name is no everyday word."""
     return bool(link.about) and link.about[0].score >= DEFAULT_WEIGHTS.link.known
 
 
@@ -285,7 +285,7 @@ def _surface(text: str, span: Span) -> str:
 
 
 def _contains(outer: SpokenName, inner: SpokenName) -> bool:
-    """Return whether a name is a part of a longer one."""
+    """Return True if a name is a part of a longer one."""
     return len(outer.name) > len(inner.name) and _overlap(outer, inner)
 
 
@@ -294,7 +294,7 @@ def _overlap(one: SpokenName, other: SpokenName) -> bool:
 
 
 class PronounKind(Enum):
-    """What a pronoun may stand for."""
+    """What a pronoun may refer to."""
 
     PERSON = "person"
     THING = "thing"
@@ -303,7 +303,7 @@ class PronounKind(Enum):
 
 
 class Pronoun(NamedTuple):
-    """A pronoun in a question: from where to where, and whether it stands for a possessor."""
+    """A pronoun in a question: its kind, its start and end offset, and whether it is possessive."""
 
     kind: PronounKind
     start: int
@@ -357,7 +357,7 @@ _NO_PERSONS = frozenset(
 
 
 def find_pronoun(question: str) -> Pronoun | None:
-    """Return the first pronoun that stands for something said before, if there is one."""
+    """Return the first pronoun that may refer to an earlier turn, if there is one."""
     if _EMPTY_IT.search(question):
         return None
     if match := _CHINESE_PRONOUN.search(question):
@@ -370,10 +370,10 @@ def find_pronoun(question: str) -> Pronoun | None:
 
 
 def find_antecedent(kind: PronounKind, turns: Sequence[ConversationTurn]) -> str:
-    """Return the name that a pronoun of this kind stands for, "" where none fits.
+    """Return the name that a pronoun of this kind refers to; "" if none fits.
 
-    The last turns come first. What an answer names comes before what its question names if the
-    question asked for it: who it is, or which one, where the answer is short and names one thing.
+    The latest turns are tried first. Names of the answer precede those of its question if the
+    question asked for them: for a person or a place, or with a short answer that has one name.
     """
     for turn in reversed(turns):
         fitting = [name for name in _in_order(kind, turn) if _may_be(kind, name)]
@@ -393,7 +393,7 @@ def _in_order(kind: PronounKind, turn: ConversationTurn) -> Iterator[SpokenName]
 
 
 def _asks_for(kind: PronounKind, turn: ConversationTurn) -> bool:
-    """Return whether a pronoun may stand for what the answer of a turn names."""
+    """Return True if a turn asks for what its answer names, so that a pronoun may refer to that."""
     question = turn.question
     if _DEFINES.search(question):
         return False
@@ -418,27 +418,28 @@ SHOWN_TURNS = 3
 SHOWN_CHARACTERS = 300
 LONGEST_REWRITTEN = 500
 LEAST_SHARE_SAID = 0.6
-"""Of the question's terms that were said before: it may only be put in other words."""
+"""The least share of a rewritten question's terms that occur in the conversation."""
 
 
 def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: ChatModel) -> str:
-    """Ask for a question that can be understood without the turns before it.
+    """Ask a model for the question in a form that can be understood without the earlier turns.
 
-    Raises ModelError as `complete_checked`; a question with a name that nobody said is rejected.
+    A question with a name that is not in the conversation is rejected. Raises ModelError as
+    `complete_checked`.
     """
     shown = turns[-SHOWN_TURNS:]
-    told = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
-    blanks = {"question": make_harmless(question.strip()), "turns": make_harmless(told)}
+    before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
+    blanks = {"question": make_harmless(question.strip()), "turns": make_harmless(before)}
     messages = fill_prompt("understand", detect_language(question), blanks)
     request = ChatRequest(
         messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
     )
-    said = f"{question} {told}"
+    said = f"{question} {before}"
     return complete_checked(model, request, lambda reply: parse_rewritten(reply, said))
 
 
 def parse_rewritten(reply: ChatReply, said: str) -> str:
-    """Read the question; ``said`` is all that was said. Raises Unparsable."""
+    """Parse a rewritten question; ``said`` is the text of the conversation. Raises Unparsable."""
     lines = [line.strip() for line in require_whole(reply).text.splitlines() if line.strip()]
     text = lines[0].strip("\"“”'` ") if len(lines) == 1 else ""
     if not 0 < len(text) <= LONGEST_REWRITTEN:
@@ -446,7 +447,7 @@ def parse_rewritten(reply: ChatReply, said: str) -> str:
     form = normal_form(said)
     for name in capital_names(text):
         if normal_form(name.name) not in form:
-            raise Unparsable(f"Nobody spoke of `{name.name}`.")
+            raise Unparsable(f"The name `{name.name}` does not occur in the conversation.")
     terms = set(content_terms(text))
     if len(terms.intersection(content_terms(said))) < LEAST_SHARE_SAID * len(terms):
         raise Unparsable("The question is about something else.")

@@ -19,7 +19,7 @@ from knotwork.text.terms import content_terms
 KEYWORDS_STAGE = "keywords"
 ROUTE_STAGE = "route"
 EXPANDED_SHARE = 0.5
-"""The score of a hit that only the expanded search brings, of what it has there."""
+"""The factor on scores of hits that only the expanded search finds."""
 
 _MOST_KEYWORDS = 8
 _MOST_FORMS = 3
@@ -32,7 +32,7 @@ _MODE = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
 
 
 def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
-    """Ask for the keywords of a question, each followed by its other forms.
+    """Ask a model for the keywords of a question, each followed by its other forms.
 
     Raises ModelError as `complete_checked`.
     """
@@ -43,9 +43,9 @@ def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
 
 
 def parse_keywords(reply: ChatReply) -> tuple[str, ...]:
-    """Read keywords and their other forms, each once, as written.
+    """Parse keywords and their other forms, each once, as written.
 
-    Raises Unparsable for an empty reply, and for one without a short line.
+    Raises Unparsable for an empty reply, and for one without a keyword that does not say "none".
     """
     found: dict[str, str] = {}
     for line in usable_lines(reply)[:_MOST_KEYWORDS]:
@@ -56,12 +56,12 @@ def parse_keywords(reply: ChatReply) -> tuple[str, ...]:
             if is_word and content_terms(form):
                 found.setdefault(form.casefold(), form)
     if not found and not _NOTHING.fullmatch(reply.text.strip()):
-        raise Unparsable("The reply holds no keyword.")
+        raise Unparsable("The reply has no keyword.")
     return tuple(found.values())
 
 
 def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:
-    """Return the forms whose every term stands somewhere in the index: others only dilute."""
+    """Return the forms whose terms all occur in the index: others only dilute the search."""
     terms = {form: set(content_terms(form)) for form in forms}
     asked = {term for found in terms.values() for term in found}
     known = store.texts("chunk").document_frequencies(asked).keys()
@@ -69,9 +69,10 @@ def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:
 
 
 def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) -> Evidence:
-    """Return evidence with the hits that a search by keywords brings beside it.
+    """Return evidence with the additional hits of a search by keywords.
 
-    What the question itself found keeps its score, and comes before what is worth as much.
+    Hits of the question itself keep their scores. The additional ones are scaled to half of its
+    best score.
     """
     own = {hit.chunk.id for hit in evidence.hits}
     top = max((hit.score for hit in evidence.hits), default=0.0)
@@ -93,7 +94,7 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
-    """Ask which mode suits a question: "global", "local" or "basic". Raises as `find_keywords`."""
+    """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
     request = _keyword_request("route", question, stage=ROUTE_STAGE, output_tokens=8)
     return complete_checked(model, request, _parse_mode)
 

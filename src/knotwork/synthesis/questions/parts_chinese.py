@@ -10,11 +10,11 @@ from knotwork.synthesis.questions.scopes import DividedQuestion, SubQuestion
 from knotwork.text.chinese import simplify
 
 _LONGEST_NAME = 20
-"""Characters of a thing that is compared, or that something is asked of each."""
+"""The maximum number of characters of one of several names in a question."""
 _MOST_LEANING = 8
-"""Characters, at most, of a question that is not understood without the one before it."""
+"""A question of at most so many characters may need the words of the one before it."""
 
-# Questions are matched in simplified characters, which stand at the same places.
+# Patterns match simplified characters; converting a text keeps all offsets.
 _ASKING = (
     r"(?:谁|什么|甚么|啥|哪(?!怕)|多少|何(?!况)|怎么?样?|如何|为什么|第几"
     r"|(?<![好十百千上数无])几(?=[个位天年次种条步级台份款名项月周家座人岁届点类只张块倍])"
@@ -68,14 +68,14 @@ _APART = re.compile(
 
 
 def divide_chinese(text: str) -> tuple[SubQuestion, ...]:
-    """Return the questions that a text asks; one, or none, if it cannot be divided."""
+    """Return the questions in a text; at most one if it cannot be divided."""
     found: list[SubQuestion] = []
     context = topic = ""
     for sentence in _SENTENCE_END.split(text):
         questions = list(_clauses(sentence.strip(_END_MARKS)))
         if not questions:
             if found and sentence.rstrip().endswith(("？", "?")):
-                return ()  # 能不能……？ goes on from the question before it
+                return ()  # 能不能……？ continues the question before it
             context += sentence
             continue
         for question in questions:
@@ -87,7 +87,7 @@ def divide_chinese(text: str) -> tuple[SubQuestion, ...]:
 
 
 def compare_chinese(text: str) -> DividedQuestion | None:
-    """Return what is asked of two things that a text compares, or None for any other question."""
+    """Return one question for each of two compared names; None for any other question."""
     text = text.strip(_END_MARKS)
     simple = simplify(text)
     found = _COMPARISON.fullmatch(simple) or _APART.fullmatch(simple)
@@ -104,7 +104,7 @@ def compare_chinese(text: str) -> DividedQuestion | None:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """Yield the questions of a sentence, the first one with all that comes before it."""
+    """Yield the questions of a sentence, the first one with everything before it."""
     simple = _QUOTED.sub(lambda quote: "〇" * len(quote[0]), simplify(sentence))
     if not _asks(simple):
         return
@@ -123,20 +123,20 @@ def _asks(clause: str) -> bool:
 
 
 def _leans(question: str) -> bool:
-    """Return whether a question needs the words of the one before it to be understood."""
+    """Return True if a question needs the words of the one before it to be understood."""
     if _POINTS_BACK.search(simplify(question)):
         return True
     return len(question) <= _MOST_LEANING and not _OWN_NAME.search(question)
 
 
 def _topic(question: str) -> str:
-    """Return what a question is about: itself without the words that ask."""
+    """Return what a question is about: its text before the words that ask."""
     found = _PREDICATE.search(simplify(question))
     return question[: found.start() if found else None].strip(_END_MARKS)
 
 
 def _distribute(question: str) -> tuple[str, ...]:
-    """Return a question about "A 和 B 分别" as one about A and one about B; else the question."""
+    """Split a question about "A 和 B 分别" into one for each name; else return it alone."""
     simple = simplify(question)
     each = _EACH.search(simple)
     if each is None:
@@ -166,7 +166,7 @@ def _distribute(question: str) -> tuple[str, ...]:
 
 
 class _Names(NamedTuple):
-    """Two names, and what they share before and behind them."""
+    """Two names, and the text that they share before and after them."""
 
     before: str
     first: str
@@ -175,7 +175,7 @@ class _Names(NamedTuple):
 
 
 def _share(first: str, last: str) -> _Names:
-    """Return two joined names with what they share.
+    """Separate two joined names from what they share.
 
     "2023年A市出口额和进口额" share "2023年A市"; "男子和女子的收入" share "的收入".
     """
@@ -184,7 +184,7 @@ def _share(first: str, last: str) -> _Names:
 
 
 def _by_script(first: str, last: str) -> _Names | None:
-    """A name in Latin script ends where Chinese goes on."""
+    """Return the names if both are in Latin script: they end where Chinese begins."""
     one, other = _LATIN.search(first), _LATIN.match(last)
     if one is None or other is None:
         return None
@@ -204,7 +204,7 @@ def _by_date(first: str, last: str) -> _Names | None:
 
 
 def _by_possessor(first: str, last: str) -> _Names | None:
-    """What has a possessor before the first name, or is possessed behind the last, is shared."""
+    """Return the names if they share a possessor before them, or what they possess after them."""
     if "的" in first and "的" not in last:
         cut = first.rindex("的") + 1
         return _Names(first[:cut], first[cut:], last, "")

@@ -10,7 +10,7 @@ from knotwork.synthesis.questions.scopes import DividedQuestion, SubQuestion
 from knotwork.text.terms import content_terms
 
 _FEWEST_TERMS = 2
-"""Content terms of a question that is understood without the one before it, at least."""
+"""A question of fewer content terms needs the words of the one before it."""
 
 _BE = r"is|are|was|were"
 _DO = r"do|does|did"
@@ -29,7 +29,7 @@ _WH = rf"(?:(?:{_PREPOSITION})\s+)?(?:who|whom|whose|what|which|when|where|why|h
 _OPENING = re.compile(rf"{_WH}(?:['’](?:s|re))?\b", re.IGNORECASE)
 _INVERTED = re.compile(
     rf"(?:(?:{_PREPOSITION})\s+)?(?:"
-    # "what is", "where does", "how can": in a relative clause the verb is behind the subject
+    # "what is", "where does", "how can": in a relative clause the verb follows the subject
     rf"(?:what|when|where|why|how)\s+(?:{_AUX})(?:n['’]t)?\b|(?:what|where|how)['’](?:s|re)\b"
     # "who did"; "who is" and "which has" may open a relative clause, "which one" never does
     rf"|(?:who|whom)\s+(?:{_DO})\b|which\s+ones?\b"
@@ -40,7 +40,7 @@ _INVERTED = re.compile(
     re.IGNORECASE,
 )
 _VERB = rf"(?:[^\W_]+(?:s|ed)(?!\s+(?:{_AUX})\b))"
-"""A word that looks like a verb, as "holds"; "parameters can" has a noun."""
+"""A word that looks like a verb, as "holds", but not a plural noun, as in "parameters can"."""
 _ASKS_FOR_SUBJECT = re.compile(
     rf"(?:who(?:['’]s|\s+(?!(?:{_SUBJECT}|to|and|or)\b)\w)"
     rf"|what\s+(?!about\b){_WORD}\s+\w"
@@ -65,7 +65,7 @@ _RELATIVE_WHO = re.compile(rf"who\s+(?:{_BE}|has|had|have|also|then|later|\w+ed)
 _ECHO = re.compile(
     rf"(?:what|who|which|why|how)\s+(?:{_BE})\s+(?:{_POINTING}|that)$", re.IGNORECASE
 )
-"""It asks for what was just asked for: "Is there a limit, and what is it?"."""
+"""Matches a question that repeats the one before it: "Is there a limit, and what is it?"."""
 _WHICH_ONE = re.compile(r"\b(which)\s+ones?\b", re.IGNORECASE)
 _ASKED_NOUN = re.compile(
     rf"(?:which|what)\s+({_WORD}(?:\s+(?!{_VERB}){_WORD}){{0,2}})", re.IGNORECASE
@@ -110,28 +110,28 @@ _FORMS = (
 _COMPARISONS = tuple(re.compile(rf"^{form}{_ASPECT}[\s?.]*$", re.IGNORECASE) for form in _FORMS)
 _NO_NAME = re.compile(rf"\b(?:and|{_WH})\b", re.IGNORECASE)
 _MOST_NAME_WORDS = 6
-"""Words of a thing that is compared."""
+"""The maximum number of words of a compared name."""
 
 
 class _Form(IntEnum):
-    """How surely a clause asks who, what, which, when, where, why or how."""
+    """How certain it is that a clause asks who, what, which, when, where, why or how."""
 
     NONE = 0
     SUBJECT = 1
-    """It asks for its subject ("who looks after them"), as a relative clause seems to, too."""
+    """It asks for its subject ("who looks after them"), but may be a relative clause."""
     INVERTED = 2
-    """Its verb comes before its subject ("which lock does it take")."""
+    """Its verb precedes its subject ("which lock does it take")."""
 
 
 def divide_english(text: str) -> tuple[SubQuestion, ...]:
-    """Return the questions that a text asks; one, or none, if it cannot be divided."""
+    """Return the questions in a text; at most one if it cannot be divided."""
     found: list[SubQuestion] = []
     context = topic = ""
     for sentence in _SENTENCE_END.split(text):
         clauses = _divide_sentence(_LINK.sub("", sentence.strip()))
         if not clauses:
             if found and sentence.endswith("?"):
-                return ()  # "Is there one? If so, where?" goes on from a question like this
+                return ()  # "Is there one? If so, where?" continues a question like this
             context = f"{context} {sentence}".strip()
             continue
         preamble, *questions = clauses
@@ -147,7 +147,7 @@ def divide_english(text: str) -> tuple[SubQuestion, ...]:
 
 
 def compare_english(text: str) -> DividedQuestion | None:
-    """Return what is asked of two things that a text compares, or None for any other question."""
+    """Return one question for each of two compared names; None for any other question."""
     *before, question = _SENTENCE_END.split(text)
     for form in _COMPARISONS:
         found = form.match(question)
@@ -164,7 +164,7 @@ def compare_english(text: str) -> DividedQuestion | None:
 
 
 def _divide_sentence(sentence: str) -> list[str]:
-    """Return what comes before a sentence's first question, then its questions; or nothing."""
+    """Return the text before a sentence's first question, then its questions; else empty."""
     text = sentence.rstrip(" ?.!")
     start = next((at for at in _starts(text) if _form(text[at:])), None)
     if start is None:
@@ -193,10 +193,10 @@ def _form(clause: str) -> _Form:
 
 
 def _goes_on_asking(clause: str, rest: str, *, is_joined: bool) -> bool:
-    """Return whether what follows a clause is a question of its own.
+    """Return True if the rest after a clause is a question of its own.
 
     "And who wrote it" may belong to a clause within the first question: it is taken for a question
-    only if the first question holds no clause.
+    only if the first question has no such clause.
     """
     form, next_form = _form(clause), _form(rest)
     if not form or not _says_something(clause) or _ACRONYM.match(rest) or _ECHO.match(rest):
@@ -214,7 +214,7 @@ def _goes_on_asking(clause: str, rest: str, *, is_joined: bool) -> bool:
 
 
 def _name_ones(questions: Sequence[str]) -> list[str]:
-    """Return questions in which "which one" has the noun that the one before asks for."""
+    """Replace "which one" by "which" and the noun that the question before asks for."""
     named: list[str] = []
     noun = ""
     for question in questions:
@@ -227,7 +227,7 @@ def _name_ones(questions: Sequence[str]) -> list[str]:
 
 
 def _leans(question: str) -> bool:
-    """Return whether a question needs the words of the one before it to be understood."""
+    """Return True if a question needs the words of the one before it to be understood."""
     few = len(set(content_terms(_without_opening(question)))) < _FEWEST_TERMS
     return few or _POINTS_BACK.search(question) is not None
 
@@ -249,14 +249,14 @@ def _is_name(text: str) -> bool:
 
 
 def _distribute(question: str) -> tuple[str, ...]:
-    """Return a question about "A and B each" as one about A and one about B; else the question."""
+    """Split a question about "A and B each" into one for each name; else return it alone."""
     text = question.rstrip(" ?.!")
     found = _RESPECTIVELY.search(text) or _EACH.search(text)
     if found is None:
         return (question,)
     things = [*re.split(r",\s+", found["first"]), found["last"]]
     if _DAY.search(things[0]):
-        return (question,)  # the comma of "May 31, 2019" parts nothing
+        return (question,)  # the comma of "May 31, 2019" separates no names
     verb = _SINGULAR.get(found["verb"].lower(), found["verb"])
     before, behind = text[: found.start("verb")], text[found.end() :]
     rest = found.groupdict().get("rest") or f" {behind}"

@@ -116,7 +116,7 @@ def read_chinese(text: str) -> QuestionScope | None:
 
 
 def _of_request(verb: str, target: str) -> QuestionScope | None:
-    """Return the scope of "summarise …", or of "introduce …": a text, or else a thing."""
+    """Return the scope of "summarise …" or "introduce …": a text, a topic or an entity."""
     scope = _of_target_zh(target)
     if scope.is_sure:
         return scope
@@ -135,7 +135,7 @@ def _of_target_zh(target: str) -> QuestionScope:
 
 
 def strip_chinese(phrase: str) -> str:
-    """Return a phrase without the words for texts: "差旅手册" is "差旅"."""
+    """Return a phrase without words for texts: "差旅" for "差旅手册"."""
     return re.sub(f"{_WHICH_ZH}{_TEXT_ZH}$", "", phrase).strip()
 
 

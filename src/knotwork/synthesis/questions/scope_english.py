@@ -43,7 +43,7 @@ _BARE_SUMMARY = re.compile(
 )
 _DEGREE = r"(?:(?:all|mainly|mostly|primarily|really|generally|basically|actually) )*"
 _ABOUT = re.compile(
-    rf"^(?:so,? )?(?:(?:tell me|explain|describe) what (?P<told>.+?) (?:is|are)"
+    rf"^(?:so,? )?(?:(?:tell me|explain|describe) what (?P<topic>.+?) (?:is|are)"
     rf"|what(?:'s|'re| is| are| was| were) (?P<target>.+?)) {_DEGREE}about{_END}",
     re.IGNORECASE,
 )
@@ -178,7 +178,7 @@ def read_english(text: str) -> QuestionScope | None:
 
 
 def _read_summary(text: str) -> QuestionScope | None:
-    """Read "summarise …" and "an overview of …"."""
+    """Return the scope of "summarise …" and "an overview of …"."""
     if _BARE_SUMMARY.match(text):
         return QuestionScope(ScopeKind.WHOLE)
     found = _SUMMARY.match(text)
@@ -190,7 +190,7 @@ def _read_summary(text: str) -> QuestionScope | None:
 
 
 def _read_topic(text: str) -> QuestionScope | None:
-    """Read "what do the documents say about …"."""
+    """Return the scope of "what do the documents say about …"."""
     if found := _SAID.match(text):
         return QuestionScope(ScopeKind.TOPIC, found["subject"], _restriction(found["where"] or ""))
     found = _SAYS.match(text)
@@ -198,7 +198,7 @@ def _read_topic(text: str) -> QuestionScope | None:
 
 
 def _read_subject(text: str) -> QuestionScope | None:
-    """Read "what is … about", and what else asks what a text is about."""
+    """Return the scope of "what is … about", "tell me about …" and similar questions."""
     for form in (_ABOUT, _COVERS, _COVERED, _THEMES, _RECUR, _INSIDE):
         if found := form.match(text):
             target = next((part for part in found.groups() if part), "")
@@ -206,21 +206,20 @@ def _read_subject(text: str) -> QuestionScope | None:
     found = _TELL_OF.match(text)
     if found and (_POINTING.match(found["target"]) or _LAST_TEXT.match(found["target"])):
         return _of_target(found["target"], otherwise=ScopeKind.PART)
-    # "Tell me about Ada" is about her, whatever document has her name for its title.
+    # "Tell me about Ada" is about her, even if a document has her name as its title.
     found = _TELL_ALL.match(text)
     return QuestionScope(ScopeKind.THING, found["subject"]) if found else None
 
 
 def _restriction(where: str) -> str:
-    """Return what names a document in "in the travel handbook"; nothing in "in these files"."""
+    """Return a phrase that may name a document; "" for phrases such as "these files"."""
     return "" if _means_all(where) else where
 
 
 def _of_target(target: str, *, otherwise: ScopeKind) -> QuestionScope | None:
-    """Return the scope of a phrase: all documents, or ``otherwise`` what it names.
+    """Return the scope of a phrase: all documents, or else of the kind ``otherwise``.
 
-    A phrase in small letters for texts, as "the travel handbook", may name a document, and else
-    means all there are.
+    None if the phrase is too long to be a name.
     """
     if _means_all(target):
         return QuestionScope(ScopeKind.WHOLE)
@@ -244,14 +243,14 @@ def _said_somewhere(found: re.Match[str]) -> QuestionScope | None:
         return QuestionScope(ScopeKind.TOPIC, found["subject"])
     if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in _NO_TEXT:
         return None
-    # "the maintenance chapter" is one of ours; a "BBC article" must be one by name.
+    # "the maintenance chapter" means a part of the corpus; for "BBC article" one must exist.
     is_small = where == where.lower()
     ours = is_small and bool(_LAST_TEXT.match(where) and _DETERMINER.match(where))
     return QuestionScope(ScopeKind.TOPIC, found["subject"], where, is_sure=ours)
 
 
 def strip_english(phrase: str) -> str:
-    """Return a phrase without the words for texts: "the travel chapter" is "travel"."""
+    """Return a phrase without words for texts: "travel" for "the travel chapter"."""
     bare = _DETERMINER.sub("", phrase)
     last = _LAST_TEXT.match(bare)
     return (last["rest"] if last else bare).strip()
@@ -319,7 +318,7 @@ _FORMS = tuple(
 def read_english_steps(text: str) -> QuestionScope | None:
     """Return the scope of an English question for steps; None for any other question.
 
-    Its subject keeps what is asked ("What should I do"), so that passages that advise are near it.
+    The subject keeps the words that ask ("what should I do"), so that it is similar to advice.
     """
     for form in _FORMS:
         found = form.match(text)

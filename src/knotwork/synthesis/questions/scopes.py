@@ -15,14 +15,14 @@ class ScopeKind(StrEnum):
     PART = "part"
     """A document or a section."""
     TOPIC = "topic"
-    """What is said about ``subject``."""
+    """What the documents say about ``subject``."""
     THING = "thing"
-    """The same of the thing that ``subject`` names: a language model is given the graph around it,
-    not reports of communities."""
+    """What they say about the entity ``subject``: a language model gets the graph around it, not
+    community reports."""
     RANKING = "ranking"
     """The entities of a type, by how often they are mentioned; ``subject`` is the word for them."""
     STEPS = "steps"
-    """What is done, or has to be settled, for ``subject``, in order."""
+    """The steps of ``subject``, or what has to be decided for it, in order."""
     MENTIONS = "mentions"
     """How often, and where, ``subject`` is mentioned."""
 
@@ -31,10 +31,10 @@ class ScopeKind(StrEnum):
 class QuestionScope:
     """What a question asks for. See `ScopeKind` for ``subject``.
 
-    ``named`` is a phrase that may name a document or a section: this is then summarised, or what is
-    said about a topic is taken from it. A scope that is not ``is_sure`` needs such a document.
-    ``limit`` is a number of entities that the question asks for, 0 for none. ``by_importance`` asks
-    for important entities rather than for those mentioned often.
+    ``named`` is a phrase that may name a document or section, which is then summarised, or searched
+    for the topic. A scope that is not ``is_sure`` holds only if there is such a document. ``limit``
+    is the number of entities asked for, 0 if none is stated. ``by_importance`` asks for important
+    entities rather than for those mentioned often.
     """
 
     kind: ScopeKind
@@ -46,7 +46,7 @@ class QuestionScope:
 
     @property
     def needs_communities(self) -> bool:
-        """Whether the answer is made from communities."""
+        """Whether the answer is composed from communities."""
         return self.kind is ScopeKind.WHOLE or self.by_importance
 
 
@@ -57,7 +57,7 @@ _MENTIONED_OFTEN = re.compile(r"mention|nam|cit|refer|discuss|common|frequent")
 def read_count(
     text: str, rankings: tuple[re.Pattern[str], ...], mentions: tuple[re.Pattern[str], ...]
 ) -> QuestionScope | None:
-    """Return the scope of a question that counts, by the forms of a language."""
+    """Return the scope of a counting question by the patterns of a language; else None."""
     for form in rankings:
         if found := form.search(text):
             parts = found.groupdict()
@@ -75,16 +75,16 @@ def read_count(
 
 
 def bare_name(phrase: str) -> str:
-    """Return a phrase without the quotes around it."""
+    """Return a phrase without surrounding quotes."""
     quoted = _QUOTED.match(phrase)
     return quoted[1] if quoted else phrase.strip(" \"'“”‘’「」『』")
 
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """One of the questions that a question consists of.
+    """One of the questions in a compound question.
 
-    ``asked`` has its own words, ``text`` can be understood without the other parts.
+    ``asked`` is its own wording, ``text`` can be understood without the other parts.
     """
 
     asked: str
@@ -93,9 +93,9 @@ class SubQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DividedQuestion:
-    """The parts of a question, in its order.
+    """The parts of a compound question, in order.
 
-    ``compared`` are the two things that a comparison is about, else it is empty.
+    ``compared`` are the two names of a comparison; empty for any other question.
     """
 
     parts: tuple[SubQuestion, ...]
