@@ -1,4 +1,4 @@
-"""Agents search step by step within their budgets, and show every step."""
+"""Agents search step by step within their budgets, and record every step."""
 
 import pytest
 from tests.retrieval.small_index import build_index
@@ -100,7 +100,7 @@ def test_a_corrective_agent_looks_elsewhere_and_may_abstain(index, embedder):
 
 
 def stated(index):
-    """Return an edge of the index that says something, with the names of its ends."""
+    """Return an edge of the index with a relation, and the names of its ends."""
     edges = [e for e in index.graph.edges(types=["RELATES"]) if e.relation not in NOTHING_SAID]
     entities = index.graph.entities({end for e in edges for end in (e.source, e.target)})
     edge = next(e for e in edges if entities[e.source].name == "Olev Raud")

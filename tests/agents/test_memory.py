@@ -208,7 +208,7 @@ def test_no_reply_brings_what_was_not_said(reply):
 
 
 def converse(moments=("2024-01-01",), **options):
-    """Return a conversation whose clock shows these moments, the last one for ever."""
+    """Return a conversation whose clock shows these times; the last one repeats."""
     left = list(moments)
     return Conversation(
         FactMemory(), now=lambda: left.pop(0) if len(left) > 1 else left[0], **options

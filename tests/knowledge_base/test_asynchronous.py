@@ -1,4 +1,4 @@
-"""The knowledge base in an event loop: the same results, side by side, and given up in order."""
+"""The asynchronous knowledge base: same results, concurrent calls, orderly cancellation."""
 
 import asyncio
 import contextvars

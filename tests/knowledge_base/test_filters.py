@@ -1,4 +1,4 @@
-"""Filters on the public face: every retriever and every mode keeps to them."""
+"""Filters of a knowledge base: every retriever and every mode respects them."""
 
 from __future__ import annotations
 

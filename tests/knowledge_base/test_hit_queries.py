@@ -1,4 +1,4 @@
-"""The user's own Cypher over the hits of a search: its rows, its chunks, its limits, its errors."""
+"""A user's Cypher over the hits of a search: its rows, chunks, limits and errors."""
 
 from __future__ import annotations
 

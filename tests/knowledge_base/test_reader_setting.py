@@ -1,4 +1,4 @@
-"""`answer.reader`: what it changes in a knowledge base, and that it can be left out."""
+"""`answer.reader`: its effect on answers, and that the reader can be missing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Asking the sample with models by rules, long-winded ones, and broken ones."""
+"""Ask the sample with models by rules, verbose models and broken models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _YEARS = range(1801, 1817)
 
 
 def make_valleys() -> list[Document]:
-    """Return documents that each tell of one river and its places, about 1,500 tokens long."""
+    """Return documents, each about one river and its places, about 1,500 tokens long."""
     return [Document(f"{river}.txt", _tell_of(river), f"River {river}") for river in _VALLEYS]
 
 
@@ -55,17 +55,17 @@ def task_of(request: ChatRequest) -> str:
 
 
 def by_rules(request: ChatRequest) -> str:
-    """Reply as the brain does."""
+    """Reply by the rules of the test server."""
     return RuleBrain()(request.messages)
 
 
 def long_winded(request: ChatRequest) -> str:
-    """Reply as the brain does, and go on until the limit of tokens."""
+    """Reply by the rules of the test server, padded to the token limit."""
     return by_rules(request) + FILLER
 
 
 def with_replies(**replies):
-    """Return a script that replies by rules but for tasks given by name, with _ for -."""
+    """Return a script with replies for tasks (with _ for - in names), and rules for others."""
 
     def reply(request: ChatRequest):
         task = task_of(request).replace("-", "_")
@@ -78,7 +78,7 @@ def with_replies(**replies):
 
 
 class SampleIndex:
-    """The sample's index; `ask` asks it with a model that follows a script."""
+    """The sample's index; `ask` answers from it with a scripted model."""
 
     def __init__(self, path: Path, opened: ExitStack) -> None:
         self.path = path
@@ -86,7 +86,7 @@ class SampleIndex:
         self.models: list[ScriptedChatModel] = []
 
     def open(self, script=None, *, read_only=False, **settings):
-        """Return the knowledge base; without a script no model is set."""
+        """Open the knowledge base; without a script it has no model."""
         model = ScriptedChatModel(script, name=f"scripted:{len(self.models)}") if script else None
         if model:
             self.models.append(model)
@@ -105,12 +105,12 @@ class SampleIndex:
 
     @property
     def requests(self):
-        """What the last model was asked."""
+        """The requests to the last model."""
         return self.models[-1].requests
 
 
 def check_citations(base, answer) -> None:
-    """Check that each citation quotes its document, lies in its chunk, and has a mark."""
+    """Check that each citation quotes its document, is inside its chunk, and has a mark."""
     chunks = base.store.documents.chunks({c.chunk_id for c in answer.citations})
     texts = {
         d.uri: d.text
@@ -126,5 +126,5 @@ def check_citations(base, answer) -> None:
 
 
 def cost_of(answer) -> int:
-    """Return the tokens of an answer, in and out."""
+    """Return the input and output tokens of an answer."""
     return answer.usage.input_tokens + answer.usage.output_tokens

@@ -1,4 +1,4 @@
-"""The bundled sample, indexed with its communities, and what asks it."""
+"""Fixtures: the bundled sample, indexed with communities, and models to ask about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from knotwork.demo import open_sample
 
 @pytest.fixture(scope="session")
 def sample_path(tmp_path_factory):
-    """The index of the sample with communities and extractive reports; not to be written to."""
+    """The index of the sample with communities and extractive reports; read-only."""
     path = tmp_path_factory.mktemp("sample") / "sample.knot"
     with open_sample() as folder, knotwork.open(path, embedding_model="none") as opened:
         opened.index(folder)
@@ -25,7 +25,7 @@ def sample_path(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def large_path(tmp_path_factory):
-    """An index of valleys of which much is said, so that a model's reports are worth it."""
+    """An index of long documents, for which a model writes reports."""
     path = tmp_path_factory.mktemp("large") / "large.knot"
     with knotwork.open(path, embedding_model="none", index_chunk_tokens=240) as opened:
         opened.index_documents(make_valleys())

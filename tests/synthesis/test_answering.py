@@ -1,4 +1,4 @@
-"""Answers cite the exact spot, or say that there is none."""
+"""Answers cite the exact span of each sentence, or say that there is no answer."""
 
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index

@@ -1,4 +1,4 @@
-"""A request holds a question with its options, and is asked as the keywords of `ask` are."""
+"""A request holds a question with its options, and works as the keywords of `ask` do."""
 
 from dataclasses import fields
 

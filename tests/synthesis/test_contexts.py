@@ -1,4 +1,4 @@
-"""What is packed beside passages fits its budget, and every number leads to a sentence."""
+"""Facts and reports beside passages fit their budget, and every number cites a sentence."""
 
 import re
 

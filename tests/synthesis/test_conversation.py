@@ -1,4 +1,4 @@
-"""Questions that lean on the turns before them are asked so that they stand alone."""
+"""Follow-up questions are rewritten so that they stand alone."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Answers to questions of several parts: one sentence a part, in order, with honest gaps."""
+"""Answers to compound questions: one sentence a part, in order, with a message for each gap."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What a question expects, and which sentences have it."""
+"""The kind of answer that a question expects, and the sentences that have it."""
 
 import pytest
 

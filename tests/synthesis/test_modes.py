@@ -1,4 +1,4 @@
-"""Every mode answers in both languages, cites documents, and keeps under its ceiling."""
+"""Every mode answers in both languages, cites documents, and stays below its ceiling."""
 
 import pytest
 from tests.synthesis.asked import (
@@ -365,7 +365,7 @@ def test_rules_choose_local_where_a_model_described_entities(sample):
     assert answer.model
     assert (answer.answered, answer.reason) == (True, "")  # a model answered, if not the rules
     quoted = sample.ask(question, "auto", None)[0]
-    assert (quoted.model, quoted.mode) == ("", "global")  # an overview of what is said about her
+    assert (quoted.model, quoted.mode) == ("", "global")  # an overview of the passages about her
 
 
 class RecordingReports:

@@ -1,4 +1,4 @@
-"""The sentence that names the bridge stands before what the bridge leads to."""
+"""The sentence that names the bridge precedes the sentence that the bridge leads to."""
 
 from itertools import combinations, permutations
 

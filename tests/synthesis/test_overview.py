@@ -1,4 +1,4 @@
-"""An overview without a model: themes with cited statements, or that there is none."""
+"""An overview without a model: themes with cited statements, or a message that nothing matches."""
 
 from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support

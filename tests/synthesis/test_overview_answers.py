@@ -1,4 +1,4 @@
-"""Overviews, summaries, topics and counts of small indexes: what they say, and what they cite."""
+"""Overviews, summaries, topics and counts of small indexes: their texts and citations."""
 
 import pytest
 from tests.synthesis.asked import check_citations

@@ -1,4 +1,4 @@
-"""Evidence is packed by worth, read in order, and never beyond its budget."""
+"""Evidence is packed by worth, in reading order, and never beyond its budget."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Answers that paths of an imported graph lead to."""
+"""Answers from paths of an imported graph."""
 
 import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples

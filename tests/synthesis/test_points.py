@@ -1,4 +1,4 @@
-"""Lines of points, ratings, questions and keywords survive what models do to them."""
+"""Points, ratings, questions and keywords are read from the lines that models really write."""
 
 import random
 
@@ -44,7 +44,7 @@ def test_points_have_a_score_a_text_and_their_numbers():
 
 
 def around_a_score(harm):
-    """Tell whether a model might do this to a line that begins with a number."""
+    """Return True if a model might do this to a line that begins with a number."""
     harmed = harm(LINES[0])
     return harmed.lstrip("-|`1234567890. ").startswith(("0", "|", "｜", "\t", "The")) and not any(
         mark in harmed for mark in ("“", '"', "**")

@@ -1,4 +1,4 @@
-"""Passages that were read: which are, and what a prediction does to the choice of sentences."""
+"""Passages that the reader reads, and the effect of its predictions on selected sentences."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""A reply becomes an answer whose marks lead to the sentences that support it."""
+"""A reply becomes an answer whose marks cite the sentences that support it."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Rules tell questions about the whole, about one thing, and for a fact, in two languages."""
+"""Rules choose the mode for questions about the whole, an entity or a fact, in two languages."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which sentences answer, and how sure the answer is."""
+"""The selected sentences, and the confidence of the answer."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The short answer: whole words, and only where they are sure."""
+"""The short answer consists of whole words, and is given only if it is likely right."""
 
 import dataclasses
 

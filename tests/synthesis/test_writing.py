@@ -1,4 +1,4 @@
-"""A model writes the answer; where it does not, sentences are quoted, and nothing is lost."""
+"""A model writes the answer; if it fails, sentences are quoted, and nothing is lost."""
 
 import pytest
 from tests.synthesis.written import QUESTION, TEXTS, make_evidence, shown_text, write

@@ -1,4 +1,4 @@
-"""Evidence of known passages, and what a scripted model makes of it."""
+"""Evidence of known passages, and answers of a scripted model from it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chunk_of(document: Document, *, headings: tuple[str, ...] = ()) -> Chunk:
 
 
 def make_evidence(question=QUESTION, *, texts=TEXTS, confidence=0.9):
-    """Return evidence with one hit a text, the first the best, and the store that holds them."""
+    """Return evidence with one hit for each text, best first, and its store."""
     store = open_store("memory:", create=True)
     hits = []
     for rank, (title, text) in enumerate(texts.items()):
@@ -49,7 +49,7 @@ def make_evidence(question=QUESTION, *, texts=TEXTS, confidence=0.9):
 
 
 def write(script, question=QUESTION, *, cache=None, evidence=None, settings=None, **options):
-    """Return the answer, the events before it, and the model that was asked."""
+    """Return the answer, the events before it, and the model."""
     found, store = evidence or make_evidence(question)
     model = script if isinstance(script, ScriptedChatModel) else ScriptedChatModel(script)
     cached = CachedChatModel(model, cache or CallCache.open(":memory:"))
@@ -60,7 +60,7 @@ def write(script, question=QUESTION, *, cache=None, evidence=None, settings=None
 
 
 def shown_text(events):
-    """Return what a reader has seen of the answer when it ends."""
+    """Return the text of the answer that was shown in pieces."""
     text = ""
     for event in events:
         if event.kind is AskEventKind.WITHDRAWN:

@@ -198,7 +198,7 @@ def _read_topic(text: str) -> QuestionScope | None:
 
 
 def _read_subject(text: str) -> QuestionScope | None:
-    """Return the scope of "what is … about", "tell me about …" and similar questions."""
+    """Return the scope of "what is … about" and similar questions."""
     for form in (_ABOUT, _COVERS, _COVERED, _THEMES, _RECUR, _INSIDE):
         if found := form.match(text):
             target = next((part for part in found.groups() if part), "")
