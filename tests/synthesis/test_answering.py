@@ -7,7 +7,7 @@ from knotwork.config import AnswerSettings
 from knotwork.records import Chunk, Document, Evidence, Heading, Page, Query, Span
 from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.stores.urls import open_store
-from knotwork.synthesis.citations import join_sentences, show_sentence
+from knotwork.synthesis.citations import cite_sentences, join_sentences, show_sentence
 from knotwork.synthesis.extractive_answers import compose_answer
 from knotwork.synthesis.sentence_selection import (
     SelectedSentence,
@@ -160,3 +160,16 @@ def test_a_sentence_is_told_with_the_term_that_it_leaves_out(told, joined):
 )
 def test_markup_is_not_shown(text, shown):
     assert show_sentence(text) == shown
+
+
+def test_the_sections_of_a_document_are_read_once(store, monkeypatch):
+    (document_id, *_) = store.documents.document_ids()
+    (chunk,) = store.documents.chunks(store.documents.chunk_ids(document_id)[:1]).values()
+    chosen = [SelectedSentence(chunk, chunk.span, chunk.text, 1.0, 0)] * 3
+    read = []
+    sections = store.documents.sections
+    monkeypatch.setattr(
+        store.documents, "sections", lambda key: read.append(key) or sections(key), raising=False
+    )
+    assert [c.number for c in cite_sentences(chosen, store)] == [1, 2, 3]
+    assert read == [document_id]
