@@ -1,5 +1,10 @@
 """Settings of the documentation site: `python3 -m nox -s docs`."""
 
+# Imported before autodoc does, which sets TYPE_CHECKING: some frameworks cannot be imported then.
+import knotwork.adapters.haystack
+import knotwork.adapters.langchain
+import knotwork.adapters.llama_index  # noqa: F401
+
 project = "Knotwork"
 author = "The Knotwork authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]

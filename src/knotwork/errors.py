@@ -23,7 +23,6 @@
     │   ├── QuerySyntaxError   a statement of a query language cannot be parsed
     │   ├── QueryRefused       a statement is not supported, or could do more than read
     │   └── QueryTimeout       a statement exceeded its time limit
-    ├── AnswerError            an answer cannot be composed
     └── ServiceError           the server cannot serve a request
         ├── NotAuthenticated   the key is missing or unknown
         ├── NotPermitted       the key does not allow the operation
@@ -44,6 +43,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import ClassVar
+
+__all__ = [
+    "BudgetExceeded",
+    "ConfigError",
+    "Conflict",
+    "DimensionMismatch",
+    "FilterError",
+    "IndexingError",
+    "InvalidRequest",
+    "KnotworkError",
+    "LoadError",
+    "MissingExtra",
+    "ModelError",
+    "ModelUnavailable",
+    "NotAllowed",
+    "NotAuthenticated",
+    "NotFound",
+    "NotPermitted",
+    "Overloaded",
+    "QueryRefused",
+    "QuerySyntaxError",
+    "QueryTimeout",
+    "RequestTimeout",
+    "RequestTooLarge",
+    "RetrievalError",
+    "SchemaMismatch",
+    "ServiceError",
+    "StoreBusy",
+    "StoreError",
+    "StoreNotFound",
+    "StoreReadOnly",
+    "TooManyRequests",
+    "UnknownName",
+    "Unparsable",
+]
 
 
 class KnotworkError(Exception):
@@ -294,12 +328,6 @@ class QueryTimeout(RetrievalError):
 
     code = "query_timeout"
     http_status = 504
-
-
-class AnswerError(KnotworkError):
-    """An answer cannot be composed."""
-
-    code = "answer_error"
 
 
 class ServiceError(KnotworkError):

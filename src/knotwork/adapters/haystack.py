@@ -14,6 +14,8 @@ try:
 except ImportError as error:
     raise MissingExtra("The adapter for Haystack", "haystack") from error
 
+__all__ = ["KnotworkRetriever"]
+
 
 @component
 class KnotworkRetriever:

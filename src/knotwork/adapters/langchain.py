@@ -23,6 +23,8 @@ try:
 except ImportError as error:
     raise MissingExtra("The adapter for LangChain", "langchain") from error
 
+__all__ = ["KnotworkRetriever", "build_ask_tool", "build_search_tool"]
+
 QuestionText = Annotated[str, "A question, in any language"]
 
 _PASSAGE = PromptTemplate.from_template("[{document}, {section}]\n{page_content}")

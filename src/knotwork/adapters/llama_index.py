@@ -32,6 +32,8 @@ try:
 except ImportError as error:
     raise MissingExtra("The adapter for LlamaIndex", "llama-index") from error
 
+__all__ = ["KnotworkQueryEngine", "KnotworkRetriever"]
+
 _NOT_FOR_MODELS = ["start", "end", "score", "chunk_id"]
 _ROWS_AS_DATA = ["section", "source", "statement", "columns", "rows", "truncated"]
 

@@ -1,1 +1,14 @@
 """Agents that choose among retrievers step by step, and conversations that remember facts."""
+
+from knotwork.agents.ask import AgentOptions, AgentReply, ask_agent, ask_agent_events
+from knotwork.agents.chat import Chat, ChatEvent, ChatResponse
+
+__all__ = [
+    "AgentOptions",
+    "AgentReply",
+    "Chat",
+    "ChatEvent",
+    "ChatResponse",
+    "ask_agent",
+    "ask_agent_events",
+]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+__all__ = ["QUESTIONS", "DemoQuestion", "open_sample"]
+
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:

@@ -1,0 +1,52 @@
+"""Public names are in ``__all__`` and in docs/api.md, and examples import no others."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = (
+    "knotwork",
+    "knotwork.adapters.haystack",
+    "knotwork.adapters.langchain",
+    "knotwork.adapters.llama_index",
+    "knotwork.agents",
+    "knotwork.demo",
+    "knotwork.errors",
+    "knotwork.evaluation",
+    "knotwork.mcp_server",
+    "knotwork.records",
+    "knotwork.testing",
+)
+PAGES = [
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "examples").rglob("*.ipynb"),
+    *(ROOT / "examples").rglob("*.py"),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+]
+IMPORT = re.compile(r"(?:from (knotwork[\w.]*) import ([\w, ]+)|import (knotwork[\w.]*))")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_module_lists_its_names(name):
+    module = import_module(name)
+    assert len(module.__all__) == len(set(module.__all__))
+    assert all(getattr(module, public) is not None for public in module.__all__)
+    assert not [public for public in module.__all__ if public.startswith("_")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_module_is_in_the_reference(name):
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\.\. automodule:: {re.escape(name)}$", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_and_examples_import_public_names_alone(page):
+    for module, names, whole in IMPORT.findall(page.read_text(encoding="utf-8")):
+        assert (module or whole) in PUBLIC
+        listed = import_module(module or whole).__all__
+        assert {name.split(" as ")[0].strip() for name in names.split(",") if name} <= set(listed)
