@@ -36,10 +36,10 @@ ENTRY_SHARE = 0.6
 KIND_GAIN = 0.5
 """How much more, relatively, a sentence of the expected kind is worth."""
 
-PREDICTION_GAIN = 2.0
+PREDICTION_GAIN = 1.5
 """How much more, relatively, a sentence is worth if a reader is certain that it answers."""
 
-PREDICTION_SCALE = 2.0
+PREDICTION_SCALE = 2.5
 """The divisor of a reader's log-odds: readers are overconfident."""
 
 UNREAD_ODDS = -4.5
