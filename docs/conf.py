@@ -1,5 +1,8 @@
 """Settings of the documentation site: `python3 -m nox -s docs`."""
 
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
 # Imported before autodoc does, which sets TYPE_CHECKING: some frameworks cannot be imported then.
 import knotwork.adapters.haystack
 import knotwork.adapters.langchain
@@ -11,10 +14,13 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_title = "Knotwork"
 html_show_sphinx = False
-exclude_patterns = ["site"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
-suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+
+def setup(app: Sphinx) -> None:
+    """Show CSV as plain text: Pygments has no lexer for it."""
+    app.add_lexer("csv", TextLexer)

@@ -11,10 +11,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TextIO
-
-from knotwork.text.chinese import HAN_AND_KANA
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,13 +189,21 @@ def _fit(cell: str, width: int, to_right: bool) -> str:
 
 _OPENING_MARKS = "“‘（《〈「『【〔［｛"
 _CLOSING_MARKS = "”’）》〉」』】〕］｝。，、；：！？…·,.;:!?)"
-# A piece is a word or one wide character, with the punctuation and citation marks that must stay on
-# its line.
-_PIECE = re.compile(
-    rf"\s*[{_OPENING_MARKS}]*(?:[{HAN_AND_KANA}]|[^\s{HAN_AND_KANA}{_OPENING_MARKS}]+|[{_OPENING_MARKS}]+)"
-    rf"[{re.escape(_CLOSING_MARKS)}]*(?: ?\[\d+\])*"
-)
 _BEGUN_MARK = re.compile(r" ?\[\d*$")
+
+
+@cache
+def _piece_pattern() -> re.Pattern[str]:
+    """Return the pattern of a word or one wide character, with the marks that stay on its line.
+
+    It is compiled when a text is first wrapped: most commands wrap none.
+    """
+    from knotwork.text.chinese import HAN_AND_KANA as WIDE
+
+    return re.compile(
+        rf"\s*[{_OPENING_MARKS}]*(?:[{WIDE}]|[^\s{WIDE}{_OPENING_MARKS}]+|[{_OPENING_MARKS}]+)"
+        rf"[{re.escape(_CLOSING_MARKS)}]*(?: ?\[\d+\])*"
+    )
 
 
 def wrap_text(text: str, width: int) -> list[str]:
@@ -217,7 +223,7 @@ def settled_length(text: str) -> int:
     begun = _BEGUN_MARK.search(text)
     end = begun.start() if begun else len(text)
     start = text.rfind("\n", 0, end) + 1
-    for match in _PIECE.finditer(text, start, end):
+    for match in _piece_pattern().finditer(text, start, end):
         start = match.start()
     return start
 
@@ -226,7 +232,7 @@ def _wrap_line(text: str, width: int) -> Iterator[str]:
     from rich.cells import cell_len
 
     line = ""
-    for match in _PIECE.finditer(text.rstrip()):
+    for match in _piece_pattern().finditer(text.rstrip()):
         piece = match[0]
         if cell_len(line + piece) <= width:
             line += piece
