@@ -30,3 +30,11 @@ def test_a_request_is_answered_as_a_question_with_its_options(sample_path):
     assert from_request.text == from_options.text
     assert from_request.citations == from_options.citations
     assert (found.retriever, len(found.hits)) == ("bm25", 2)
+
+
+def test_options_beside_a_request_are_refused(sample_path):
+    request = AskRequest("Who approves trips abroad?")
+    with knotwork.open(sample_path, embedding_model="none", read_only=True) as base:
+        for ask in (base.ask, base.search):
+            with pytest.raises(TypeError, match="got k beside it"):
+                ask(request, k=2)

@@ -284,8 +284,8 @@ def open_reader(setting: str) -> AnswerReader | None:
         return None
 
 
-class LocalModels(Protocol):
-    """The models that one index is asked with, each opened on first use."""
+class QueryModels(Protocol):
+    """The models that questions need, each opened on first use."""
 
     @property
     def query_embedder(self) -> Embedder | None:

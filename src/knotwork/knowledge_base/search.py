@@ -67,11 +67,10 @@ class SearchMixin:
     ) -> Evidence:
         """Return the passages that are relevant to a question, best first, each with its reasons.
 
-        An `AskRequest` is searched for with its own options. ``retriever`` and ``k`` default to the
-        settings. ``filters`` restrict the search to
-        documents and pages, as ``"author = 'Ann' and date >= 2023"`` or ``{"author": "Ann"}``;
-        `fields` returns what can be compared. Passages that score less than ``min_score``, on the
-        scale of the retriever, are left out.
+        An `AskRequest` holds its own options. ``retriever`` and ``k`` default to the settings.
+        ``filters`` restrict the search to documents and pages, as ``"author = 'Ann' and
+        date >= 2023"`` or ``{"author": "Ann"}``; `fields` returns what can be compared. Passages
+        that score less than ``min_score``, on the scale of the retriever, are left out.
 
         ``retrieval_query`` is read-only Cypher that runs over the hits: it starts from `node`, a
         chunk that was found, and `score`, as "MATCH (node)-[:MENTIONS]->(e) RETURN e.name, score";
@@ -83,13 +82,15 @@ class SearchMixin:
         vectors of another embedder; QuerySyntaxError, QueryRefused or QueryTimeout for
         ``retrieval_query``.
         """
-        request = (
-            question
-            if isinstance(question, AskRequest)
-            else AskRequest(
-                question, retriever, k, filters, min_score, retrieval_query, query_params
-            )
+        options = AskOptions(
+            retriever=retriever,
+            k=k,
+            filters=filters,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
         )
+        request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request)
         found = searcher.search(searcher.scope.question)
         return replace(found, query=replace(found.query, text=request.question))
@@ -114,9 +115,9 @@ class SearchMixin:
     def ask(self, question: str | AskRequest, **options: Unpack[AskOptions]) -> Answer:
         """Answer a question from the documents, each statement with its citation.
 
-        Options are the fields of `AskRequest`; a request takes none beside it. Without a language
-        model in the settings the answer consists of sentences of the documents. If they hold no
-        answer, ``answered`` is False and ``reason`` says why. Raises as `ask_events`.
+        Options are the fields of `AskRequest`; beside a request they raise TypeError. Without a
+        language model in the settings the answer consists of sentences of the documents. If they
+        hold no answer, ``answered`` is False and ``reason`` says why. Raises as `ask_events`.
         """
         *_, last = self.ask_events(question, **options)
         assert last.answer is not None, "the last event has the answer"

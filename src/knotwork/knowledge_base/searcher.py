@@ -213,7 +213,7 @@ class Retrievers:
         stated = find_stated_filters(question, today=datetime.now().astimezone().date())
         if stated is None:
             return None
-        counts = {item.name: item.documents for item in store_fields(self.store).fields()}
+        counts = {item.name: item.documents for item in self.store.fields.fields()}
         least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
         if counts.get(stated.field, 0) < least:
             return None

@@ -119,8 +119,18 @@ class AskRequest:
 
     @classmethod
     def of(cls, question: str | AskRequest, options: AskOptions) -> AskRequest:
-        """Return a request as it is, or that of a text with options. Raises UnknownName."""
-        return question if isinstance(question, AskRequest) else cls(question, **options)
+        """Return a request as it is, or that of a text with options.
+
+        Raises UnknownName for an unknown mode, TypeError for options beside a request.
+        """
+        if not isinstance(question, AskRequest):
+            return cls(question, **options)
+        if given := sorted(name for name, value in options.items() if value is not None):
+            raise TypeError(
+                f"An AskRequest holds its options; got {', '.join(given)} beside it. "
+                "Use dataclasses.replace to change the request."
+            )
+        return question
 
 
 class AskEventKind(StrEnum):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knotwork.config import AnswerSettings, Settings
 from knotwork.inference.chat import ChatRequest
-from knotwork.inference.model_registry import LocalModels
+from knotwork.inference.model_registry import QueryModels
 from knotwork.records import Answer, Evidence
 from knotwork.retrieval.community_search import ReportSource, StoredReports
 from knotwork.stores.base import Store
@@ -40,7 +40,7 @@ class CommunityReports:
     """The community reports of an index, or of the ``part`` of it that a filter leaves."""
 
     index: Store
-    models: LocalModels
+    models: QueryModels
     settings: Settings
     part: Store | None = None
 
@@ -74,7 +74,7 @@ class AnswerSources:
 
     store: Store
     searcher: Searcher
-    models: LocalModels
+    models: QueryModels
     reports: CommunityReports
 
 

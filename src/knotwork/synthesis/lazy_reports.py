@@ -11,7 +11,7 @@ from knotwork.indexing.communities.index_reports import bring_up_to_date, is_cur
 from knotwork.indexing.communities.report_writer import ReportWriter
 from knotwork.indexing.embedding import Embedding
 from knotwork.inference.call_cache import CachedChatModel
-from knotwork.inference.model_registry import LocalModels
+from knotwork.inference.model_registry import QueryModels
 from knotwork.records import CommunityReport
 from knotwork.retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
 from knotwork.stores.base import Store
@@ -32,7 +32,7 @@ def open_reports(
     store: Store,
     model: CachedChatModel | None,
     *,
-    models: LocalModels,
+    models: QueryModels,
     options: CommunityOptions | None = None,
     concurrency: int = 4,
 ) -> ReportSource:
