@@ -121,6 +121,13 @@ def quick(session: nox.Session) -> None:
     )
 
 
+@nox.session(default=False)
+def search(session: nox.Session) -> None:
+    """Test the properties with new random examples, for when a change should be tested harder."""
+    arguments = ["-m", "hypothesis", "--hypothesis-profile=search", *session.posargs]
+    run_module(session, "pytest", "-q", *IN_PARALLEL, "--ignore=tests/browser", *arguments)
+
+
 @nox.session
 def browser(session: nox.Session) -> None:
     """Use the built pages in Chromium; skipped without one, and where nothing is built."""
