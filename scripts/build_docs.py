@@ -16,8 +16,8 @@ from pathlib import Path
 
 import click
 
-from knotwork.cli.main import COMMANDS, PROGRAM, run
-from knotwork.config.settings import sections, setting_fields
+from knotwork._cli.main import COMMANDS, PROGRAM, run
+from knotwork._config.settings import sections, setting_fields
 
 DOCS = Path(__file__).parents[1] / "docs"
 _PART = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -39,7 +39,7 @@ def command_lines() -> Iterator[tuple[str, ...]]:
     yield ()
     for name, (module, _) in COMMANDS.items():
         yield (name,)
-        command = getattr(import_module(f"knotwork.cli.commands.{module}"), f"{name}_command")
+        command = getattr(import_module(f"knotwork._cli.commands.{module}"), f"{name}_command")
         if isinstance(command, click.Group):
             yield from ((name, key) for key, sub in command.commands.items() if not sub.hidden)
 

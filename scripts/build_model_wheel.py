@@ -16,8 +16,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from knotwork._inference.local_models import e5
 from knotwork.errors import ModelError
-from knotwork.inference.local_models import e5
 
 NAME = "knotwork-multilingual-e5-small"
 PACKAGE, FILE = e5.FILES[0]

@@ -6,8 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from knotwork.service import make_app
-from knotwork.service.server import ServerConfig
+from knotwork._service import make_app
+from knotwork._service.server import ServerConfig
 
 
 def describe_api() -> str:

@@ -12,7 +12,8 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
-from knotwork.config import load_settings
+from knotwork._config import load_settings
+from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork.errors import (
     BudgetExceeded,
     ConfigError,
@@ -23,9 +24,8 @@ from knotwork.errors import (
     StoreReadOnly,
     UnknownName,
 )
-from knotwork.indexing.embedding import EMBEDDER_META
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._chat_models import ScriptedChatModel
+from knotwork.testing._embedders import HashingEmbedder
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow
@@ -307,7 +307,7 @@ def test_a_missing_extra_means_no_embedder(path, docs, monkeypatch):
     def refuse(spec, settings, *, stored=""):
         raise knotwork.errors.MissingExtra("The local embedder", "local")
 
-    monkeypatch.setattr("knotwork.knowledge_base.local_models.open_embedder", refuse)
+    monkeypatch.setattr("knotwork._knowledge_base.local_models.open_embedder", refuse)
     with knotwork.open(path) as kb:
         report = kb.index(docs)
         assert report.embedder == ""

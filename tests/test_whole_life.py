@@ -11,11 +11,11 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._indexing.discovery import discover
+from knotwork._indexing.loaders import load_file
+from knotwork._stores.export import export_graph
 from knotwork.demo import open_sample
-from knotwork.indexing.discovery import discover
-from knotwork.indexing.loaders import load_file
-from knotwork.stores.export import export_graph
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 RUN = """
 import os, random, signal, sys, knotwork
-from knotwork.indexing import commits
+from knotwork._indexing import commits
 store, folder, seed = sys.argv[1:]
 commits.BATCH_S = 0  # a commit for each document
 left = random.Random(seed).randint(1, 60)

@@ -21,18 +21,18 @@ import numpy as np
 from stability import lowest, read_documents
 
 import knotwork
-from knotwork.graph.communities import modularity, numbered
-from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.indexing.communities import CommunityOptions, detection
-from knotwork.indexing.communities.detection import (
+from knotwork._graph.communities import modularity, numbered
+from knotwork._graph.hierarchy import DivisionOptions
+from knotwork._indexing.communities import CommunityOptions, detection
+from knotwork._indexing.communities.detection import (
     NAME_WEIGHT,
     Network,
     detect_communities,
     read_network,
 )
+from knotwork._stores.base import Store
+from knotwork._stores.resolutions import read_groups
 from knotwork.records import Community
-from knotwork.stores.base import Store
-from knotwork.stores.resolutions import read_groups
 
 WEIGHTS = (0.0, 2.0, NAME_WEIGHT, 2 * NAME_WEIGHT, 8 * NAME_WEIGHT)
 SEEDS = range(5)

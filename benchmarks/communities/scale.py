@@ -22,11 +22,11 @@ import graspologic_native
 import networkx as nx
 import numpy as np
 
-from knotwork.graph.communities import COMMUNITY_ALGORITHMS, find_communities, modularity
-from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.indexing.communities.detection import Network, detect_communities, make_network
+from knotwork._graph.communities import COMMUNITY_ALGORITHMS, find_communities, modularity
+from knotwork._graph.hierarchy import DivisionOptions
+from knotwork._indexing.communities.detection import Network, detect_communities, make_network
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import content_id
-from knotwork.stores.embedded import EmbeddedStore
 
 Value = TypeVar("Value")
 MENTIONS_PER_CHUNK = 10

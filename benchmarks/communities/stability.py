@@ -21,17 +21,17 @@ from pathlib import Path
 import numpy as np
 
 import knotwork
-from knotwork.graph.communities import modularity, numbered
-from knotwork.graph.hierarchy import DivisionOptions, match_groups
-from knotwork.indexing.communities import CommunityOptions, refresh_communities, refresh_reports
-from knotwork.indexing.communities.detection import (
+from knotwork._graph.communities import modularity, numbered
+from knotwork._graph.hierarchy import DivisionOptions, match_groups
+from knotwork._indexing.communities import CommunityOptions, refresh_communities, refresh_reports
+from knotwork._indexing.communities.detection import (
     Network,
     detect_communities,
     read_network,
     stored_communities,
 )
+from knotwork._stores.base import Store
 from knotwork.records import Community, Document
-from knotwork.stores.base import Store
 
 ROUNDS = (("removed", 0.0), ("removed", 0.01), ("removed", 0.05), ("added", 0.05), ("added", 0.01))
 """What happens in each round, and to which share of the documents; 0 is a single one."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knotwork.cypher.engine import QueryCompiler
-from knotwork.cypher.limits import Budget, Limits
-from knotwork.cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
-from knotwork.cypher.runtime import Runtime
-from knotwork.cypher.statement_parser import StatementParser
-from knotwork.cypher.static_analysis import Scope
-from knotwork.cypher.syntax_tree import (
+from knotwork._cypher.engine import QueryCompiler
+from knotwork._cypher.limits import Budget, Limits
+from knotwork._cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
+from knotwork._cypher.runtime import Runtime
+from knotwork._cypher.statement_parser import StatementParser
+from knotwork._cypher.static_analysis import Scope
+from knotwork._cypher.syntax_tree import (
     Clause,
     LabelExpression,
     LabelIs,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knotwork.cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
-from knotwork.cypher.property_graph import GraphPath as Walk
-from knotwork.cypher.values import Temporal
+from knotwork._cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
+from knotwork._cypher.property_graph import GraphPath as Walk
+from knotwork._cypher.values import Temporal
 
 
 @dataclass

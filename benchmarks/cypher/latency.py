@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.property_graphs import OWN_GRAPH
 from knotwork.records import PropertyNode, Relationship
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.property_graphs import OWN_GRAPH
 
 _TYPES = ("KNOWS", "WORKS_AT", "CITES", "LIKES")
 _LABELS = (("Person",), ("Person", "Author"), ("Paper",), ("Place",))

@@ -9,12 +9,12 @@ from pathlib import Path
 from benchmarks.cypher.building import GraphBuilder
 from benchmarks.cypher.features import Scenario, TableValue, loosened, read_features, shown
 
-from knotwork.cypher.engine import QueryCompiler
-from knotwork.cypher.limits import Budget, Limits
-from knotwork.cypher.property_graph import PropertyGraph
-from knotwork.cypher.runtime import Runtime
-from knotwork.cypher.statement_parser import parse_statement
-from knotwork.cypher.static_analysis import Scope
+from knotwork._cypher.engine import QueryCompiler
+from knotwork._cypher.limits import Budget, Limits
+from knotwork._cypher.property_graph import PropertyGraph
+from knotwork._cypher.runtime import Runtime
+from knotwork._cypher.statement_parser import parse_statement
+from knotwork._cypher.static_analysis import Scope
 from knotwork.errors import QueryRefused, RetrievalError
 
 _WRITES = ("create", "merge", "delete", "set", "remove")

@@ -21,11 +21,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from knotwork.indexing.splitters import make_splitter
+from knotwork._indexing.splitters import make_splitter
+from knotwork._text.names import name_candidates, normal_form
+from knotwork._text.sentences import split_sentences
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Document, Extraction
-from knotwork.text.names import name_candidates, normal_form
-from knotwork.text.sentences import split_sentences
-from knotwork.transform.rules import RuleExtractor
 
 ABOUT = 0.3
 """The aboutness from which a passage counts as being about an entity."""

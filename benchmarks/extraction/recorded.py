@@ -22,12 +22,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from knotwork._text.sentences import split_sentences
+from knotwork._transform.model.reply_formats import TupleReader
+from knotwork._transform.model.reply_grounding import ChunkText, ReplyContext, assemble
+from knotwork._transform.model.reply_records import Draft
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Chunk, Document, Span
-from knotwork.text.sentences import split_sentences
-from knotwork.transform.model.reply_formats import TupleReader
-from knotwork.transform.model.reply_grounding import ChunkText, ReplyContext, assemble
-from knotwork.transform.model.reply_records import Draft
-from knotwork.transform.rules import RuleExtractor
 
 WINDOW = 5_000
 """Characters of a window: 189,000 of the book made 42 chunks of 1,200 tokens, 100 shared."""

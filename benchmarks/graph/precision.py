@@ -22,10 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import ReadsRelations
+from knotwork._stores.urls import open_store
 from knotwork.records import Chunk, EdgeType, Label, Span
-from knotwork.stores.base import Store
-from knotwork.stores.extensions import ReadsRelations
-from knotwork.stores.urls import open_store
 
 ENTITY, RELATION = "entity", "relation"
 COLUMNS = ("corpus", "kind", "verdict", "drawn", "sentence")

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork._text.names import normal_form
 from knotwork.records import (
     Chunk,
     Document,
@@ -18,9 +21,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
-from knotwork.text.names import normal_form
 
 Triple = tuple[str, str, str]
 BATCH = 2_000

@@ -22,7 +22,14 @@ from typing import Any
 
 from graphs import Triple, open_graph, read_questions, read_triples
 
-from knotwork.evaluation.path_training import (
+from knotwork._inference import open_embedder
+from knotwork._retrieval.paths.boosted_trees import parse_trees
+from knotwork._retrieval.paths.path_ranking import SHIPPED_MODEL
+from knotwork._retrieval.paths.path_retriever import PathsRetriever, Stages
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.base import Store
+from knotwork._text.names import normal_form
+from knotwork.evaluation._path_training import (
     EQUAL_OVERLAP,
     PathExamples,
     PathQuestion,
@@ -32,14 +39,7 @@ from knotwork.evaluation.path_training import (
     measure_ranker,
     overlap,
 )
-from knotwork.inference import open_embedder
 from knotwork.records import Query, entity_id
-from knotwork.retrieval.paths.boosted_trees import parse_trees
-from knotwork.retrieval.paths.path_ranking import SHIPPED_MODEL
-from knotwork.retrieval.paths.path_retriever import PathsRetriever, Stages
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.base import Store
-from knotwork.text.names import normal_form
 
 GRAPHS = {"metaqa": "metaqa_khop/kb.tsv", "prqa": "prqa_zh/triples.tsv"}
 MADE = {"wikidata": 1_200, "metaqa": 600, "prqa": 600}
@@ -183,7 +183,7 @@ def measure_left_out(options: argparse.Namespace) -> None:
 def ship(options: argparse.Namespace) -> None:
     """Train the model that ships on all there is, and print what its trees split on."""
     model = fit_ranker([one for found in collect(options).values() for one in found])
-    place = Path(__file__).parents[2] / "src/knotwork/retrieval/paths" / SHIPPED_MODEL
+    place = Path(__file__).parents[2] / "src/knotwork/_retrieval/paths" / SHIPPED_MODEL
     place.write_text(model, "utf-8")
     trees = parse_trees(model)
     total = sum(trees.gains)

@@ -26,20 +26,20 @@ from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
 
-from knotwork.evaluation.datasets import Dataset, EvaluationCase, load_dataset
-from knotwork.evaluation.metrics import compare_paired, contains_answer, is_verdict, recall
-from knotwork.evaluation.retriever_runs import index_path
-from knotwork.inference import open_embedder
-from knotwork.inference.embedder import Embedder
+from knotwork._inference import open_embedder
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.local_context import GraphFact, read_local_context
+from knotwork._retrieval.question import read_question
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import StoresCommunities
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.prompt_context import ContextShares, pack_context, pack_evidence
+from knotwork.evaluation._datasets import Dataset, EvaluationCase, load_dataset
+from knotwork.evaluation._metrics import compare_paired, contains_answer, is_verdict, recall
+from knotwork.evaluation._retriever_runs import index_path
 from knotwork.records import Evidence, Query
-from knotwork.retrieval.local_context import GraphFact, read_local_context
-from knotwork.retrieval.question import read_question
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.base import Store
-from knotwork.stores.extensions import StoresCommunities
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.prompt_context import ContextShares, pack_context, pack_evidence
 
 BUDGETS = (150, 300, 1_000)
 ALONE = ContextShares(passages=0.75, facts=0.25, reports=0.0)

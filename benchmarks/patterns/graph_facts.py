@@ -9,10 +9,10 @@ import numpy as np
 from graph_features import pair_features, shortest_paths
 from local_graph import LocalGraph, read_local_graph
 
+from knotwork._retrieval.local_context import GraphFact
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import ReadsRelations
 from knotwork.records import CO_OCCURRENCE_RELATION, Edge, Entity, Support
-from knotwork.retrieval.local_context import GraphFact
-from knotwork.stores.base import Store
-from knotwork.stores.extensions import ReadsRelations
 
 KINDS = ("paths", "common", "important")
 _LEADING = 5

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from knotwork.inference.embedder import Embedder, FloatMatrix
+from knotwork._inference.embedder import Embedder, FloatMatrix
 
 EMBEDDER = "local:multilingual-e5-small"
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from knotwork.graph.communities import undirected_adjacency
-from knotwork.graph.pagerank import personalized_pagerank
+from knotwork._graph.communities import undirected_adjacency
+from knotwork._graph.pagerank import personalized_pagerank
+from knotwork._stores.base import Store
 from knotwork.records import Edge
-from knotwork.stores.base import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,24 +26,24 @@ from measures import measure_budget
 from sets import MULTI_HOP, SETS, BenchmarkSet
 from table import fill_table
 
-from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.metrics import METRICS
-from knotwork.evaluation.retriever_runs import (
+from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
+from knotwork._indexing.communities import refresh_communities, refresh_reports
+from knotwork._indexing.embedding import Embedding
+from knotwork._inference import open_embedder
+from knotwork._retrieval.community_search import communities_of
+from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork.evaluation._datasets import Dataset, load_dataset
+from knotwork.evaluation._metrics import METRICS
+from knotwork.evaluation._retriever_runs import (
     EvaluationRun,
     evaluate_retrievers,
     index_dataset,
     index_path,
 )
-from knotwork.indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
-from knotwork.indexing.communities import refresh_communities, refresh_reports
-from knotwork.indexing.embedding import Embedding
-from knotwork.inference import open_embedder
 from knotwork.records import Extraction
-from knotwork.retrieval.community_search import communities_of
-from knotwork.retrieval.retriever_registry import retriever_names
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
-from knotwork.transform.extractor_registry import make_extractor
 
 USUAL_SETS = (
     *MULTI_HOP,

@@ -22,21 +22,21 @@ import numpy as np
 from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
-from knotwork.evaluation.datasets import load_dataset
-from knotwork.evaluation.metrics import METRICS, compare_paired
-from knotwork.evaluation.retriever_runs import index_path
-from knotwork.graph.pagerank import personalized_pagerank
-from knotwork.inference import open_embedder
-from knotwork.inference.embedder import Embedder
-from knotwork.retrieval.chunk_features import ChunkFeatures, first_stage
-from knotwork.retrieval.entity.graph_walks import near_seeds
-from knotwork.retrieval.evidence_builder import rank
-from knotwork.retrieval.graph_retriever import link_factor
-from knotwork.retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings, _adjacency
-from knotwork.retrieval.question import Question, read_question
-from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
+from knotwork._graph.pagerank import personalized_pagerank
+from knotwork._inference import open_embedder
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
+from knotwork._retrieval.entity.graph_walks import near_seeds
+from knotwork._retrieval.evidence_builder import rank
+from knotwork._retrieval.graph_retriever import link_factor
+from knotwork._retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings, _adjacency
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork.evaluation._datasets import load_dataset
+from knotwork.evaluation._metrics import METRICS, compare_paired
+from knotwork.evaluation._retriever_runs import index_path
 
 MEASURES = {name: METRICS[name] for name in ("recall@2", "recall@5", "recall@10", "all_gold@5")}
 DEPTH = 50

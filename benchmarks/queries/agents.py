@@ -18,17 +18,17 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from knotwork.agents.agent import Agent, make_tools
-from knotwork.agents.planners import CorrectivePlanner, IterativePlanner
-from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.metrics import all_gold, compare_paired, recall
-from knotwork.evaluation.retriever_runs import index_dataset, index_path
-from knotwork.inference import open_embedder
-from knotwork.inference.embedder import Embedder
+from knotwork._inference import open_embedder
+from knotwork._inference.embedder import Embedder
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork.agents._agent import Agent, make_tools
+from knotwork.agents._planners import CorrectivePlanner, IterativePlanner
+from knotwork.evaluation._datasets import Dataset, load_dataset
+from knotwork.evaluation._metrics import all_gold, compare_paired, recall
+from knotwork.evaluation._retriever_runs import index_dataset, index_path
 from knotwork.records import Evidence, Query
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
-from knotwork.transform.extractor_registry import make_extractor
 
 DEPTH = 20
 

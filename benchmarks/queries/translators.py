@@ -26,26 +26,26 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from knotwork.inference import open_embedder
-from knotwork.inference.embedder import Embedder
-from knotwork.records import PropertyNode, PropertyValue, Relationship
-from knotwork.retrieval.queries.cypher_target import CypherGraph
-from knotwork.retrieval.queries.cypher_templates import (
+from knotwork._inference import open_embedder
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.queries.cypher_target import CypherGraph
+from knotwork._retrieval.queries.cypher_templates import (
     MatchingTranslator,
     SlotShape,
     Template,
     TemplateBook,
 )
-from knotwork.retrieval.queries.model_translators import (
+from knotwork._retrieval.queries.model_translators import (
     describe_linked_schema,
     describe_stored_names,
 )
-from knotwork.retrieval.queries.query_plans import LinkedQuestion, Statement, Translator
-from knotwork.retrieval.queries.query_retrievers import RuleTranslator
-from knotwork.retrieval.queries.statement_retriever import run_until_right
-from knotwork.retrieval.queries.stored_values import find_mentions
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
+from knotwork._retrieval.queries.query_plans import LinkedQuestion, Statement, Translator
+from knotwork._retrieval.queries.query_retrievers import RuleTranslator
+from knotwork._retrieval.queries.statement_retriever import run_until_right
+from knotwork._retrieval.queries.stored_values import find_mentions
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork.records import PropertyNode, PropertyValue, Relationship
 
 CRIMES = "crimes"
 FILMS = "films"

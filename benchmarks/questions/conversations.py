@@ -25,18 +25,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 from sets import SETS
 
-from knotwork.config import load_settings
-from knotwork.evaluation.datasets import load_dataset
-from knotwork.evaluation.retriever_runs import index_dataset, index_path
-from knotwork.inference import open_embedder
+from knotwork._config import load_settings
+from knotwork._inference import open_embedder
+from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.questions.follow_ups import index_names, read_turns, rewrite_follow_up
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork.evaluation._datasets import load_dataset
+from knotwork.evaluation._retriever_runs import index_dataset, index_path
 from knotwork.records import Query
-from knotwork.retrieval.base import Retriever
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.synthesis.questions.follow_ups import index_names, read_turns, rewrite_follow_up
-from knotwork.transform.extractor_registry import make_extractor
 
 SET = "musique_train100"
 EMBEDDER = "local:multilingual-e5-small"

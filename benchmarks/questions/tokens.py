@@ -4,7 +4,7 @@
 
 A model by rules indexes the documents and answers. Its replies are short, so each question is asked
 again of one that fills every reply up to its limit: that is the most a question can cost.
-`knotwork.text.token_counts` counts tokens. No model leaves anything for the next question but the
+`knotwork._text.token_counts` counts tokens. No model leaves anything for the next question but the
 reports that it has written.
 """
 
@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import knotwork
-from knotwork.indexing.report import IndexReport
-from knotwork.inference.chat import ChatRequest, Message
+from knotwork._indexing.report import IndexReport
+from knotwork._inference.chat import ChatRequest, Message
+from knotwork._synthesis.ask_request import AskMode
+from knotwork._text.token_counts import count_tokens
 from knotwork.records import Answer
-from knotwork.synthesis.ask_request import AskMode
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 WHOLE = (
     "What are the main themes of these documents?",

@@ -28,17 +28,17 @@ from pathlib import Path
 from typing import Any
 
 import knotwork
-from knotwork.indexing.resolution import FULL_SHARE, LEAN_SHARE, Judge, resolve_entities
-from knotwork.indexing.resolution.pair_survey import PairSurvey, survey_pairs
-from knotwork.indexing.splitters import make_splitter
-from knotwork.inference.chat import ChatRequest
+from knotwork._indexing.resolution import FULL_SHARE, LEAN_SHARE, Judge, resolve_entities
+from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
+from knotwork._indexing.splitters import make_splitter
+from knotwork._inference.chat import ChatRequest
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
+from knotwork._text.names import normal_form
+from knotwork._text.token_counts import count_tokens
 from knotwork.records import Document, Mention, Verdict, entity_id
-from knotwork.stores.base import Store
-from knotwork.stores.urls import open_store
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.names import normal_form
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 Pair = tuple[str, str]
 

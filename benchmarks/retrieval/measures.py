@@ -8,9 +8,13 @@ from typing import Any
 
 from sets import BenchmarkSet
 
-from knotwork.config import AnswerSettings
-from knotwork.evaluation.datasets import EvaluationCase
-from knotwork.evaluation.metrics import (
+from knotwork._config import AnswerSettings
+from knotwork._stores.base import Store
+from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence
+from knotwork._synthesis.sentence_selection import rank_candidates
+from knotwork.evaluation._datasets import EvaluationCase
+from knotwork.evaluation._metrics import (
     contains_answer,
     first_characters,
     first_tokens,
@@ -21,10 +25,6 @@ from knotwork.evaluation.metrics import (
     share_of_words_found,
 )
 from knotwork.records import Evidence
-from knotwork.stores.base import Store
-from knotwork.synthesis.citations import show_sentence
-from knotwork.synthesis.extractive_answers import compose_answer, estimate_confidence
-from knotwork.synthesis.sentence_selection import rank_candidates
 
 ANSWER_HITS = 10
 """The passages that an answer is taken from: the default of `retrieval.k`."""

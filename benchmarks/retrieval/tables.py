@@ -12,8 +12,8 @@ from measures import CHARACTER_BUDGET, TOKEN_BUDGET
 from sets import MULTI_HOP, SETS, UNTITLED
 from summary import Results, difference, mean, percent, points, show_p
 
-from knotwork.config import AnswerSettings
-from knotwork.evaluation.metrics import abstention_curve, separation, share_below
+from knotwork._config import AnswerSettings
+from knotwork.evaluation._metrics import abstention_curve, separation, share_below
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all_gold@5", "all_gold@8", "mrr")
 ABSTENTION_SET = "multihoprag_lite"

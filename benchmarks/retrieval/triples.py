@@ -22,17 +22,17 @@ from summary import percent, points, show_p
 from tables import fill_marks, table
 from variants import Facts, Variant, build_variant
 
-from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.metrics import METRICS, compare_paired
-from knotwork.evaluation.retriever_runs import RANKED_DEPTH, index_dataset
-from knotwork.inference import open_embedder
-from knotwork.inference.embedder import Embedder
+from knotwork._inference import open_embedder
+from knotwork._inference.embedder import Embedder
+from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.urls import open_store
+from knotwork._transform.extractor import Extractor
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.model.recorded_extractor import RecordedExtractor, Recording
+from knotwork.evaluation._datasets import Dataset, load_dataset
+from knotwork.evaluation._metrics import METRICS, compare_paired
+from knotwork.evaluation._retriever_runs import RANKED_DEPTH, index_dataset
 from knotwork.records import Chunk, Document, Extraction, Query, content_id
-from knotwork.stores.base import FloatMatrix, Store
-from knotwork.stores.urls import open_store
-from knotwork.transform.extractor import Extractor
-from knotwork.transform.extractor_registry import make_extractor
-from knotwork.transform.model.recorded_extractor import RecordedExtractor, Recording
 
 SET = "musique_train100"
 OPENIE = "openie_gpt-3.5-turbo-1106.jsonl"

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from knotwork.inference.embedder import Embedder
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.graph_retriever import GraphRetriever, _NamedEntities
+from knotwork._retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings
+from knotwork._retrieval.question import EntityLink, Question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, TextWeights
+from knotwork._stores.base import FloatMatrix, GraphStore, Scored, Store
 from knotwork.records import Entity, Label, Relation, Span, content_id
-from knotwork.retrieval.graph_retriever import GraphRetriever, _NamedEntities
-from knotwork.retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings
-from knotwork.retrieval.question import EntityLink, Question
-from knotwork.retrieval.weights import DEFAULT_WEIGHTS, TextWeights
-from knotwork.stores.base import FloatMatrix, GraphStore, Scored, Store
 
 SYNONYM = 0.85
 """Least cosine of two names that may mean one thing."""

@@ -32,16 +32,16 @@ from typing import Any
 from unittest.mock import patch
 
 import knotwork
-from knotwork.config import EmbeddingSettings
-from knotwork.indexing import pipeline
-from knotwork.indexing.splitters import make_splitter
-from knotwork.inference.embedder import PassageText
-from knotwork.inference.local_models import local_embedders as embedders
-from knotwork.inference.local_models import transformer
-from knotwork.inference.local_models.local_embedders import LocalEmbedder, open_local
-from knotwork.inference.local_models.transformer import TransformerEncoder, open_session
+from knotwork._config import EmbeddingSettings
+from knotwork._indexing import pipeline
+from knotwork._indexing.splitters import make_splitter
+from knotwork._inference.embedder import PassageText
+from knotwork._inference.local_models import local_embedders as embedders
+from knotwork._inference.local_models import transformer
+from knotwork._inference.local_models.local_embedders import LocalEmbedder, open_local
+from knotwork._inference.local_models.transformer import TransformerEncoder, open_session
+from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.records import Document, Span
-from knotwork.transform.rules.rule_extractor import RuleExtractor
 
 PARTS = ("forward pass", "tokenizing", "word vectors", "pooling", "rules", "storing", "other")
 Text = tuple[str, str]

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import knotwork
-from knotwork.indexing.pipeline import STAGES
-from knotwork.indexing.report import IndexReport
+from knotwork._indexing.pipeline import STAGES
+from knotwork._indexing.report import IndexReport
 
 WORDS_PER_PASSAGE = 120
 VOCABULARY = 30_000

@@ -23,12 +23,12 @@ import numpy as np
 from remixed import DIMENSION, ask, build, unit
 from search import KnownVectors, run_apart, timed_calls
 
-from knotwork.indexing.communities import refresh_communities, refresh_reports
+from knotwork._indexing.communities import refresh_communities, refresh_reports
+from knotwork._retrieval.community_search import REPORT_INDEX
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import Query
-from knotwork.retrieval.community_search import REPORT_INDEX
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.retriever_registry import retriever_names
-from knotwork.stores.embedded import EmbeddedStore
 
 K = 10
 CEILING_MS = 150.0

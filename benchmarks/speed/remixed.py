@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexing import make_corpus
-from knotwork.indexing.splitters import ChunkSizes, WholeSplitter
+from knotwork._indexing.splitters import ChunkSizes, WholeSplitter
+from knotwork._stores.base import Store
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     Chunk,
@@ -33,8 +35,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.base import Store
-from knotwork.transform.rules import RuleExtractor
 
 FloatMatrix = NDArray[np.float32]
 

@@ -32,13 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 from remixed import DIMENSION, Asked, ask, build
 
+from knotwork._retrieval import graph_retriever as graph_retrieval
+from knotwork._retrieval.chunk_features import ChunkFeatures
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._text.terms import query_terms, terms
 from knotwork.records import Query
-from knotwork.retrieval import graph_retriever as graph_retrieval
-from knotwork.retrieval.chunk_features import ChunkFeatures
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.base import FloatMatrix, Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.text.terms import query_terms, terms
 
 RETRIEVERS = ("bm25", "dense", "hybrid", "auto", "pagerank")
 WARM_CALLS = 3

@@ -29,6 +29,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._text.terms import query_terms, terms
 from knotwork.records import (
     Chunk,
     Document,
@@ -39,9 +42,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.base import FloatMatrix, Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.text.terms import query_terms, terms
 
 DIMENSION = 384
 CHUNKS_PER_DOCUMENT = 10

@@ -23,22 +23,22 @@ from statistics import fmean
 from typing import Any
 
 import knotwork
-from knotwork.config import Settings
-from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.metrics import compare_paired
-from knotwork.evaluation.retriever_runs import (
+from knotwork._config import Settings
+from knotwork._indexing.changes import Tier
+from knotwork._inference import open_embedder
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.embedder import Embedder
+from knotwork._text.token_counts import count_tokens
+from knotwork.evaluation._datasets import Dataset, load_dataset
+from knotwork.evaluation._metrics import compare_paired
+from knotwork.evaluation._retriever_runs import (
     WHOLE_SPLITTER,
     EvaluationRun,
     evaluate_retrievers,
     index_path,
 )
-from knotwork.indexing.changes import Tier
-from knotwork.inference import open_embedder
-from knotwork.inference.chat import ChatModel
-from knotwork.inference.embedder import Embedder
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 EMBEDDER = "local:multilingual-e5-small"
 METRICS = ("recall@2", "recall@5", "recall@10")

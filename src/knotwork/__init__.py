@@ -15,44 +15,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from knotwork.config import Settings, load_settings
-    from knotwork.errors import KnotworkError
-    from knotwork.indexing.report import (
+    from knotwork._config import Settings, load_settings
+    from knotwork._indexing.report import (
         EventKind,
         Failure,
         IndexEvent,
         IndexingInterrupted,
         IndexReport,
     )
-    from knotwork.knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
-    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
+    from knotwork._knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
+    from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
+    from knotwork._synthesis.ask_request import AskRequest
+    from knotwork.errors import KnotworkError
     from knotwork.records import Answer, Chunk, Citation, Document, Evidence, Hit, Subgraph
-    from knotwork.synthesis.ask_request import AskRequest
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "records",
-    "AskRequest": "synthesis.ask_request",
-    "AsyncKnowledgeBase": "knowledge_base.asynchronous",
+    "AskRequest": "_synthesis.ask_request",
+    "AsyncKnowledgeBase": "_knowledge_base.asynchronous",
     "Chunk": "records",
     "Citation": "records",
     "Document": "records",
-    "EventKind": "indexing.report",
+    "EventKind": "_indexing.report",
     "Evidence": "records",
-    "Failure": "indexing.report",
+    "Failure": "_indexing.report",
     "Hit": "records",
-    "IndexEvent": "indexing.report",
-    "IndexReport": "indexing.report",
-    "IndexingInterrupted": "indexing.report",
+    "IndexEvent": "_indexing.report",
+    "IndexReport": "_indexing.report",
+    "IndexingInterrupted": "_indexing.report",
     "KnotworkError": "errors",
-    "KnowledgeBase": "knowledge_base",
-    "Settings": "config",
-    "Statistics": "knowledge_base",
+    "KnowledgeBase": "_knowledge_base",
+    "Settings": "_config",
+    "Statistics": "_knowledge_base",
     "Subgraph": "records",
-    "load_settings": "config",
-    "open": "knowledge_base",
-    "open_async": "knowledge_base.asynchronous",
+    "load_settings": "_config",
+    "open": "_knowledge_base",
+    "open_async": "_knowledge_base.asynchronous",
 }
 
 __all__ = [

@@ -1,6 +1,6 @@
 """`python -m knotwork` is the command `knotwork`."""
 
-from knotwork.cli.main import main
+from knotwork._cli.main import main
 
 if __name__ == "__main__":
     main()

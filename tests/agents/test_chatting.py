@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork.agents.chat import Chat
+from knotwork.agents._chat import Chat
 from knotwork.records import Document
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 

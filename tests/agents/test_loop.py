@@ -3,21 +3,21 @@
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork.agents.agent import (
+from knotwork._stores.urls import open_store
+from knotwork.agents._agent import (
     EvidenceVerdict,
     StepFinding,
     judge_evidence,
     make_tools,
     merge_findings,
 )
-from knotwork.agents.ask import AGENTS, build_agent
-from knotwork.agents.planners import follow_up, keep_names, split_comparison
+from knotwork.agents._ask import AGENTS, build_agent
+from knotwork.agents._planners import follow_up, keep_names, split_comparison
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.stores.urls import open_store
-from knotwork.testing.brains.rule_brain import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._brains.rule_brain import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
+from knotwork.testing._embedders import HashingEmbedder
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.agents.chat import Conversation
-from knotwork.agents.fact_memory import FactMemory, RememberedFact
-from knotwork.agents.fact_model import ask_for_facts
-from knotwork.agents.fact_rules import SPEAKER, StatedFact, read_facts
+from knotwork.agents._chat import Conversation
+from knotwork.agents._fact_memory import FactMemory, RememberedFact
+from knotwork.agents._fact_model import ask_for_facts
+from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_facts
 from knotwork.errors import ModelUnavailable, Unparsable
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._chat_models import ScriptedChatModel
 
 
 def lives(place, since):

@@ -12,7 +12,7 @@ from benchmarks.patterns.graph_features import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.graph.communities import undirected_adjacency
+from knotwork._graph.communities import undirected_adjacency
 
 NODES = 12
 

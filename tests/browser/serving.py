@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 import knotwork
-from knotwork.config import load_settings
+from knotwork._config import load_settings
 from knotwork.demo import open_sample
 
 SAMPLE_WORKSPACE = "demo"

@@ -4,7 +4,7 @@ import pytest
 from tests.browser.serving import fill_sample, run_server
 from tests.browser.watching import Visitor
 
-from knotwork.service.keys import KeyFile, KeyRole, keys_beside
+from knotwork._service.keys import KeyFile, KeyRole, keys_beside
 
 
 @pytest.fixture(scope="module")

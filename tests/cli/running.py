@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from knotwork.cli.main import run
+from knotwork._cli.main import run
 
 
 @dataclass(frozen=True)

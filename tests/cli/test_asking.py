@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.stores.urls import open_store
+from knotwork._stores.urls import open_store
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ from dataclasses import replace
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.answers import AnswerView, StreamedText
-from knotwork.cli.terminal import Terminal, wrap_text
-from knotwork.stores.urls import open_store
-from knotwork.synthesis import engine
-from knotwork.synthesis.ask_request import AskEvent, AskEventKind
-from knotwork.synthesis.messages import no_answer
+from knotwork._cli.answers import AnswerView, StreamedText
+from knotwork._cli.terminal import Terminal, wrap_text
+from knotwork._stores.urls import open_store
+from knotwork._synthesis import engine
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._synthesis.messages import no_answer
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

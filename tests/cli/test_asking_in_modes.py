@@ -8,8 +8,8 @@ import shutil
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.answers import describe_step
-from knotwork.synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
+from knotwork._cli.answers import describe_step
+from knotwork._synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_model_answers_in_a_mode_and_each_stage_has_its_cost(store, monkeypatc
 
 
 def test_modes_are_completed(store):
-    from knotwork.cli.session import complete_modes
+    from knotwork._cli.session import complete_modes
 
     assert complete_modes(None, None, "l") == ["local"]
 

@@ -6,11 +6,11 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork import KnowledgeBase
-from knotwork.cli.session import read_parameter
+from knotwork._cli.session import read_parameter
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import ConfigError, StoreError
 from knotwork.records import PropertyNode, Relationship
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.memory import MemoryStore
 
 
 @pytest.fixture

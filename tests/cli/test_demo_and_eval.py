@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import BashComplete
 from tests.cli.running import knotwork
 
-from knotwork.cli.main import app
+from knotwork._cli.main import app
 from knotwork.demo import QUESTIONS, open_sample
 
 pytestmark = pytest.mark.slow

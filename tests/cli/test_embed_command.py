@@ -7,10 +7,10 @@ import pytest
 from tests.cli.running import knotwork
 
 import knotwork as package
-from knotwork.cli.commands.index import describe_embedding
-from knotwork.config import load_settings
-from knotwork.indexing.embedding import INTO_META
-from knotwork.inference.embedder import HashingEmbedder
+from knotwork._cli.commands.index import describe_embedding
+from knotwork._config import load_settings
+from knotwork._indexing.embedding import INTO_META
+from knotwork._inference.embedder import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_what_to_do(store, monkeypatch):
             raise KeyboardInterrupt
         return asked(self, passages)
 
-    monkeypatch.setattr("knotwork.indexing.reembedding.BATCH_CHUNKS", 16)
+    monkeypatch.setattr("knotwork._indexing.reembedding.BATCH_CHUNKS", 16)
     monkeypatch.setattr(HashingEmbedder, "embed_passages", interrupt)
     outcome = knotwork("embed", "--model", "hashing:128", "--store", store, "--json")
     assert outcome.code == 128 + signal.SIGINT

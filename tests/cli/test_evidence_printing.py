@@ -6,9 +6,9 @@ import contextlib
 import io
 import json
 
-from knotwork.cli.answers import print_evidence, show_rows
-from knotwork.cli.json_output import describe_evidence
-from knotwork.cli.terminal import Terminal
+from knotwork._cli.answers import print_evidence, show_rows
+from knotwork._cli.json_output import describe_evidence
+from knotwork._cli.terminal import Terminal
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
 
 HOP = Hop("a", "Ada\x1b[2J", "designed", "b", "Kestrel", False, "c1", Span(3, 9), 2.0)

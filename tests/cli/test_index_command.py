@@ -13,7 +13,7 @@ import pytest
 from tests.cli.running import knotwork
 from tests.indexing.pipeline_fakes import LatinEmbedder
 
-from knotwork.inference.model_registry import EMBEDDERS
+from knotwork._inference.model_registry import EMBEDDERS
 
 pytestmark = pytest.mark.slow
 
@@ -119,8 +119,8 @@ def test_delete_removes_and_names_the_nearest_otherwise(folder):
 
 INTERRUPT = """
 import os, signal, sys
-from knotwork.cli.main import run
-import knotwork.indexing.pipeline as pipeline
+from knotwork._cli.main import run
+import knotwork._indexing.pipeline as pipeline
 
 open_preparer = pipeline.open_preparer
 seen = []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.main import COMMANDS
+from knotwork._cli.main import COMMANDS
 from knotwork.errors import ConfigError
 
 pytestmark = pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_fault_of_ours_is_told_as_one(monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("knotwork.config.load_settings", fail)
+    monkeypatch.setattr("knotwork._config.load_settings", fail)
     outcome = knotwork("config", "show", "--json")
     assert outcome.code == 1
     assert outcome.json["error"]["code"] == "internal_error"
@@ -199,7 +199,7 @@ HEAVY = {"numpy", "scipy", "torch", "transformers", "sentence_transformers", "lx
 
 RUN_AND_LIST = """
 import sys
-from knotwork.cli.main import run
+from knotwork._cli.main import run
 code = run(sys.argv[1:])
 print(*sys.modules, sep="\\n", file=sys.stderr)
 sys.exit(code)
@@ -229,8 +229,8 @@ def test_what_needs_no_index_imports_nothing_heavy(arguments):
 
 def test_one_command_does_not_import_the_others():
     modules = imported_by("config", "show")
-    commands = {name for name in modules if name.startswith("knotwork.cli.commands.")}
-    assert commands == {"knotwork.cli.commands.setup"}
+    commands = {name for name in modules if name.startswith("knotwork._cli.commands.")}
+    assert commands == {"knotwork._cli.commands.setup"}
 
 
 @pytest.mark.parametrize(
@@ -263,11 +263,11 @@ UNUSED_BY_A_QUESTION = {
     "torch",
     "transformers",
     "http.client",
-    "knotwork.cypher",
-    "knotwork.indexing.loaders",
-    "knotwork.inference.model_servers",
-    "knotwork.retrieval.paths",
-    "knotwork.transform",
+    "knotwork._cypher",
+    "knotwork._indexing.loaders",
+    "knotwork._inference.model_servers",
+    "knotwork._retrieval.paths",
+    "knotwork._transform",
 }
 
 
@@ -277,7 +277,7 @@ def test_a_question_without_a_model_imports_only_what_finds_passages(command):
     Path("note.txt").write_text(text, encoding="utf-8")
     assert knotwork("index", "note.txt").code == 0  # by the default embedder, if installed
     modules = imported_by(command, "Who designed the Heron buoy?")
-    assert "knotwork.stores.embedded" in modules
+    assert "knotwork._stores.embedded" in modules
     assert modules & UNUSED_BY_A_QUESTION == set()
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from knotwork.cli.progress import (
+from knotwork._cli.progress import (
     BarView,
     JsonView,
     PlainView,
@@ -15,8 +15,8 @@ from knotwork.cli.progress import (
     describe_failure,
     format_seconds,
 )
-from knotwork.cli.terminal import Terminal
-from knotwork.indexing.report import EventKind, Failure, IndexEvent, IndexReport
+from knotwork._cli.terminal import Terminal
+from knotwork._indexing.report import EventKind, Failure, IndexEvent, IndexReport
 
 EVENTS = [
     IndexEvent(EventKind.DISCOVERED, total=3),

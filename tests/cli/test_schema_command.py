@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.running import knotwork
 
+from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import builtins
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.service.keys import KeyFile
+from knotwork._service.keys import KeyFile
 
 
 def test_a_key_is_made_listed_and_removed(tmp_path):

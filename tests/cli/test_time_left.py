@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.indexing.pipeline_fakes import make_stages
 
-from knotwork.cli.progress import TimeLeft
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.prepared import Candidate
-from knotwork.indexing.report import EventKind
-from knotwork.inference.embedder import PassageVectors
+from knotwork._cli.progress import TimeLeft
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.report import EventKind
+from knotwork._inference.embedder import PassageVectors
+from knotwork._stores.memory import MemoryStore
 from knotwork.records import Document
-from knotwork.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.slow
 

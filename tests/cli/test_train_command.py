@@ -6,7 +6,7 @@ import pytest
 from tests.cli.running import knotwork
 from tests.retrieval.paths.films import FILMS, put_triples
 
-from knotwork.stores.urls import open_store
+from knotwork._stores.urls import open_store
 
 pytest.importorskip("lightgbm")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from knotwork.cli.terminal import Terminal, wrap_text
+from knotwork._cli.terminal import Terminal, wrap_text
 
 TEXTS = st.text(alphabet="ab温。，“”[1] \t(.)e\u0301é🙂…\n", max_size=80)
 ANSWER = (

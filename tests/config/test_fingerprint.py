@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork.config import IndexSettings, fingerprint
+from knotwork._config import IndexSettings, fingerprint
 
 BASE = IndexSettings()
 

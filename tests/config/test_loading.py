@@ -2,14 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from knotwork.config import (
+from knotwork._config import (
     EmbeddingSettings,
     IndexSettings,
     SecretRef,
     Settings,
     load_settings,
 )
-from knotwork.config.settings import setting_fields
+from knotwork._config.settings import setting_fields
 from knotwork.errors import ConfigError, UnknownName
 
 

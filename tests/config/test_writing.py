@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.config import (
+from knotwork._config import (
     EmbeddingSettings,
     IndexSettings,
     SecretRef,
@@ -14,7 +14,7 @@ from knotwork.config import (
     render_config,
     write_default_config,
 )
-from knotwork.config.settings import setting_fields
+from knotwork._config.settings import setting_fields
 from knotwork.errors import ConfigError
 
 pytestmark = pytest.mark.slow

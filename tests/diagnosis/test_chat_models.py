@@ -9,8 +9,8 @@ import pytest
 from tests.inference.chat_answers import refuse, say
 from tests.inference.model_server import serve
 
-from knotwork.config import LlmSettings, SecretRef
-from knotwork.diagnosis.models import check_chat_models
+from knotwork._config import LlmSettings, SecretRef
+from knotwork._diagnosis.models import check_chat_models
 
 
 def settings_for(url, **options):

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation.metrics import abstention_curve, separation
+from knotwork.evaluation._metrics import abstention_curve, separation
 
 confidences = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from knotwork.errors import ConfigError
-from knotwork.evaluation.answer_questions import AnswerQuestion, read_answer_questions
+from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 
 import knotwork
 from knotwork.errors import BudgetExceeded
-from knotwork.evaluation.answer_questions import AnswerQuestion
-from knotwork.evaluation.answer_runs import ask_questions, evaluate_answers, missing_documents
+from knotwork.evaluation._answer_questions import AnswerQuestion
+from knotwork.evaluation._answer_runs import ask_questions, evaluate_answers, missing_documents
 from knotwork.records import Document
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._chat_models import ScriptedChatModel
 
 TEXTS = {
     "hr/team.md": "Ada Lovelace leads the Travel Office. Grace Hopper helps her.",

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation.metrics import (
+from knotwork._text.token_counts import count_tokens
+from knotwork.evaluation._metrics import (
     first_characters,
     first_tokens,
     share_found,
@@ -12,7 +13,6 @@ from knotwork.evaluation.metrics import (
     share_of_words_found,
     strip_marks,
 )
-from knotwork.text.token_counts import count_tokens
 
 
 def test_characters_are_counted_without_marks():

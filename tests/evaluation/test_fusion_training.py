@@ -6,8 +6,8 @@ from scipy.optimize import approx_fprime
 
 import knotwork
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation.datasets import EvaluationCase
-from knotwork.evaluation.fusion_training import (
+from knotwork.evaluation._datasets import EvaluationCase
+from knotwork.evaluation._fusion_training import (
     FusionExample,
     _loss,
     collect_fusion_examples,
@@ -17,7 +17,7 @@ from knotwork.evaluation.fusion_training import (
     write_specification,
 )
 from knotwork.records import Document
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 
 def make_examples(count, *, seed=0):

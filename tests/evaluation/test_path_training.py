@@ -5,8 +5,11 @@ import json
 import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
+from knotwork._retrieval.paths.path_features import FEATURES
+from knotwork._retrieval.paths.path_retriever import PathsRetriever
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation.path_training import (
+from knotwork.evaluation._path_training import (
     PathQuestion,
     PathTrainingSettings,
     collect_examples,
@@ -17,9 +20,6 @@ from knotwork.evaluation.path_training import (
     train_ranker,
 )
 from knotwork.records import entity_id
-from knotwork.retrieval.paths.path_features import FEATURES
-from knotwork.retrieval.paths.path_retriever import PathsRetriever
-from knotwork.stores.urls import open_store
 
 SMALL = PathTrainingSettings(trees=12, least_in_leaf=5)
 

@@ -5,18 +5,18 @@ import json
 import pytest
 from tests.retrieval.small_index import PASSAGES
 
+from knotwork._stores.urls import open_store
+from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation.datasets import load_dataset
-from knotwork.evaluation.retriever_runs import (
+from knotwork.evaluation._datasets import load_dataset
+from knotwork.evaluation._retriever_runs import (
     EvaluationRun,
     describe_retriever_runs,
     evaluate_retrievers,
     index_dataset,
     index_path,
 )
-from knotwork.stores.urls import open_store
-from knotwork.testing.embedders import HashingEmbedder
-from knotwork.transform.extractor_registry import make_extractor
+from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from knotwork.graph.communities import undirected_adjacency
+from knotwork._graph.communities import undirected_adjacency
 
 
 def planted_graph(communities=6, members=12, *, inside=0.7, between=0.02, seed=1):

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.planted import adjacency_of, as_sets, networkx_of, planted_graph
 
-from knotwork.errors import UnknownName
-from knotwork.graph.communities import (
+from knotwork._graph.communities import (
     COMMUNITY_ALGORITHMS,
     find_communities,
     leiden,
@@ -20,6 +19,7 @@ from knotwork.graph.communities import (
     numbered,
     undirected_adjacency,
 )
+from knotwork.errors import UnknownName
 
 pytestmark = pytest.mark.slow
 
@@ -137,7 +137,7 @@ def test_leiden_goes_on_from_a_partition():
 def test_another_process_finds_the_same():
     code = (
         "import numpy as np\n"
-        "from knotwork.graph.communities import leiden\n"
+        "from knotwork._graph.communities import leiden\n"
         "from tests.graph.planted import planted_graph\n"
         "adjacency, _ = planted_graph(8, 20, inside=0.3, between=0.08, seed=4)\n"
         "first = leiden(adjacency, seed=2)\n"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from tests.graph.planted import adjacency_of, networkx_of, planted_graph
 
-from knotwork.graph.communities import modularity, undirected_adjacency
-from knotwork.graph.hierarchy import (
+from knotwork._graph.communities import modularity, undirected_adjacency
+from knotwork._graph.hierarchy import (
     MIN_SHARED_NODES,
     DivisionOptions,
     PreviousDivision,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.graph.layout import pack_circles
+from knotwork._graph.layout import pack_circles
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from knotwork.graph.pagerank import personalized_pagerank
+from knotwork._graph.pagerank import personalized_pagerank
 
 
 @st.composite

@@ -9,10 +9,10 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.reembedding import Reembedding
-from knotwork.stores.urls import open_store
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.reembedding import Reembedding
+from knotwork._stores.urls import open_store
+from knotwork.testing._embedders import HashingEmbedder
 
 BATCH_CHUNKS = 8
 

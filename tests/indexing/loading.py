@@ -1,6 +1,6 @@
 """Load files in tests of loaders, and list the structure found in them."""
 
-from knotwork.indexing.loaders import load_document
+from knotwork._indexing.loaders import load_document
 
 
 def load(name, data, **options):

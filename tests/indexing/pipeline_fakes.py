@@ -5,12 +5,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.embedder import Embedder
 from knotwork.errors import LoadError
-from knotwork.indexing.changes import Tiers
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.prepared import Candidate
-from knotwork.indexing.stages import IndexingStages
-from knotwork.inference.embedder import Embedder
 from knotwork.records import (
     Chunk,
     Document,
@@ -22,7 +22,7 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
 WORDS = ("meets", "pays", "calls", "leads", "warns", "helps", "paints", "follows")

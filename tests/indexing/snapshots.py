@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from knotwork._stores.base import Store
 from knotwork.records import Label
-from knotwork.stores.base import Store
 
 QUERIES = ("ada", "meets", "room 7", "helps cleo in room", "GUS warns", "travel office")
 

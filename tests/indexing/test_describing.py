@@ -10,22 +10,23 @@ from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
-from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.indexing import entity_descriptions
-from knotwork.indexing.description_writer import (
+from knotwork._indexing import entity_descriptions
+from knotwork._indexing.description_writer import (
     DescriptionEntry,
     DescriptionWriter,
     parse_descriptions,
 )
-from knotwork.indexing.entity_descriptions import (
+from knotwork._indexing.entity_descriptions import (
     MERGED_TOKENS,
     Describer,
     describe_in_steps,
     merge_descriptions,
 )
-from knotwork.indexing.steps import finish_steps
-from knotwork.inference.call_cache import CachedChatModel, CallCache
-from knotwork.inference.chat import ChatReply
+from knotwork._indexing.steps import finish_steps
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.chat import ChatReply
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
     ChunkReading,
@@ -35,11 +36,10 @@ from knotwork.records import (
     ReadingStatus,
     entity_id,
 )
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
+from knotwork.testing._store_contract import sample_mention
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from knotwork.testing.store_contract import sample_mention
-from knotwork.text.token_counts import count_tokens
 
 pytestmark = pytest.mark.slow
 
@@ -275,9 +275,9 @@ def test_a_server_that_is_gone_ends_the_run(store):
 
 
 def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
-    from knotwork.config import LlmSettings
-    from knotwork.inference.model_registry import ChatModels
-    from knotwork.inference.retries import RetryPolicy
+    from knotwork._config import LlmSettings
+    from knotwork._inference.model_registry import ChatModels
+    from knotwork._inference.retries import RetryPolicy
 
     names = {f"town{n}": FACTS[n:] + FACTS[:n] for n in range(6)}
     fill(store, **names)

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from knotwork._indexing.discovery import UNKNOWN_TIME_NS, discover
+from knotwork._indexing.loaders import load_file
 from knotwork.errors import IndexingError, LoadError
-from knotwork.indexing.discovery import UNKNOWN_TIME_NS, discover
-from knotwork.indexing.loaders import load_file
 
 
 def make(root, *names):

@@ -3,10 +3,10 @@
 import pytest
 from tests.indexing.brained import brained, documents_of
 
+from knotwork._indexing.report import EventKind, IndexingInterrupted
+from knotwork._stores.extensions import was_read_by_model
 from knotwork.errors import BudgetExceeded
-from knotwork.indexing.report import EventKind, IndexingInterrupted
 from knotwork.records import EXTRACTIVE_SOURCE
-from knotwork.stores.extensions import was_read_by_model
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,7 @@
 """Forecasts of the number of chunks of a run."""
 
-from knotwork.indexing.pipeline import ChunkForecast
-from knotwork.indexing.prepared import Candidate
+from knotwork._indexing.pipeline import ChunkForecast
+from knotwork._indexing.prepared import Candidate
 
 
 def source(uri, size):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.indexing.loaders import load_document
-from knotwork.indexing.splitters import SPLITTERS, make_splitter
+from knotwork._indexing.loaders import load_document
+from knotwork._indexing.splitters import SPLITTERS, make_splitter
 
 BODY = "# Travel\n\nTrips abroad are approved by the Travel Office.\n"
 YAML = "---\ntitle: Handbook\nauthor: Ada\ndraft: false\nparams:\n  site: {lang: en}\n---\n"

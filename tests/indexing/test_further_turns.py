@@ -6,9 +6,9 @@ import pytest
 
 import knotwork
 from knotwork.records import Document
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.brains.prompts import read_assignment
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._brains.prompts import read_assignment
+from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

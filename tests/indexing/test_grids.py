@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.office_files import make_xlsx
 
-from knotwork.indexing.loaders import load_document
-from knotwork.indexing.loaders.loader import clean_text
-from knotwork.indexing.loaders.spreadsheets import read_grid, type_column
+from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.loader import clean_text
+from knotwork._indexing.loaders.spreadsheets import read_grid, type_column
 
 CELLS = st.text(max_size=12)
 

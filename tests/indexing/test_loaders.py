@@ -13,9 +13,9 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
+from knotwork._indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
+from knotwork._indexing.loaders.loader import format_size
 from knotwork.errors import LoadError
-from knotwork.indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
-from knotwork.indexing.loaders.loader import format_size
 
 
 def page_text(document, label):

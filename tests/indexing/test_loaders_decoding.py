@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.plain_text import decode_text
 from knotwork.errors import LoadError
-from knotwork.indexing.loaders.loader import Source
-from knotwork.indexing.loaders.plain_text import decode_text
 
 SIMPLIFIED = "在欧洲，梵语的学术研究，由德国学者开创。后来发现印欧语系，也要归功于对梵语的研究。"
 TRADITIONAL = "在歐洲，梵語的學術研究，由德國學者開創。後來發現印歐語系，也要歸功於對梵語的研究。"

@@ -18,9 +18,9 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
+from knotwork._indexing.loaders import archives, load_document
+from knotwork._indexing.splitters import make_splitter
 from knotwork.errors import LoadError
-from knotwork.indexing.loaders import archives, load_document
-from knotwork.indexing.splitters import make_splitter
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow

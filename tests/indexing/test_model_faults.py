@@ -7,13 +7,13 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
-from knotwork.inference.call_cache import CallCache
-from knotwork.inference.model_servers import ChatServer
-from knotwork.inference.openai_chat import OpenAIChat
-from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter
-from knotwork.inference.retries import RetryingChat, RetryPolicy
+from knotwork._inference.call_cache import CallCache
+from knotwork._inference.model_servers import ChatServer
+from knotwork._inference.openai_chat import OpenAIChat
+from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
+from knotwork._inference.retries import RetryingChat, RetryPolicy
 from knotwork.records import Document, ReadingStatus
-from knotwork.testing.brains import RuleBrain
+from knotwork.testing._brains import RuleBrain
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

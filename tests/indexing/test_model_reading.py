@@ -9,7 +9,7 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName
 from knotwork.records import ReadingStatus
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -4,16 +4,16 @@ import pytest
 from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text_source
 from tests.indexing.snapshots import snapshot
 
-from knotwork.indexing.changes import Tiers
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.report import EventKind
-from knotwork.indexing.stages import IndexingStages
-from knotwork.inference.call_cache import CachedChatModel, CallCache
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.report import EventKind
+from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._stores.urls import open_store
+from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork.records import ReadingStatus
-from knotwork.stores.urls import open_store
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.transform.model.model_extractor import ModelExtractor
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ import pytest
 from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.report import OUTCOMES, EventKind, Failure, IndexingInterrupted
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import ModelUnavailable, SchemaMismatch
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexingInterrupted
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 
 def everything(entry):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.stores.memory import MemoryStore
-from knotwork.stores.urls import open_store
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
+from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

@@ -15,9 +15,8 @@ from tests.indexing.pipeline_fakes import make_text
 from tests.indexing.snapshots import snapshot
 
 import knotwork
-from knotwork.errors import LoadError
-from knotwork.indexing.loaders import load_file
-from knotwork.indexing.preparation import (
+from knotwork._indexing.loaders import load_file
+from knotwork._indexing.preparation import (
     WORTH_BYTES,
     ProcessPreparer,
     Recipe,
@@ -25,10 +24,11 @@ from knotwork.indexing.preparation import (
     open_preparer,
     prepare,
 )
-from knotwork.indexing.prepared import Candidate, Prepared
-from knotwork.indexing.splitters import make_splitter
+from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.splitters import make_splitter
+from knotwork._transform.rules import RuleExtractor
+from knotwork.errors import LoadError
 from knotwork.records import Document
-from knotwork.transform.rules import RuleExtractor
 
 pytestmark = pytest.mark.slow
 
@@ -203,7 +203,7 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
         opened.append(open_preparer(*args, **options))
         return opened[-1]
 
-    monkeypatch.setattr("knotwork.indexing.pipeline.open_preparer", open_spied)
+    monkeypatch.setattr("knotwork._indexing.pipeline.open_preparer", open_spied)
     with knotwork.open(tmp_path / "i.knot", embedding_model="none", index_workers=1) as kb:
         events = kb.index_events(folder)
         while not opened or opened[0]._up is None:

@@ -2,23 +2,23 @@
 
 import pytest
 
-from knotwork.config import IndexSettings, LlmSettings, Settings
+from knotwork._config import IndexSettings, LlmSettings, Settings
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.prepared import document_source
+from knotwork._indexing.splitters import make_splitter
+from knotwork._indexing.stages import IndexingStages, compose_stages
+from knotwork._inference.role_models import ModelRun
+from knotwork._stores.urls import open_store
+from knotwork._text.terms import content_terms
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.indexing.changes import Tiers
-from knotwork.indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.prepared import document_source
-from knotwork.indexing.splitters import make_splitter
-from knotwork.indexing.stages import IndexingStages, compose_stages
-from knotwork.inference.role_models import ModelRun
 from knotwork.records import Document
-from knotwork.stores.urls import open_store
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.testing.embedders import HashingEmbedder
-from knotwork.text.terms import content_terms
-from knotwork.text.token_counts import count_tokens
-from knotwork.transform.extractor_registry import make_extractor
+from knotwork.testing._chat_models import ScriptedChatModel
+from knotwork.testing._embedders import HashingEmbedder
 
 FILM = Document(
     uri="film.txt",

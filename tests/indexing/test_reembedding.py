@@ -18,20 +18,20 @@ from tests.indexing.pipeline_fakes import (
 )
 from tests.indexing.snapshots import snapshot
 
-from knotwork.diagnosis.index import _find_mismatches
+from knotwork._diagnosis.index import _find_mismatches
+from knotwork._indexing.changes import Tiers, with_fingerprint
+from knotwork._indexing.chunk_questions import QuestionWriter, put_questions
+from knotwork._indexing.commits import remove_sources
+from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork._indexing.embedding import INTO_META, Embedding
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.reembedding import EmbeddingInterrupted, Reembedding, identities
+from knotwork._indexing.stages import IndexingStages
+from knotwork._stores.urls import open_store
+from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork.errors import IndexingError, ModelError, SchemaMismatch, StoreBusy, StoreReadOnly
-from knotwork.indexing.changes import Tiers, with_fingerprint
-from knotwork.indexing.chunk_questions import QuestionWriter, put_questions
-from knotwork.indexing.commits import remove_sources
-from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
-from knotwork.indexing.embedding import INTO_META, Embedding
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.reembedding import EmbeddingInterrupted, Reembedding, identities
-from knotwork.indexing.stages import IndexingStages
 from knotwork.records import content_id
-from knotwork.stores.urls import open_store
-from knotwork.stores.vectors import VECTOR_INDEXES, staged_name
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.loading import frames, load
 
-from knotwork.indexing.loaders.tables_and_lists import (
+from knotwork._indexing.loaders.tables_and_lists import (
     MAX_SPAN,
     SpanningCell,
     names_columns,

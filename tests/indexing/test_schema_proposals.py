@@ -3,18 +3,18 @@
 import pytest
 
 import knotwork
-from knotwork.config import Settings
-from knotwork.errors import ConfigError
-from knotwork.indexing.schema_proposals import (
+from knotwork._config import Settings
+from knotwork._indexing.schema_proposals import (
     count_schema,
     propose_for_index,
     sample_chunks,
 )
+from knotwork._stores.urls import open_store
+from knotwork._transform.model.extraction_schema import RelationPattern
+from knotwork.errors import ConfigError
 from knotwork.records import Document, Mention, Relation
-from knotwork.stores.urls import open_store
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.transform.model.extraction_schema import RelationPattern
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 LONG = "\n\n".join(f"Paragraph {n} tells of Ada Smith and of Bob Jones in Oslo." for n in range(30))
 TEXTS = {"long.txt": LONG, "short.txt": "Carol White lives in Riga.", "tiny.txt": "Rome."}

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from tests.indexing.pipeline_fakes import make_stages
 from tests.indexing.snapshots import snapshot
 
-from knotwork.config import IndexSettings
-from knotwork.indexing.commits import remove_sources
-from knotwork.indexing.loaders import Content, load_document
-from knotwork.indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.sources import select_entries, select_files, store_roots
+from knotwork._config import IndexSettings
+from knotwork._indexing.commits import remove_sources
+from knotwork._indexing.loaders import Content, load_document
+from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.sources import select_entries, select_files, store_roots
+from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.records import Frame, FrameKind, Heading, Span
-from knotwork.stores.memory import MemoryStore
-from knotwork.stores.urls import open_store
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._indexing.splitters import SPLITTERS, make_splitter
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.indexing.splitters import SPLITTERS, make_splitter
 from knotwork.records import Document, Frame, FrameKind, Heading, Span
-from knotwork.text.token_counts import count_tokens
 
 pytestmark = pytest.mark.slow
 

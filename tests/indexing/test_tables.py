@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork.stores.table_file import TableFile, tables_path
+from knotwork._stores.table_file import TableFile, tables_path
 
 pytestmark = pytest.mark.slow
 

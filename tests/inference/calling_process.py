@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork.errors import Unparsable
-from knotwork.inference.call_cache import CachedChatModel, CallCache
-from knotwork.inference.chat import ChatReply, ChatRequest
 
 
 def parse(reply: ChatReply) -> int:

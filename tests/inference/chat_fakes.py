@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 
-from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 
 
 def ask(text: str, **options) -> ChatRequest:

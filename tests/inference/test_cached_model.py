@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
-from knotwork.errors import ModelError, ModelUnavailable, Unparsable
-from knotwork.inference.call_cache import CachedChatModel, CallCache
-from knotwork.inference.chat import (
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
     ChecksReplies,
@@ -18,8 +17,9 @@ from knotwork.inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork.testing.chat_contract import ChatModelContract, explain
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.errors import ModelError, ModelUnavailable, Unparsable
+from knotwork.testing._chat_contract import ChatModelContract, explain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 REUSED = TokenUsage(reused=1)
 

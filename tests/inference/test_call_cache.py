@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
+from knotwork._inference.call_cache import CallCache, RejectedReply
+from knotwork._inference.call_database import MIGRATIONS, CallDatabase, CallMigration
+from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
-from knotwork.inference.call_cache import CallCache, RejectedReply
-from knotwork.inference.call_database import MIGRATIONS, CallDatabase, CallMigration
-from knotwork.inference.chat import ChatReply, TokenUsage
 
 KEY = b"k" * 16
 REPLY = ChatReply("Tallinn", "stop", TokenUsage(10, 3, 1))
@@ -205,7 +205,7 @@ def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
     CallCache.open(path).close()
     connect = apsw.Connection
     monkeypatch.setattr(
-        "knotwork.inference.call_database.apsw.Connection",
+        "knotwork._inference.call_database.apsw.Connection",
         lambda name: connect(name, flags=apsw.SQLITE_OPEN_READONLY),
     )
     cache = CallCache.open(path)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
-from knotwork.inference.call_cache import call_key
-from knotwork.inference.chat import ChatRequest, Message
+from knotwork._inference.call_cache import call_key
+from knotwork._inference.chat import ChatRequest, Message
 
 # Few letters, so that equal content and moved borders come up often.
 texts = st.text(alphabet='a"[,]\\\x00é\ud83d\ude00😀', max_size=4)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
-from knotwork.inference.call_cache import CachedChatModel, CallCache
-from knotwork.inference.call_costs import PriceTable, UsageMeter
-from knotwork.inference.call_database import DIMENSIONS, CallTotal
-from knotwork.inference.chat import ChatReply, TokenUsage
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.call_database import DIMENSIONS, CallTotal
+from knotwork._inference.chat import ChatReply, TokenUsage
 
 PRICES = PriceTable.of({"fake:cheap*": (1, 2), "fake:dear": ("10", "30.5")})
 NOTHING = TokenUsage()

@@ -14,9 +14,9 @@ import pytest
 from tests.inference.calling_process import request_for
 from tests.inference.chat_fakes import EchoModel
 
-from knotwork.inference.call_cache import CachedChatModel, CallCache, call_key
-from knotwork.inference.chat import ChatReply, TokenUsage
-from knotwork.inference.single_flight import KeyLocks
+from knotwork._inference.call_cache import CachedChatModel, CallCache, call_key
+from knotwork._inference.chat import ChatReply, TokenUsage
+from knotwork._inference.single_flight import KeyLocks
 
 pytestmark = pytest.mark.slow
 

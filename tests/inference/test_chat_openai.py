@@ -15,11 +15,11 @@ from tests.inference.chat_answers import (
 )
 from tests.inference.model_server import reply, serve
 
-from knotwork.config import SecretRef
+from knotwork._config import SecretRef
+from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork._inference.model_servers import ChatServer, read_wait
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
-from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.inference.model_servers import ChatServer, read_wait
-from knotwork.inference.openai_chat import OpenAIChat
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,13 @@ import pytest
 from tests.inference.chat_answers import say
 from tests.inference.model_server import reply, serve
 
-from knotwork.config import LlmSettings
+from knotwork._config import LlmSettings
+from knotwork._inference import ChatModels, open_chat_model
+from knotwork._inference.chat import ChatRequest, Message
+from knotwork._inference.concurrency import Halt
+from knotwork._inference.model_registry import MODEL_ROLES, chat_model_spec
+from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable, UnknownName
-from knotwork.inference import ChatModels, open_chat_model
-from knotwork.inference.chat import ChatRequest, Message
-from knotwork.inference.concurrency import Halt
-from knotwork.inference.model_registry import MODEL_ROLES, chat_model_spec
-from knotwork.inference.retries import RetryPolicy
 
 REQUEST = ChatRequest((Message("user", "Who?"),))
 
@@ -65,8 +65,8 @@ def test_unknown_names_say_which_are_valid(monkeypatch):
 
 def test_opening_a_model_loads_no_library_and_asks_no_server():
     code = (
-        "import sys; from knotwork.inference import open_chat_model;"
-        "from knotwork.config import LlmSettings;"
+        "import sys; from knotwork._inference import open_chat_model;"
+        "from knotwork._config import LlmSettings;"
         "m = open_chat_model(LlmSettings(model='openai:x', base_url='http://127.0.0.1:9/v1'));"
         "assert m.name == 'openai:x';"
         "assert not {'openai', 'httpx', 'httpx2', 'pydantic'} & set(sys.modules)"

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from knotwork.config import RerankSettings
+from knotwork._config import RerankSettings
+from knotwork._inference.cross_encoders import ServedReranker
+from knotwork._inference.local_models.local_rerankers import LocalReranker
+from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName
-from knotwork.inference.cross_encoders import ServedReranker
-from knotwork.inference.local_models.local_rerankers import LocalReranker
-from knotwork.inference.model_registry import open_reranker
 
 pytest.importorskip("sentence_transformers")
 

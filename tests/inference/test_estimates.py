@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
-from knotwork.inference.call_costs import (
+from knotwork._inference.call_costs import (
     MoneyRange,
     PlannedCalls,
     PriceTable,
@@ -21,7 +21,7 @@ from knotwork.inference.call_costs import (
     plan_calls,
     sample_call,
 )
-from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 
 PRICES = PriceTable.of({"m": (1, 10), "free": (0, 0)})
 NO_PRICES = PriceTable()

@@ -5,12 +5,12 @@ import logging
 import numpy as np
 import pytest
 
-from knotwork.config import EmbeddingSettings
+from knotwork._config import EmbeddingSettings
+from knotwork._inference.embedder import PassageText
+from knotwork._inference.local_models.local_embedders import open_local
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.embedder import PassageText
-from knotwork.inference.local_models.local_embedders import open_local
 from knotwork.records import Span
-from knotwork.testing.embedder_contract import EmbedderContract
+from knotwork.testing._embedder_contract import EmbedderContract
 
 pytestmark = pytest.mark.slow
 

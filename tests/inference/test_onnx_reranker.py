@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
-from knotwork.config import RerankSettings
+from knotwork._config import RerankSettings
+from knotwork._inference.local_models.local_rerankers import LocalReranker, OnnxReranker, find_graph
+from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.local_models.local_rerankers import LocalReranker, OnnxReranker, find_graph
-from knotwork.inference.model_registry import open_reranker
 
 pytestmark = pytest.mark.slow
 

@@ -16,14 +16,14 @@ from tests.inference.model_server import (
     serve,
 )
 
-from knotwork.config import SecretRef
+from knotwork._config import SecretRef
+from knotwork._inference.embedder import PassageText
+from knotwork._inference.model_servers import ModelServer, parse_retry_after
+from knotwork._inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
+from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
-from knotwork.inference.embedder import PassageText
-from knotwork.inference.model_servers import ModelServer, parse_retry_after
-from knotwork.inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
-from knotwork.inference.retries import RetryPolicy
 from knotwork.records import Span
-from knotwork.testing.embedder_contract import EmbedderContract
+from knotwork.testing._embedder_contract import EmbedderContract
 
 KEY = "sk-very-secret-0123456789"
 

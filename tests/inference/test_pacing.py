@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork._inference.concurrency import Halt
+from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter, TokenBucket
+from knotwork._inference.retries import RetryingChat, RetryPolicy
 from knotwork.errors import ModelError, ModelUnavailable
-from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.inference.concurrency import Halt
-from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter, TokenBucket
-from knotwork.inference.retries import RetryingChat, RetryPolicy
 
 REPLY = ChatReply("Ann.", usage=TokenUsage(10, 5, calls=1))
 REQUEST = ChatRequest((Message("user", "Who?"),), max_output_tokens=100)

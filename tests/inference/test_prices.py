@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._inference.call_costs import Price, PriceTable
+from knotwork._inference.chat import TokenUsage
 from knotwork.errors import ConfigError
-from knotwork.inference.call_costs import Price, PriceTable
-from knotwork.inference.chat import TokenUsage
 
 TABLE = PriceTable.of({"openai:gpt-*-mini": (0.15, 0.6), "openai:*": (2.5, 10), "local:*": (0, 0)})
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from knotwork._inference.embedder import PassageText
+from knotwork._inference.local_models import e5, local_embedders
+from knotwork._inference.local_models.answer_reader import LONGEST_ANSWER, LocalReader, best_span
+from knotwork._inference.local_models.local_embedders import OnnxModel, load_onnx
+from knotwork._inference.model_registry import READERS, open_reader
+from knotwork._text.sentences import split_sentences
 from knotwork.errors import ModelError, UnknownName
-from knotwork.inference.embedder import PassageText
-from knotwork.inference.local_models import e5, local_embedders
-from knotwork.inference.local_models.answer_reader import LONGEST_ANSWER, LocalReader, best_span
-from knotwork.inference.local_models.local_embedders import OnnxModel, load_onnx
-from knotwork.inference.model_registry import READERS, open_reader
 from knotwork.records import Span
-from knotwork.text.sentences import split_sentences
 
 pytestmark = pytest.mark.slow
 

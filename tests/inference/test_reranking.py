@@ -2,10 +2,10 @@ import pytest
 from tests.inference.chat_answers import refuse
 from tests.inference.model_server import reply, serve
 
+from knotwork._inference.cross_encoders import ServedReranker
+from knotwork._inference.model_servers import ChatServer
+from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ModelError, ModelUnavailable
-from knotwork.inference.cross_encoders import ServedReranker
-from knotwork.inference.model_servers import ChatServer
-from knotwork.inference.retries import RetryPolicy
 from knotwork.testing.model_server import ModelTestServer
 
 TEXTS = ["Cats sleep.", "The bridge of Tartu opened in 1784.", "", "Bridges are long."]

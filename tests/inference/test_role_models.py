@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 from tests.inference.chat_fakes import EchoModel, ask
 
-from knotwork.agents.fact_memory import memory_path
-from knotwork.config import LlmSettings
+from knotwork._config import LlmSettings
+from knotwork._inference import role_models
+from knotwork._inference.call_budget import CallBudget, Ceiling, parse_ceiling
+from knotwork._inference.call_cache import CallCache
+from knotwork._inference.call_costs import UsageMeter
+from knotwork._inference.chat import ChatRequest, Message, TokenUsage
+from knotwork._inference.role_models import RoleModels, calls_path
+from knotwork._text.token_counts import count_tokens
+from knotwork.agents._fact_memory import memory_path
 from knotwork.errors import (
     BudgetExceeded,
     SchemaMismatch,
@@ -16,14 +23,7 @@ from knotwork.errors import (
     UnknownName,
     Unparsable,
 )
-from knotwork.inference import role_models
-from knotwork.inference.call_budget import CallBudget, Ceiling, parse_ceiling
-from knotwork.inference.call_cache import CallCache
-from knotwork.inference.call_costs import UsageMeter
-from knotwork.inference.chat import ChatRequest, Message, TokenUsage
-from knotwork.inference.role_models import RoleModels, calls_path
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._chat_models import ScriptedChatModel
 
 REQUEST = ChatRequest((Message("user", "Who?"),), stage="answer")
 

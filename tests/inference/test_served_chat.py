@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from knotwork.config import LlmSettings
-from knotwork.inference import ChatModels
-from knotwork.inference.retries import RetryPolicy
-from knotwork.testing.chat_contract import ChatModelContract, ask, read_stream
+from knotwork._config import LlmSettings
+from knotwork._inference import ChatModels
+from knotwork._inference.retries import RetryPolicy
+from knotwork.testing._chat_contract import ChatModelContract, ask, read_stream
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

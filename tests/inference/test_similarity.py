@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.inference.embedder import baseline_cosine, to_similarity
+from knotwork._inference.embedder import baseline_cosine, to_similarity
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
+from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
 
 PARTS = st.sampled_from(
     ["<think>", "</think>", "<THINK>", "<thinking>", "</thinking>", "[THINK]", "[/THINK]", "\n",

@@ -8,11 +8,11 @@ from contextlib import aclosing
 import pytest
 
 import knotwork
+from knotwork._indexing.report import EventKind
+from knotwork._knowledge_base.asynchronous import AHEAD_ITEMS
+from knotwork._synthesis.ask_request import AskEventKind
 from knotwork.errors import StoreError, StoreNotFound, UnknownName
-from knotwork.indexing.report import EventKind
-from knotwork.knowledge_base.asynchronous import AHEAD_ITEMS
-from knotwork.synthesis.ask_request import AskEventKind
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -3,8 +3,8 @@
 import pytest
 
 import knotwork
+from knotwork._inference.local_models import e5
 from knotwork.demo import QUESTIONS, open_sample
-from knotwork.inference.local_models import e5
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@
 import pytest
 
 import knotwork
-from knotwork.agents.ask import ask_agent
+from knotwork._inference.local_models import e5
+from knotwork.agents._ask import ask_agent
 from knotwork.errors import UnknownName
-from knotwork.inference.local_models import e5
 
 pytest.importorskip("onnxruntime")
 

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 
 import knotwork
 from knotwork.mcp_server import build_server
-from knotwork.mcp_server.schemas import document_resource_uri
-from knotwork.records.documents import Span
+from knotwork.mcp_server._schemas import document_resource_uri
+from knotwork.records._documents import Span
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import knotwork
+from knotwork._indexing.report import Failure, IndexReport
+from knotwork._notebook.views import MOST_HITS, MOST_NODES, render, render_subgraph
 from knotwork.demo import open_sample
-from knotwork.indexing.report import Failure, IndexReport
-from knotwork.notebook.views import MOST_HITS, MOST_NODES, render, render_subgraph
 from knotwork.records import (
     Answer,
     Chunk,
@@ -27,7 +27,7 @@ from knotwork.records import (
     Step,
     Subgraph,
 )
-from knotwork.records.documents import Span
+from knotwork.records._documents import Span
 
 pytestmark = pytest.mark.slow
 
@@ -240,12 +240,12 @@ shell = types.SimpleNamespace(
 )
 sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: {shell})
 import knotwork
-from knotwork.notebook import VIEWED_TYPES
+from knotwork._notebook import VIEWED_TYPES
 before = {{kind: dict(vars(kind)) for kind in VIEWED_TYPES}}
 with knotwork.open("memory:", embedding_model="none") as kb:
     evidence = kb.search("anything")
 assert before == {{kind: dict(vars(kind)) for kind in VIEWED_TYPES}}
-assert "knotwork.notebook.views" not in sys.modules
+assert "knotwork._notebook.views" not in sys.modules
 """
 
 
@@ -258,7 +258,7 @@ def test_opening_a_knowledge_base_in_ipython_registers_views_and_leaves_records_
         SHELL.format(shell="shell")
         + "assert set(formatter) == set(VIEWED_TYPES)\n"
         + "assert 'anything' in formatter[type(evidence)](evidence)\n"
-        + "assert 'knotwork.notebook.views' in sys.modules\n"
+        + "assert 'knotwork._notebook.views' in sys.modules\n"
     )
 
 
@@ -274,5 +274,5 @@ def test_opening_a_knowledge_base_outside_ipython_changes_nothing():
         "with knotwork.open('memory:'):\n"
         "    assert not hasattr(Evidence, '_repr_html_')\n"
         "assert 'IPython' not in sys.modules\n"
-        "assert 'knotwork.notebook.views' not in sys.modules\n"
+        "assert 'knotwork._notebook.views' not in sys.modules\n"
     )

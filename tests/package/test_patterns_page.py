@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import knotwork
-from knotwork.agents.ask import AGENTS
+from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
+from knotwork.agents._ask import AGENTS
 from knotwork.demo import open_sample
-from knotwork.retrieval.retriever_registry import AUTO, RETRIEVERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")
 SECTIONS = {

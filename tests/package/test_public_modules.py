@@ -1,4 +1,4 @@
-"""Public names are in ``__all__`` and in docs/api.md, and examples import no others."""
+"""Every module is public or has an underscore in its path; pages import public names alone."""
 
 import re
 from importlib import import_module
@@ -19,6 +19,7 @@ PUBLIC = (
     "knotwork.mcp_server",
     "knotwork.records",
     "knotwork.testing",
+    "knotwork.testing.model_server",
 )
 PAGES = [
     *(ROOT / "docs").glob("*.md"),
@@ -28,6 +29,13 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
 ]
 IMPORT = re.compile(r"(?:from (knotwork[\w.]*) import ([\w, ]+)|import (knotwork[\w.]*))")
+
+
+def test_all_other_modules_have_an_underscore_in_their_path():
+    files = (ROOT / "src" / "knotwork").rglob("*.py")
+    modules = {".".join(file.relative_to(ROOT / "src").with_suffix("").parts) for file in files}
+    names = {name.removesuffix(".__init__") for name in modules if not name.endswith("__main__")}
+    assert {name for name in names if "._" not in name} == {*PUBLIC, "knotwork.adapters"}
 
 
 @pytest.mark.parametrize("name", PUBLIC)

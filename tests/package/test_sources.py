@@ -51,10 +51,10 @@ def test_only_the_settings_read_the_environment():
     # telemetry of a library can be switched off by one alone.
     reading = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
     found = {name for name, tree in TREES.items() if names_used(tree) & reading}
-    assert {name for name in found if not name.startswith("config/")} <= {
-        "cli/terminal.py",
-        "cli/commands/setup.py",
-        "inference/local_models/transformer.py",
+    assert {name for name in found if not name.startswith("_config/")} <= {
+        "_cli/terminal.py",
+        "_cli/commands/setup.py",
+        "_inference/local_models/transformer.py",
     }
 
 
@@ -66,7 +66,7 @@ def test_nothing_below_the_command_line_prints():
         if names_used(tree) & streams
         or any(ast.unparse(call.func) == "print" for call in functions_called(tree))
     }
-    assert {name for name in found if not name.startswith("cli/")} == set()
+    assert {name for name in found if not name.startswith("_cli/")} == set()
 
 
 def test_public_names_are_listed_once_and_in_order():

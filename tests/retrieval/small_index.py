@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from knotwork.indexing.changes import Tiers
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.prepared import document_source
-from knotwork.indexing.splitters import make_splitter
-from knotwork.indexing.stages import IndexingStages
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.prepared import document_source
+from knotwork._indexing.splitters import make_splitter
+from knotwork._indexing.stages import IndexingStages
+from knotwork._transform.extractor_registry import make_extractor
 from knotwork.records import Document
-from knotwork.transform.extractor_registry import make_extractor
 
 PASSAGES = {
     "Silver Lantern": "Silver Lantern is a 1954 film directed by Marta Ilves. "

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
+from knotwork._retrieval.chunk_entities import stated_entities
+from knotwork._retrieval.graph_retriever import GraphRetriever
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.urls import open_store
 from knotwork.records import Document, Extraction, Query, Relation, entity_id
-from knotwork.retrieval.chunk_entities import stated_entities
-from knotwork.retrieval.graph_retriever import GraphRetriever
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.urls import open_store
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 FILM = "The director of Silver Lantern is Marta Ilves. It was made on a small budget."

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._retrieval.filter_parser import FilterSpec, read_filter
 from knotwork.errors import FilterError
 from knotwork.records import AllOf, AnyOf, Comparison, Condition, Filter, Not
-from knotwork.retrieval.filter_parser import FilterSpec, read_filter
 
 
 def c(field: str, sign: str, *values: str) -> Condition:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._retrieval.fusion import RANK_OFFSET, FusedRetriever, fuse_hits, keep_within
+from knotwork._text.token_counts import count_tokens
 from knotwork.records import Chunk, Evidence, Hit, Query, Span
-from knotwork.retrieval.fusion import RANK_OFFSET, FusedRetriever, fuse_hits, keep_within
-from knotwork.text.token_counts import count_tokens
 
 pytestmark = pytest.mark.slow
 

@@ -2,11 +2,11 @@
 
 from tests.retrieval.small_index import build_index
 
+from knotwork._retrieval.chunk_entities import mentions_by_sentence
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.urls import open_store
+from knotwork._text.names import normal_form
 from knotwork.records import entity_id
-from knotwork.retrieval.chunk_entities import mentions_by_sentence
-from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.urls import open_store
-from knotwork.text.names import normal_form
 
 
 def named_in(text, *titles):

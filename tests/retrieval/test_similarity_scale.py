@@ -6,11 +6,11 @@ import pytest
 from tests.retrieval.given_vectors import DistinctEmbedder, SqueezedEmbedder
 from tests.retrieval.small_index import PASSAGES, build_index
 
-from knotwork.inference.embedder import baseline_cosine
+from knotwork._inference.embedder import baseline_cosine
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._stores.urls import open_store
 from knotwork.records import Query
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.retriever_registry import retriever_names
-from knotwork.stores.urls import open_store
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.errors import ConfigError, RetrievalError, UnknownName
-from knotwork.records import Query
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.retriever_registry import (
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import (
     RETRIEVERS,
     RetrieverPattern,
     may_ask_model,
     may_rerank,
 )
-from knotwork.retrieval.specification_grammar import (
+from knotwork._retrieval.specification_grammar import (
     DEEPEST,
     RetrieverCall,
     RetrieverPipeline,
@@ -23,7 +21,9 @@ from knotwork.retrieval.specification_grammar import (
     parse_specification,
     show_specification,
 )
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.errors import ConfigError, RetrievalError, UnknownName
+from knotwork.records import Query
+from knotwork.testing._chat_models import ScriptedChatModel
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 
@@ -216,7 +216,7 @@ class FaultyRetriever:
 def test_a_bug_in_a_constructor_is_not_reported_as_a_wrong_option(index, monkeypatch):
     pattern = RetrieverPattern(f"{__name__}:FaultyRetriever", "fails")
     monkeypatch.setattr(
-        "knotwork.retrieval.retriever_builder.RETRIEVERS", {**RETRIEVERS, "faulty": pattern}
+        "knotwork._retrieval.retriever_builder.RETRIEVERS", {**RETRIEVERS, "faulty": pattern}
     )
     for options in ({}, {"size": 2}):
         with pytest.raises(TypeError, match="a bug"):

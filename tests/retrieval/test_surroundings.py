@@ -3,7 +3,17 @@
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
-from knotwork.indexing.communities.index_reports import bring_up_to_date
+from knotwork._indexing.communities.index_reports import bring_up_to_date
+from knotwork._retrieval.basic_retrievers import Bm25Retriever
+from knotwork._retrieval.community_search import (
+    StoredReports,
+    find_communities,
+    holds_written_reports,
+    search_communities,
+)
+from knotwork._retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork._stores.urls import open_store
+from knotwork._text.names import normal_form
 from knotwork.records import (
     ChunkReading,
     Community,
@@ -16,17 +26,7 @@ from knotwork.records import (
     Relation,
     entity_id,
 )
-from knotwork.retrieval.basic_retrievers import Bm25Retriever
-from knotwork.retrieval.community_search import (
-    StoredReports,
-    find_communities,
-    holds_written_reports,
-    search_communities,
-)
-from knotwork.retrieval.local_context import MOST_ENTITIES, read_local_context
-from knotwork.stores.urls import open_store
-from knotwork.testing.embedders import HashingEmbedder
-from knotwork.text.names import normal_form
+from knotwork.testing._embedders import HashingEmbedder
 
 QUESTION = "Where did Marta Ilves grow up?"
 

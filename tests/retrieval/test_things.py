@@ -3,6 +3,12 @@
 import pytest
 
 import knotwork
+from knotwork._retrieval import chunk_entities
+from knotwork._retrieval.basic_retrievers import Bm25Retriever
+from knotwork._retrieval.chunk_entities import MergedEntities
+from knotwork._retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork._stores.resolutions import read_groups
+from knotwork._text.names import normal_form
 from knotwork.records import (
     ChunkReading,
     Description,
@@ -13,12 +19,6 @@ from knotwork.records import (
     Relation,
     entity_id,
 )
-from knotwork.retrieval import chunk_entities
-from knotwork.retrieval.basic_retrievers import Bm25Retriever
-from knotwork.retrieval.chunk_entities import MergedEntities
-from knotwork.retrieval.local_context import MOST_ENTITIES, read_local_context
-from knotwork.stores.resolutions import read_groups
-from knotwork.text.names import normal_form
 
 FULL = "World Health Organization"
 TEXTS = (

@@ -7,12 +7,12 @@ import pytest
 from tests.retrieval.given_vectors import GivenEmbedder
 from tests.retrieval.small_index import build_index
 
+from knotwork._retrieval.chunk_features import text_weight
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.urls import open_store
+from knotwork._text.terms import content_terms
 from knotwork.records import Query
-from knotwork.retrieval.chunk_features import text_weight
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.urls import open_store
-from knotwork.text.terms import content_terms
 
 PASSAGES = {
     "Heron": "The heron waits beside the pond. A heron spears perch and roach.",

@@ -8,8 +8,8 @@ import pytest
 from tests.service.serving import copy_index, make_settings, open_client
 
 import knotwork
+from knotwork._service.server import ServerConfig
 from knotwork.demo import open_sample
-from knotwork.service.server import ServerConfig
 
 
 @pytest.fixture(scope="session")

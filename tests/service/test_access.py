@@ -16,10 +16,10 @@ from tests.service.serving import (
     open_client,
 )
 
+from knotwork._service.keys import KeyFile, KeyRole
+from knotwork._service.limits import RateLimiter
+from knotwork._service.server import ServerConfig
 from knotwork.errors import ConfigError, TooManyRequests, UnknownName
-from knotwork.service.keys import KeyFile, KeyRole
-from knotwork.service.limits import RateLimiter
-from knotwork.service.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

@@ -16,13 +16,13 @@ from tests.service.serving import (
     wait_until,
 )
 
-from knotwork.service import job_runner as runner_module
-from knotwork.service import job_runner as work_module
-from knotwork.service.evaluation_job import run_evaluation_job
-from knotwork.service.evaluation_store import EvaluationStore
-from knotwork.service.job_store import JobStopped, Progress
-from knotwork.service.server import ServerConfig
-from knotwork.service.workspaces import Workspaces
+from knotwork._service import job_runner as runner_module
+from knotwork._service import job_runner as work_module
+from knotwork._service.evaluation_job import run_evaluation_job
+from knotwork._service.evaluation_store import EvaluationStore
+from knotwork._service.job_store import JobStopped, Progress
+from knotwork._service.server import ServerConfig
+from knotwork._service.workspaces import Workspaces
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ import pytest
 from tests.service.serving import API, await_job, make_settings, open_client
 
 import knotwork
-from knotwork.indexing.graph_import.graph_importer import describe_graph_import
-from knotwork.service import job_runner as runner_module
-from knotwork.service import job_runner as work_module
-from knotwork.service.job_store import JobState, JobStore
-from knotwork.service.server import ServerConfig
+from knotwork._indexing.graph_import.graph_importer import describe_graph_import
+from knotwork._service import job_runner as runner_module
+from knotwork._service import job_runner as work_module
+from knotwork._service.job_store import JobState, JobStore
+from knotwork._service.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

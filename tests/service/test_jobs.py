@@ -21,13 +21,13 @@ from tests.service.serving import (
     wait_until,
 )
 
+from knotwork._service import job_runner as runner_module
+from knotwork._service import job_runner as work_module
+from knotwork._service.job_runner import JobRunner
+from knotwork._service.job_store import JobState, JobStopped, JobStore, Progress
+from knotwork._service.server import ServerConfig
+from knotwork._service.workspaces import Workspaces
 from knotwork.errors import KnotworkError, StoreBusy
-from knotwork.service import job_runner as runner_module
-from knotwork.service import job_runner as work_module
-from knotwork.service.job_runner import JobRunner
-from knotwork.service.job_store import JobState, JobStopped, JobStore, Progress
-from knotwork.service.server import ServerConfig
-from knotwork.service.workspaces import Workspaces
 
 pytestmark = pytest.mark.slow
 

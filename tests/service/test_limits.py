@@ -24,11 +24,11 @@ from tests.service.serving import (
     wait_until,
 )
 
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._service.limits import Threads
+from knotwork._service.responses import keep_alive
+from knotwork._service.server import ServerConfig
 from knotwork.errors import KnotworkError, Overloaded, RequestTimeout
-from knotwork.knowledge_base import KnowledgeBase
-from knotwork.service.limits import Threads
-from knotwork.service.responses import keep_alive
-from knotwork.service.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +134,7 @@ def test_whoever_stops_early_ends_the_work():
 
 
 def test_a_silent_stream_is_kept_alive(monkeypatch):
-    monkeypatch.setattr("knotwork.service.responses.PING_S", 0.01)
+    monkeypatch.setattr("knotwork._service.responses.PING_S", 0.01)
 
     async def slow():
         yield b"one"
@@ -213,7 +213,7 @@ def test_a_server_that_stops_ends_the_streams_of_jobs_that_go_on(place, monkeypa
             progress.enter("holding")
         return {}
 
-    monkeypatch.setattr("knotwork.service.job_runner.WORK", {"communities": hold})
+    monkeypatch.setattr("knotwork._service.job_runner.WORK", {"communities": hold})
     with run_server(place) as address:
         client = httpx.Client(base_url=address, timeout=30)
         job = client.post(f"{OPEN}/communities/refresh", json={}).json()["data"]

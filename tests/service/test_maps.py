@@ -8,9 +8,9 @@ from tests.service.conftest import fill
 from tests.service.serving import API, await_job, copy_index, make_settings, open_client
 
 import knotwork
-from knotwork.service.graph_map import MAP_SUFFIX, MapCache, build_map, load_map, map_key, save_map
-from knotwork.service.server import ServerConfig
-from knotwork.stores.memory import MemoryStore
+from knotwork._service.graph_map import MAP_SUFFIX, MapCache, build_map, load_map, map_key, save_map
+from knotwork._service.server import ServerConfig
+from knotwork._stores.memory import MemoryStore
 
 OPEN = f"{API}/workspaces/open"
 

@@ -15,9 +15,9 @@ from tests.service.serving import (
 )
 
 import knotwork
+from knotwork._service.schemas.answers import AnswerShape
+from knotwork._service.server import ServerConfig
 from knotwork.records import content_id
-from knotwork.service.schemas.answers import AnswerShape
-from knotwork.service.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

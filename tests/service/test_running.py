@@ -3,9 +3,9 @@
 import socket
 import threading
 
+from knotwork._inference.embedder import HashingEmbedder
+from knotwork._service.server import ModelLoader, _listen
 from knotwork.errors import ModelError
-from knotwork.inference.embedder import HashingEmbedder
-from knotwork.service.server import ModelLoader, _listen
 
 
 def test_no_part_of_an_answer_waits_for_the_one_before_to_be_acknowledged():

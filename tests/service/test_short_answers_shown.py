@@ -9,16 +9,16 @@ from tests.cli.running import knotwork
 from tests.service.serving import add_key, copy_index, make_settings, run_server
 
 import knotwork as package
-from knotwork.cli.json_output import describe_answer as describe_for_json
-from knotwork.cli.terminal import Terminal
-from knotwork.knowledge_base import local_models
-from knotwork.mcp_server.schemas import to_answer_result
-from knotwork.mcp_server.text_output import format_answer
-from knotwork.notebook.views import render
+from knotwork._cli.json_output import describe_answer as describe_for_json
+from knotwork._cli.terminal import Terminal
+from knotwork._knowledge_base import local_models
+from knotwork._notebook.views import render
+from knotwork._service.schemas.answers import AnswerShape
+from knotwork._service.server import ServerConfig
+from knotwork._synthesis import extractive_answers
+from knotwork.mcp_server._schemas import to_answer_result
+from knotwork.mcp_server._text_output import format_answer
 from knotwork.records import AnswerSpan, Prediction, Span
-from knotwork.service.schemas.answers import AnswerShape
-from knotwork.service.server import ServerConfig
-from knotwork.synthesis import extractive_answers
 
 pytestmark = pytest.mark.slow
 

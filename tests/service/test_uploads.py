@@ -18,9 +18,9 @@ from tests.service.serving import (
     upload,
 )
 
+from knotwork._service.server import ServerConfig
+from knotwork._service.uploads import parse_upload_name
 from knotwork.errors import LoadError
-from knotwork.service.server import ServerConfig
-from knotwork.service.uploads import parse_upload_name
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knotwork.service import make_app
-from knotwork.service.server import ServerConfig
+from knotwork._service import make_app
+from knotwork._service.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

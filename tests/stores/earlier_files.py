@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from knotwork.stores.embedded.schema import MIGRATIONS
+from knotwork._stores.embedded.schema import MIGRATIONS
 
 UNDO = {
     "0003-readings": (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from knotwork.stores.base import Store
-from knotwork.stores.embedded import EmbeddedStore
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
 
 CHUNKS_PER_DOCUMENT = 3
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from tests.stores.crashing_writer import names_of
 
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.embedded.database import find_faults
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import StoreError
-from knotwork.stores.base import Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.database import find_faults
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.store_contract import add_document, snapshot
+from knotwork.testing._store_contract import add_document, snapshot
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.stores.earlier_files import undo_migrations
 
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import PropertyNode, Relationship
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.testing.store_contract import add_document
+from knotwork.testing._store_contract import add_document
 
 _COUNT = "MATCH (n) RETURN count(n)"
 

@@ -10,6 +10,10 @@ import apsw
 import numpy as np
 import pytest
 
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.embedded.schema import MIGRATIONS, Migration
+from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import (
     SchemaMismatch,
     StoreError,
@@ -17,11 +21,7 @@ from knotwork.errors import (
     StoreReadOnly,
     UnknownName,
 )
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.schema import MIGRATIONS, Migration
-from knotwork.stores.memory import MemoryStore
-from knotwork.stores.urls import open_store
-from knotwork.testing.store_contract import add_document, snapshot
+from knotwork.testing._store_contract import add_document, snapshot
 
 LATER = Migration("0002-later", "CREATE TABLE later (x); INSERT INTO later VALUES (7);")
 BROKEN = Migration("0003-broken", "CREATE TABLE half (x); SELECT nonsense;")

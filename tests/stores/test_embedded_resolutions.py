@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.stores.earlier_files import undo_migrations
 
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import entity_id
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.testing.resolution_contract import resolution_snapshot, sample_decision
-from knotwork.testing.store_contract import add_document, snapshot
+from knotwork.testing._resolution_contract import resolution_snapshot, sample_decision
+from knotwork.testing._store_contract import add_document, snapshot
 
 FORMS = ["ada", "bob", "cy"]
 

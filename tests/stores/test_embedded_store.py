@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from knotwork.stores.base import Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.testing.cypher_contract import CypherContract, PropertyGraphContract
-from knotwork.testing.enrichment_contract import (
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
+from knotwork.testing._enrichment_contract import (
     CommunityStoreContract,
     QuestionStoreContract,
     ReadingStoreContract,
 )
-from knotwork.testing.field_contract import FieldStoreContract
-from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
-from knotwork.testing.resolution_contract import HomonymStoreContract, ResolutionStoreContract
-from knotwork.testing.search_contract import (
+from knotwork.testing._field_contract import FieldStoreContract
+from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
+from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
+from knotwork.testing._search_contract import (
     TextIndexContract,
     VectorIndexContract,
     VectorReplacementContract,
 )
-from knotwork.testing.store_contract import StoreContract
+from knotwork.testing._store_contract import StoreContract
 
 pytestmark = pytest.mark.slow
 

@@ -15,6 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._stores.base import Store
+from knotwork._stores.export import FORMATS, export_graph
+from knotwork._stores.export.formats import format_literal
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import MissingExtra, StoreBusy, UnknownName
 from knotwork.records import (
     Chunk,
@@ -31,10 +35,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.base import Store
-from knotwork.stores.export import FORMATS, export_graph
-from knotwork.stores.export.formats import format_literal
-from knotwork.stores.memory import MemoryStore
 
 HOSTILE = (
     'O\'Brien "Bob" \\ back\\slash',

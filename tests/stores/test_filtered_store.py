@@ -12,6 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import (
     AllOf,
@@ -22,13 +26,9 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.base import Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.filtered import FilteredStore
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.enrichment_contract import sample_community, sample_reading, sample_report
-from knotwork.testing.field_contract import put_document, where
-from knotwork.testing.store_contract import sample_mention, sample_relation
+from knotwork.testing._enrichment_contract import sample_community, sample_reading, sample_report
+from knotwork.testing._field_contract import put_document, where
+from knotwork.testing._store_contract import sample_mention, sample_relation
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.stores.embedded.vector_index import VectorMatrix
-from knotwork.stores.vectors import exact_scores
+from knotwork._stores.embedded.vector_index import VectorMatrix
+from knotwork._stores.vectors import exact_scores
 
 pytestmark = pytest.mark.slow
 

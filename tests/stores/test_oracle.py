@@ -12,6 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
+from knotwork._stores.memory import MemoryStore
+from knotwork._stores.property_graphs import RunsCypher
+from knotwork._stores.resolutions import StoresResolutions
 from knotwork.records import (
     PERSON_SOURCE,
     Description,
@@ -22,21 +28,15 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.base import Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
-from knotwork.stores.memory import MemoryStore
-from knotwork.stores.property_graphs import RunsCypher
-from knotwork.stores.resolutions import StoresResolutions
-from knotwork.testing.enrichment_contract import (
+from knotwork.testing._enrichment_contract import (
     reading_snapshot,
     sample_community,
     sample_reading,
     sample_report,
     sample_summary,
 )
-from knotwork.testing.resolution_contract import resolution_snapshot, sample_decision
-from knotwork.testing.store_contract import (
+from knotwork.testing._resolution_contract import resolution_snapshot, sample_decision
+from knotwork.testing._store_contract import (
     add_document,
     sample_document,
     sample_mention,

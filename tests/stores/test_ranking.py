@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.embedded.text_index import EmbeddedTexts, QueryTermWeights
+from knotwork._stores.memory import MemoryStore
 from knotwork.records import content_id
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.text_index import EmbeddedTexts, QueryTermWeights
-from knotwork.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def test_frequent_terms_are_mostly_left_out(stores, monkeypatch: pytest.MonkeyPa
 
 
 def test_few_postings_are_held(stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.stores.embedded.text_index._MAX_CACHED_POSTINGS", 100)
+    monkeypatch.setattr("knotwork._stores.embedded.text_index._MAX_CACHED_POSTINGS", 100)
     memory, embedded = (store.texts("chunk") for store in stores)
     for question in questions():
         found, expected = embedded.search(question, k=10), memory.search(question, k=10)

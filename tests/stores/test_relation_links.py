@@ -3,10 +3,10 @@
 import pytest
 from tests.retrieval.paths.films import FILMS, put_triples
 
+from knotwork._stores.extensions import LinksRelations, RelationLink
+from knotwork._stores.urls import open_store
+from knotwork._text.names import normal_form
 from knotwork.records import EdgeType, entity_id
-from knotwork.stores.extensions import LinksRelations, RelationLink
-from knotwork.stores.urls import open_store
-from knotwork.text.names import normal_form
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.extensions import ReadsRelations
+from knotwork._stores.memory import MemoryStore
 from knotwork.records import Mention, Relation, Span, content_id, entity_id
-from knotwork.stores.base import Store
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.extensions import ReadsRelations
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.store_contract import add_document
+from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._stores.graph_view import AdjacentEdge, strongest_edges, walk_graph
+from knotwork._stores.memory import MemoryStore
 from knotwork.records import Edge, entity_id
-from knotwork.stores.graph_view import AdjacentEdge, strongest_edges, walk_graph
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.graph_contract import add_edges
+from knotwork.testing._graph_contract import add_edges
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from knotwork._stores.base import VectorIndex
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import content_id
-from knotwork.stores.base import VectorIndex
-from knotwork.stores.embedded import EmbeddedStore
 
 _ITEMS = 40
 _DIMENSION = 8

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import knotwork
-from knotwork.inference.chat import ChatRequest
+from knotwork._inference.chat import ChatRequest
+from knotwork._synthesis.ask_request import AskEventKind
 from knotwork.records import Document
-from knotwork.synthesis.ask_request import AskEventKind
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 THEMES = "What are the main themes of these documents?"
 THEMES_ZH = "这些文档主要讲了什么？"

@@ -3,18 +3,18 @@
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
-from knotwork.config import AnswerSettings
-from knotwork.records import Chunk, Document, Evidence, Heading, Page, Query, Span
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.citations import cite_sentences, join_sentences, show_sentence
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.synthesis.sentence_selection import (
+from knotwork._config import AnswerSettings
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.citations import cite_sentences, join_sentences, show_sentence
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.sentence_selection import (
     SelectedSentence,
     rank_candidates,
     select_sentences,
 )
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.records import Chunk, Document, Evidence, Heading, Page, Query, Span
+from knotwork.testing._embedders import HashingEmbedder
 
 ALWAYS = AnswerSettings(abstain_below=0.0)
 

@@ -5,8 +5,8 @@ from dataclasses import fields
 import pytest
 
 import knotwork
+from knotwork._synthesis.ask_request import AskMode, AskOptions, AskRequest
 from knotwork.errors import UnknownName
-from knotwork.synthesis.ask_request import AskMode, AskOptions, AskRequest
 
 
 def test_the_options_of_ask_are_the_fields_of_a_request():

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import QUESTION, make_evidence
 
-from knotwork.records import CommunityReport, Finding, Span, Support
-from knotwork.retrieval.local_context import GraphFact
-from knotwork.synthesis.prompt_context import (
+from knotwork._retrieval.local_context import GraphFact
+from knotwork._synthesis.prompt_context import (
     HYBRID_SHARES,
     LOCAL_SHARES,
     PassageNumbering,
@@ -20,8 +19,9 @@ from knotwork.synthesis.prompt_context import (
     pack_facts,
     pack_reports,
 )
-from knotwork.synthesis.reply_reader import ReplyReader
-from knotwork.text.token_counts import count_tokens
+from knotwork._synthesis.reply_reader import ReplyReader
+from knotwork._text.token_counts import count_tokens
+from knotwork.records import CommunityReport, Finding, Span, Support
 
 EVIDENCE, STORE = make_evidence()
 CHUNKS = {hit.chunk.document_title: hit.chunk for hit in EVIDENCE.hits}

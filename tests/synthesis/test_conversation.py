@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.asked import SampleIndex, by_rules
 
-from knotwork.errors import ModelUnavailable
-from knotwork.synthesis.questions.follow_ups import (
+from knotwork._synthesis.questions.follow_ups import (
     SpokenName,
     capital_names,
     index_names,
     read_turns,
     rewrite_follow_up,
 )
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.errors import ModelUnavailable
+from knotwork.testing._chat_models import ScriptedChatModel
 
 FILM = [
     ("Who directed Silver Lantern?", "Silver Lantern is a 1954 film directed by Marta Ilves [1].")

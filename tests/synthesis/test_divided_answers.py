@@ -6,13 +6,13 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
-from knotwork.config import AnswerSettings
-from knotwork.knowledge_base.searcher import ScopedSearcher
+from knotwork._config import AnswerSettings
+from knotwork._knowledge_base.searcher import ScopedSearcher
+from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._synthesis.compound_answers import AnsweredPart, join_answers, join_evidence
+from knotwork._synthesis.questions.scopes import SubQuestion
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
-from knotwork.synthesis.ask_request import AskEventKind
-from knotwork.synthesis.compound_answers import AnsweredPart, join_answers, join_evidence
-from knotwork.synthesis.questions.scopes import SubQuestion
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._chat_models import ScriptedChatModel
 
 HARBOUR = """# The harbour
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.synthesis.questions.classification import MOST_PARTS, divide_question
+from knotwork._synthesis.questions.classification import MOST_PARTS, divide_question
 
 
 def texts(question):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knotwork.synthesis.sentence_selection import AnswerKind, Expectation
+from knotwork._synthesis.sentence_selection import AnswerKind, Expectation
 
 
 @pytest.mark.parametrize(

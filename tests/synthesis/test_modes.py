@@ -15,12 +15,10 @@ from tests.synthesis.asked import (
     with_replies,
 )
 
-from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
-from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id
-from knotwork.retrieval.community_search import StoredReports
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT
-from knotwork.synthesis.ask_request import (
+from knotwork._retrieval.community_search import StoredReports
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT
+from knotwork._synthesis.ask_request import (
     DRIFT_TOKENS,
     FIRST_GLOBAL_TOKENS,
     FIRST_REPORTS_TOKENS,
@@ -32,12 +30,14 @@ from knotwork.synthesis.ask_request import (
     AskMode,
     AskRequest,
 )
-from knotwork.synthesis.engine import AnswerEngine
-from knotwork.synthesis.global_answers import NO_REPORTS_NOTE
-from knotwork.synthesis.inquiry import AnswerSources
-from knotwork.synthesis.messages import no_answer
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.names import normal_form
+from knotwork._synthesis.engine import AnswerEngine
+from knotwork._synthesis.global_answers import NO_REPORTS_NOTE
+from knotwork._synthesis.inquiry import AnswerSources
+from knotwork._synthesis.messages import no_answer
+from knotwork._text.names import normal_form
+from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
+from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

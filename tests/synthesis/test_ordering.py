@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.small_index import build_index
 
-from knotwork.config import AnswerSettings
-from knotwork.records import Chunk, Evidence, Hit, Query, Span, Step
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.extractive_answers import compose_answer, order_sentences
-from knotwork.synthesis.sentence_selection import (
+from knotwork._config import AnswerSettings
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.extractive_answers import compose_answer, order_sentences
+from knotwork._synthesis.sentence_selection import (
     SelectedSentence,
     rank_candidates,
     select_sentences,
 )
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.records import Chunk, Evidence, Hit, Query, Span, Step
+from knotwork.testing._embedders import HashingEmbedder
 
 
 def make_step(chunk_id):

@@ -4,8 +4,8 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
+from knotwork._synthesis.engine import needs_reports
 from knotwork.records import Document
-from knotwork.synthesis.engine import needs_reports
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
+from knotwork._retrieval.queries.query_rows import ROWS_SCORE
+from knotwork._synthesis.answer_writer import make_answer_request
+from knotwork._synthesis.prompt_context import fill_prompt, make_harmless, pack_evidence
+from knotwork._text.token_counts import count_tokens
 from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
-from knotwork.retrieval.queries.query_rows import ROWS_SCORE
-from knotwork.synthesis.answer_writer import make_answer_request
-from knotwork.synthesis.prompt_context import fill_prompt, make_harmless, pack_evidence
-from knotwork.testing.brains.prompts import read_assignment
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains.prompts import read_assignment
 
 
 def test_passages_are_numbered_by_hit_and_read_in_order():

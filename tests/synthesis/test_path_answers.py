@@ -4,10 +4,10 @@ import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
 import knotwork
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.memory import MemoryStore
+from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, compose_answer
 from knotwork.records import Document, Query
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.memory import MemoryStore
-from knotwork.synthesis.extractive_answers import LOW_CONFIDENCE, compose_answer
 
 
 @pytest.fixture(params=["memory:", "index.knot"])

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
-from knotwork.errors import Unparsable
-from knotwork.inference.chat import ChatReply
-from knotwork.records import Evidence, Hit, Query
-from knotwork.synthesis.drift_answers import parse_questions
-from knotwork.synthesis.map_reduce_answers import (
+from knotwork._inference.chat import ChatReply
+from knotwork._synthesis.drift_answers import parse_questions
+from knotwork._synthesis.map_reduce_answers import (
     MOST_POINTS,
     ReportPoint,
     pack_points,
     parse_points,
     parse_ratings,
 )
-from knotwork.synthesis.questions.keywords import add_found, parse_keywords
-from knotwork.text.token_counts import count_tokens
+from knotwork._synthesis.questions.keywords import add_found, parse_keywords
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import Unparsable
+from knotwork.records import Evidence, Hit, Query
 
 LINES = (
     "90 | The mine was closed after the flood. [1][7]",

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.small_index import build_index
 
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.prose import LEAST_WEIGHT, weigh_prose
+from knotwork._synthesis.sentence_selection import rank_candidates, select_sentences
+from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.synthesis.prose import LEAST_WEIGHT, weigh_prose
-from knotwork.synthesis.sentence_selection import rank_candidates, select_sentences
-from knotwork.text.sentences import split_sentences
 
 SENTENCES = (
     "She died in 1988 (aged 76) in St. Petersburg, U.S.A., at 12:30.",

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from tests.synthesis.written import make_evidence, write
 
+from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_value
+from knotwork._synthesis.answer_writer import ROWS_UNCITED
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.prompt_context import pack_evidence
 from knotwork.records import QueryResult
-from knotwork.retrieval.queries.query_rows import ROWS_SCORE, show_value
-from knotwork.synthesis.answer_writer import ROWS_UNCITED
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.synthesis.prompt_context import pack_evidence
 
 STATEMENT = "MATCH (p:Person) RETURN p.name"
 LEADER = ("Ada Lovelace",)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._synthesis.extractive_answers import MOST_READ, read_hits
+from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
+from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Evidence, Hit, Prediction, Query, Span
-from knotwork.synthesis.extractive_answers import MOST_READ, read_hits
-from knotwork.synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
-from knotwork.text.sentences import split_sentences
 
 EMBEDDER = "local:some-model"
 TEXT = "The bridge crosses the Wend. It was designed by Ilse Tarrant. The toll is two crowns."

@@ -7,11 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import QUESTION, make_evidence
 
+from knotwork._inference.chat import ChatReply
+from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.prompt_context import pack_evidence
+from knotwork._synthesis.reply_reader import (
+    CUT_OFF,
+    ReplyReader,
+    find_misquotes,
+    parse_answer_reply,
+)
 from knotwork.errors import Unparsable
-from knotwork.inference.chat import ChatReply
-from knotwork.synthesis.messages import no_answer
-from knotwork.synthesis.prompt_context import pack_evidence
-from knotwork.synthesis.reply_reader import CUT_OFF, ReplyReader, find_misquotes, parse_answer_reply
 
 PASSAGES = pack_evidence(make_evidence()[0], budget_tokens=1_000)
 BY_NUMBER = {passage.number: passage for passage in PASSAGES}

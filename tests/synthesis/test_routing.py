@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.retrieval.community_search import find_topic
-from knotwork.synthesis.questions.classification import choose_mode
+from knotwork._retrieval.community_search import find_topic
+from knotwork._synthesis.questions.classification import choose_mode
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_any_text_has_a_mode_and_a_focus(text):
     ],
 )
 def test_the_focus_is_what_is_asked_beside_the_whole(question, focus):
-    from knotwork.text.terms import content_terms
+    from knotwork._text.terms import content_terms
 
     found = find_topic(question)
     assert set(content_terms(found)) == set(content_terms(focus))

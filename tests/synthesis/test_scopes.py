@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.synthesis.ask_request import AskMode
-from knotwork.synthesis.questions.classification import (
+from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.questions.classification import (
     choose_mode,
     needs_communities,
     read_scope,
     strip_text_nouns,
 )
-from knotwork.synthesis.questions.scopes import QuestionScope, ScopeKind
+from knotwork._synthesis.questions.scopes import QuestionScope, ScopeKind
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
+from knotwork._synthesis.questions.classification import divide_question
 from knotwork.records import Document
-from knotwork.synthesis.questions.classification import divide_question
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Prediction, Query, Span
-from knotwork.synthesis.citations import introduce_sentence, join_sentences
-from knotwork.synthesis.extractive_answers import MODELS, estimate_confidence
-from knotwork.synthesis.sentence_selection import (
+from knotwork._synthesis.citations import introduce_sentence, join_sentences
+from knotwork._synthesis.extractive_answers import MODELS, estimate_confidence
+from knotwork._synthesis.sentence_selection import (
     name_cells,
     rank_candidates,
     select_sentences,
     trust_in_reader,
 )
-from knotwork.text.sentences import split_sentences
+from knotwork._text.sentences import split_sentences
+from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Prediction, Query, Span
 
 
 def make_hit(text, relevances, *, terms=(), name="c", score=1.0, scores=None, kind=FrameKind.TERM):

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.records import AnswerSpan, Chunk, Span
-from knotwork.synthesis.extractive_answers import (
+from knotwork._synthesis.extractive_answers import (
     LONGEST_SHORT_ANSWER,
     choose_short_answer,
     complete_words,
 )
-from knotwork.synthesis.sentence_selection import SelectedSentence
+from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork.records import AnswerSpan, Chunk, Span
 
 
 def complete(sentence, words):

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of, make_evidence
 
+from knotwork._synthesis.prompt_context import pack_evidence
+from knotwork._synthesis.reply_reader import find_support
+from knotwork._text.terms import content_terms
 from knotwork.records import Document, Evidence, Hit, Query
-from knotwork.synthesis.prompt_context import pack_evidence
-from knotwork.synthesis.reply_reader import find_support
-from knotwork.text.terms import content_terms
 
 TRAVEL, TEAM, CHINESE = pack_evidence(make_evidence()[0], budget_tokens=1_000)
 

@@ -3,7 +3,15 @@
 import pytest
 from tests.synthesis.written import QUESTION, TEXTS, make_evidence, shown_text, write
 
-from knotwork.config import AnswerSettings
+from knotwork._config import AnswerSettings
+from knotwork._inference.call_cache import CallCache
+from knotwork._inference.call_costs import PriceTable
+from knotwork._inference.chat import ChatReply
+from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT, make_answer_request
+from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.messages import no_answer
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import (
     BudgetExceeded,
     ModelError,
@@ -11,16 +19,8 @@ from knotwork.errors import (
     StoreError,
     Unparsable,
 )
-from knotwork.inference.call_cache import CallCache
-from knotwork.inference.call_costs import PriceTable
-from knotwork.inference.chat import ChatReply
-from knotwork.synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT, make_answer_request
-from knotwork.synthesis.ask_request import AskEventKind
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.synthesis.messages import no_answer
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import BrokenStream, ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel
 
 GOOD = "The Travel Office approves trips abroad [1]. Its head was born in London [2]."
 

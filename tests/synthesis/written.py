@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from knotwork.config import AnswerSettings
-from knotwork.inference.call_cache import CachedChatModel, CallCache
+from knotwork._config import AnswerSettings
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.answer_writer import AnswerWriter
+from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.answer_writer import AnswerWriter
-from knotwork.synthesis.ask_request import AskEventKind
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.sentences import split_sentences
+from knotwork.testing._chat_models import ScriptedChatModel
 
 TEXTS = {
     "Travel": "Trips abroad are approved by the Travel Office. Ask 14 days ahead. "

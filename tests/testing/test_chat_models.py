@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, KnotworkError, ModelError, ModelUnavailable
-from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.testing.chat_contract import ChatModelContract, ask, explain, read_stream
-from knotwork.testing.chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._chat_contract import ChatModelContract, ask, explain, read_stream
+from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
 
 
 class TestScripted(ChatModelContract):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from knotwork.inference.chat import ChatReply, Message
-from knotwork.synthesis.drift_answers import parse_questions
-from knotwork.synthesis.map_reduce_answers import parse_points, parse_ratings
-from knotwork.synthesis.prompt_context import fill_prompt
-from knotwork.testing.brains import RuleBrain
+from knotwork._inference.chat import ChatReply, Message
+from knotwork._synthesis.drift_answers import parse_questions
+from knotwork._synthesis.map_reduce_answers import parse_points, parse_ratings
+from knotwork._synthesis.prompt_context import fill_prompt
+from knotwork.testing._brains import RuleBrain
 
 REPORTS = (
     "<reports>\n# Travel\n[1] The Travel Office approves trips abroad.\n"

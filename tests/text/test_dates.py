@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.text.dates import read_day_range
+from knotwork._text.dates import read_day_range
 
 DAY = (date(2023, 5, 3), date(2023, 5, 4))
 MONTH = (date(2023, 5, 1), date(2023, 6, 1))

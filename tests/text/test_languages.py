@@ -1,6 +1,6 @@
 import pytest
 
-from knotwork.text.languages import detect_language, is_read
+from knotwork._text.languages import detect_language, is_read
 
 
 @pytest.mark.parametrize(

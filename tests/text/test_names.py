@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.text.chinese import simplify
-from knotwork.text.names import name_candidates, normal_form
+from knotwork._text.chinese import simplify
+from knotwork._text.names import name_candidates, normal_form
 
 WORDS = st.text(alphabet="abcdeABCDEéÉøß09", min_size=1, max_size=6)
 NAMES = st.text(

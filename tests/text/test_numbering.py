@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.text.plain_text import split_number
+from knotwork._text.plain_text import split_number
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.work import count_calls
 
+from knotwork._text.sentences import LONGEST_SENTENCE, LONGEST_WIDE_SENTENCE, split_sentences
 from knotwork.records import Span
-from knotwork.text.sentences import LONGEST_SENTENCE, LONGEST_WIDE_SENTENCE, split_sentences
 
 pytestmark = pytest.mark.slow
 

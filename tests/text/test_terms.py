@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-from knotwork.text.terms import (
+from knotwork._text.terms import (
     STOP_WORDS,
     _terms_of_token,
     content_terms,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.text.token_counts import count_tokens, token_starts
+from knotwork._text.token_counts import count_tokens, token_starts
 
 ENGLISH = [
     (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from knotwork.text.sentences import LONGEST_SENTENCE, split_sentences, wrapping_width
+from knotwork._text.sentences import LONGEST_SENTENCE, split_sentences, wrapping_width
 
 WRAPPED_AT_72 = (
     "The office moved to the harbour in spring, where it took over the upper\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from knotwork._text.sentences import split_sentences
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Chunk, Document, Extraction, Mention, Relation, Span, content_id
-from knotwork.text.sentences import split_sentences
-from knotwork.transform.rules import RuleExtractor
 
 
 def cut(

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, extract, mentions
 
+from knotwork._transform.rules import RuleExtractor, RuleSettings
+from knotwork._transform.rules.aboutness import read_title
 from knotwork.records import Extraction
-from knotwork.transform.rules import RuleExtractor, RuleSettings
-from knotwork.transform.rules.aboutness import read_title
 
 SETTINGS = RuleSettings()
 SHORT = round(SETTINGS.subject_about * SETTINGS.short_subject_about, 4)

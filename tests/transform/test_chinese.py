@@ -3,8 +3,8 @@
 import pytest
 from tests.transform.documents import extract, forms, mentions, relations
 
+from knotwork._transform.rules import RuleSettings
 from knotwork.records import KEYWORD
-from knotwork.transform.rules import RuleSettings
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, extract
 from tests.work import count_calls
 
+from knotwork._transform.extractor import Extractor
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Document
-from knotwork.transform.extractor import Extractor
-from knotwork.transform.rules import RuleExtractor
 
 pytestmark = pytest.mark.slow
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.transform.documents import cut, extract, mentions
 
+from knotwork._transform.rules import RuleExtractor
+from knotwork._transform.rules.name_types import is_command, technical_type
 from knotwork.records import KEYWORD, Frame, FrameKind, Span
-from knotwork.transform.rules import RuleExtractor
-from knotwork.transform.rules.name_types import is_command, technical_type
 
 
 def entities(*texts: str, title: str = "") -> dict[str, str]:

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import extract, mentions, relations
 
+from knotwork._transform.rules import RuleExtractor, RuleSettings
+from knotwork._transform.rules.entity_names import is_short_for
+from knotwork._transform.rules.lexicon import Occurrence
+from knotwork._transform.rules.sentence_relations import read_row
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, entity_id
-from knotwork.transform.rules import RuleExtractor, RuleSettings
-from knotwork.transform.rules.entity_names import is_short_for
-from knotwork.transform.rules.lexicon import Occurrence
-from knotwork.transform.rules.sentence_relations import read_row
 
 
 def test_words_between_two_names_are_their_relation() -> None:

@@ -22,14 +22,14 @@ from typing import Any
 from prepare import sequence_of, squeeze, tokens_of, write_data
 
 import knotwork
-from knotwork.inference.embedder import PassageText
-from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.answer_reader import MOST_QUESTION_TOKENS, tokenise_passage
-from knotwork.inference.local_models.local_embedders import load_onnx
-from knotwork.inference.local_models.tokenization import sentence_ranges
-from knotwork.inference.local_models.transformer import TransformerEncoder
+from knotwork._inference.embedder import PassageText
+from knotwork._inference.local_models import e5
+from knotwork._inference.local_models.answer_reader import MOST_QUESTION_TOKENS, tokenise_passage
+from knotwork._inference.local_models.local_embedders import load_onnx
+from knotwork._inference.local_models.tokenization import sentence_ranges
+from knotwork._inference.local_models.transformer import TransformerEncoder
+from knotwork._stores.urls import open_store
 from knotwork.records import Chunk, Span
-from knotwork.stores.urls import open_store
 
 HELD = ("bind9", "debian_edu_zh", "docker", "gimp_zh", "httpd")
 FOUND = 10

@@ -29,14 +29,14 @@ from zlib import crc32
 
 import numpy as np
 
-from knotwork.inference.embedder import PassageText
-from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.answer_reader import tokenise_passage
-from knotwork.inference.local_models.local_embedders import load_onnx
-from knotwork.inference.local_models.tokenization import Tokens
-from knotwork.inference.local_models.transformer import TransformerEncoder
-from knotwork.stores.urls import open_store
-from knotwork.text.sentences import split_sentences
+from knotwork._inference.embedder import PassageText
+from knotwork._inference.local_models import e5
+from knotwork._inference.local_models.answer_reader import tokenise_passage
+from knotwork._inference.local_models.local_embedders import load_onnx
+from knotwork._inference.local_models.tokenization import Tokens
+from knotwork._inference.local_models.transformer import TransformerEncoder
+from knotwork._stores.urls import open_store
+from knotwork._text.sentences import split_sentences
 
 SHARES = {"qamr": 0.25, "nqg_sentences": 0.25, "fairytaleqa": 0.5, "molweni_test": 0.5}
 """How much is taken of the sources that are easy, or far from what people keep as documents."""

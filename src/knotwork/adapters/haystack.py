@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from knotwork.adapters.metadata import hits_with_metadata, to_rows_metadata
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._knowledge_base import open as open_knowledge_base
+from knotwork.adapters._metadata import hits_with_metadata, to_rows_metadata
 from knotwork.errors import FilterError, MissingExtra
-from knotwork.knowledge_base import KnowledgeBase
-from knotwork.knowledge_base import open as open_knowledge_base
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict

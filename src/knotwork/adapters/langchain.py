@@ -7,12 +7,12 @@ from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
-from knotwork.adapters.metadata import hits_with_metadata, rows_over_hits
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._retrieval.filter_parser import FilterSpec
+from knotwork._synthesis.ask_request import AskOptions
+from knotwork.adapters._metadata import hits_with_metadata, rows_over_hits
 from knotwork.errors import MissingExtra
-from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, PropertyValue
-from knotwork.retrieval.filter_parser import FilterSpec
-from knotwork.synthesis.ask_request import AskOptions
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from knotwork.adapters.metadata import (
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._retrieval.filter_parser import FilterSpec
+from knotwork.adapters._metadata import (
     PassageMetadata,
     citation_metadata,
     hits_with_metadata,
@@ -14,9 +16,7 @@ from knotwork.adapters.metadata import (
     to_rows_metadata,
 )
 from knotwork.errors import FilterError, MissingExtra
-from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, PropertyValue
-from knotwork.retrieval.filter_parser import FilterSpec
 
 try:
     from llama_index.core.base.response.schema import Response

@@ -8,9 +8,9 @@ To evaluate the answers of an index::
     figures = measure_answers(evaluate_answers(knowledge_base, questions))
 """
 
-from knotwork.evaluation.answer_figures import measure_answers
-from knotwork.evaluation.answer_questions import AnswerQuestion, read_answer_questions
-from knotwork.evaluation.answer_runs import JudgedAnswer, evaluate_answers
+from knotwork.evaluation._answer_figures import measure_answers
+from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
+from knotwork.evaluation._answer_runs import JudgedAnswer, evaluate_answers
 
 __all__ = [
     "AnswerQuestion",

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from knotwork.errors import MissingExtra
-from knotwork.mcp_server.permissions import Permissions
+from knotwork.mcp_server._permissions import Permissions
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase
+    from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
 
 __all__ = ["Permissions", "build_server", "check_sdk"]
 
@@ -30,7 +30,7 @@ def build_server(
     installed.
     """
     check_sdk()
-    from knotwork.mcp_server.server import build_index_server
+    from knotwork.mcp_server._server import build_index_server
 
     return build_index_server(knowledge_base, permissions or Permissions())
 

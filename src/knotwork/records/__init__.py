@@ -1,6 +1,6 @@
 """The immutable records that all parts of Knotwork exchange."""
 
-from knotwork.records.communities import (
+from knotwork.records._communities import (
     EXTRACTIVE_SOURCE,
     Community,
     CommunityReport,
@@ -8,7 +8,7 @@ from knotwork.records.communities import (
     Member,
     Support,
 )
-from knotwork.records.documents import (
+from knotwork.records._documents import (
     GRAPH_URI,
     Cell,
     Chunk,
@@ -22,7 +22,7 @@ from knotwork.records.documents import (
     Span,
     Table,
 )
-from knotwork.records.evidence import (
+from knotwork.records._evidence import (
     Answer,
     AnswerSpan,
     Citation,
@@ -37,8 +37,8 @@ from knotwork.records.evidence import (
     Strength,
     Usage,
 )
-from knotwork.records.filters import AllOf, AnyOf, Comparison, Condition, Filter, Not
-from knotwork.records.graph import (
+from knotwork.records._filters import AllOf, AnyOf, Comparison, Condition, Filter, Not
+from knotwork.records._graph import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,
@@ -70,8 +70,8 @@ from knotwork.records.graph import (
     entity_label,
     relation_edge_type,
 )
-from knotwork.records.identity import content_id, id_to_int, int_to_id
-from knotwork.records.query_results import (
+from knotwork.records._identity import content_id, id_to_int, int_to_id
+from knotwork.records._query_results import (
     RETRIEVAL_QUERY,
     PropertyNode,
     PropertyValue,

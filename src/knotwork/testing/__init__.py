@@ -9,51 +9,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from knotwork.testing.chat_contract import ChatModelContract
-    from knotwork.testing.chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
-    from knotwork.testing.cypher_contract import CypherContract, PropertyGraphContract
-    from knotwork.testing.embedder_contract import EmbedderContract
-    from knotwork.testing.embedders import HashingEmbedder
-    from knotwork.testing.enrichment_contract import (
+    from knotwork.testing._chat_contract import ChatModelContract
+    from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
+    from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
+    from knotwork.testing._embedder_contract import EmbedderContract
+    from knotwork.testing._embedders import HashingEmbedder
+    from knotwork.testing._enrichment_contract import (
         CommunityStoreContract,
         QuestionStoreContract,
         ReadingStoreContract,
     )
-    from knotwork.testing.field_contract import FieldStoreContract
-    from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
-    from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-    from knotwork.testing.resolution_contract import HomonymStoreContract, ResolutionStoreContract
-    from knotwork.testing.search_contract import (
+    from knotwork.testing._field_contract import FieldStoreContract
+    from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
+    from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
+    from knotwork.testing._search_contract import (
         TextIndexContract,
         VectorIndexContract,
         VectorReplacementContract,
     )
-    from knotwork.testing.store_contract import StoreContract
+    from knotwork.testing._store_contract import StoreContract
+    from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 _HOMES = {
-    "BrokenStream": "chat_models",
-    "ChatModelContract": "chat_contract",
-    "CommunityStoreContract": "enrichment_contract",
-    "CypherContract": "cypher_contract",
-    "EmbedderContract": "embedder_contract",
-    "ExplorationContract": "graph_contract",
+    "BrokenStream": "_chat_models",
+    "ChatModelContract": "_chat_contract",
+    "CommunityStoreContract": "_enrichment_contract",
+    "CypherContract": "_cypher_contract",
+    "EmbedderContract": "_embedder_contract",
+    "ExplorationContract": "_graph_contract",
     "Fault": "model_server",
     "FaultPlan": "model_server",
-    "FieldStoreContract": "field_contract",
-    "GraphStoreContract": "graph_contract",
-    "HashingEmbedder": "embedders",
-    "HomonymStoreContract": "resolution_contract",
+    "FieldStoreContract": "_field_contract",
+    "GraphStoreContract": "_graph_contract",
+    "HashingEmbedder": "_embedders",
+    "HomonymStoreContract": "_resolution_contract",
     "ModelTestServer": "model_server",
-    "PropertyGraphContract": "cypher_contract",
-    "QuestionStoreContract": "enrichment_contract",
-    "ReadingStoreContract": "enrichment_contract",
-    "ResolutionStoreContract": "resolution_contract",
-    "ScriptMismatch": "chat_models",
-    "ScriptedChatModel": "chat_models",
-    "StoreContract": "store_contract",
-    "TextIndexContract": "search_contract",
-    "VectorIndexContract": "search_contract",
-    "VectorReplacementContract": "search_contract",
+    "PropertyGraphContract": "_cypher_contract",
+    "QuestionStoreContract": "_enrichment_contract",
+    "ReadingStoreContract": "_enrichment_contract",
+    "ResolutionStoreContract": "_resolution_contract",
+    "ScriptMismatch": "_chat_models",
+    "ScriptedChatModel": "_chat_models",
+    "StoreContract": "_store_contract",
+    "TextIndexContract": "_search_contract",
+    "VectorIndexContract": "_search_contract",
+    "VectorReplacementContract": "_search_contract",
 }
 
 __all__ = [

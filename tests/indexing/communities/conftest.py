@@ -3,7 +3,7 @@
 import pytest
 from tests.indexing.communities.written import indexed
 
-from knotwork.indexing.communities import briefs
+from knotwork._indexing.communities import briefs
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 from tests.indexing.communities.worlds import all_documents
 
 import knotwork
-from knotwork.config import CommunitySettings
+from knotwork._config import CommunitySettings
+from knotwork._indexing.communities import CommunityOptions
+from knotwork._indexing.communities.detection import USUAL_SIZE
 from knotwork.errors import UnknownName
-from knotwork.indexing.communities import CommunityOptions
-from knotwork.indexing.communities.detection import USUAL_SIZE
 
 pytestmark = pytest.mark.slow
 

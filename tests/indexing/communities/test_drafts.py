@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
-from knotwork.indexing.communities.briefs import Brief, BriefLine
-from knotwork.indexing.communities.extractive_reports import Material
-from knotwork.indexing.communities.report_writer import MOST_FINDINGS, read_reports
-from knotwork.inference.chat import ChatReply
+from knotwork._indexing.communities.briefs import Brief, BriefLine
+from knotwork._indexing.communities.extractive_reports import Material
+from knotwork._indexing.communities.report_writer import MOST_FINDINGS, read_reports
+from knotwork._inference.chat import ChatReply
 from knotwork.records import Span, Support
 
 

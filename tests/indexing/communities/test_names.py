@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from tests.indexing.communities.worlds import TOPICS, all_documents, make_index
 
-from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.indexing.communities import ReportWriter, refresh_communities
-from knotwork.indexing.communities.detection import (
+from knotwork._graph.hierarchy import DivisionOptions
+from knotwork._indexing.communities import ReportWriter, refresh_communities
+from knotwork._indexing.communities.detection import (
     NAME_WEIGHT,
     detect_communities,
     make_network,
     read_network,
     stored_communities,
 )
-from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current, mark_current
+from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current, mark_current
+from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.names import normal_form
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

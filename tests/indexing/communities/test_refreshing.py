@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.communities.worlds import TOPICS, all_documents, make_index, topic_documents
 
-from knotwork.errors import StoreError, UnknownName
-from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.indexing.communities import CommunityOptions, refresh_communities
-from knotwork.indexing.communities.detection import (
+from knotwork._graph.hierarchy import DivisionOptions
+from knotwork._indexing.communities import CommunityOptions, refresh_communities
+from knotwork._indexing.communities.detection import (
     detect_communities,
     make_network,
     read_network,
     stored_communities,
 )
+from knotwork.errors import StoreError, UnknownName
 from knotwork.records import content_id
 
 pytestmark = pytest.mark.slow

@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from tests.indexing.communities.written import BUDGETS, brain, indexed, reports_of, sources, writer
 
-from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.indexing.communities import (
+from knotwork._indexing.communities import (
     refresh_reports,
     write_reports,
 )
-from knotwork.indexing.communities.detection import stored_communities
-from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
-from knotwork.inference.call_cache import CachedChatModel, CallCache
+from knotwork._indexing.communities.detection import stored_communities
+from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import EXTRACTIVE_SOURCE
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.usefixtures("small_briefs")
@@ -186,9 +186,9 @@ def test_many_calls_at_a_time_write_the_same():
 
 
 def test_a_server_that_fails_at_times_costs_no_report(tmp_path):
-    from knotwork.config import LlmSettings
-    from knotwork.inference.model_registry import ChatModels
-    from knotwork.inference.retries import RetryPolicy
+    from knotwork._config import LlmSettings
+    from knotwork._inference.model_registry import ChatModels
+    from knotwork._inference.retries import RetryPolicy
 
     plan = FaultPlan(rates={Fault.RATE_LIMITED: 0.2, Fault.GARBAGE: 0.2, Fault.THINKING: 0.2})
     with ModelTestServer(faults=plan) as server:

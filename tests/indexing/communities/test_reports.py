@@ -11,14 +11,14 @@ from tests.indexing.communities.worlds import (
     topic_documents,
 )
 
-from knotwork.indexing.communities import (
+from knotwork._indexing.communities import (
     CommunityOptions,
     refresh_communities,
     refresh_reports,
 )
-from knotwork.indexing.communities.detection import stored_communities
-from knotwork.indexing.communities.extractive_reports import central_names, key_phrases
-from knotwork.indexing.communities.report_sentences import (
+from knotwork._indexing.communities.detection import stored_communities
+from knotwork._indexing.communities.extractive_reports import central_names, key_phrases
+from knotwork._indexing.communities.report_sentences import (
     ReportSentence,
     choose_sentences,
     flat_text,

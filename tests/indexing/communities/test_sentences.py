@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.indexing.communities.extractive_reports import key_phrases
-from knotwork.indexing.communities.report_sentences import MemberMentions, flat_text, is_prose
-from knotwork.indexing.entity_descriptions import merge_descriptions
+from knotwork._indexing.communities.extractive_reports import key_phrases
+from knotwork._indexing.communities.report_sentences import MemberMentions, flat_text, is_prose
+from knotwork._indexing.entity_descriptions import merge_descriptions
+from knotwork._text.terms import STOP_WORDS, content_terms
 from knotwork.records import Mention, Span
-from knotwork.text.terms import STOP_WORDS, content_terms
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
 
 import knotwork
-from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork._stores.embedded.store import EmbeddedStore
 from knotwork.records import Document
-from knotwork.stores.embedded.store import EmbeddedStore
 
 pytestmark = pytest.mark.slow
 

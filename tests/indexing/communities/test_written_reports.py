@@ -16,20 +16,20 @@ from tests.indexing.communities.written import (
     writer,
 )
 
-from knotwork.errors import StoreReadOnly
-from knotwork.indexing.communities import (
+from knotwork._indexing.communities import (
     ReportBudgets,
     refresh_communities,
     refresh_reports,
     write_reports,
 )
-from knotwork.indexing.communities.detection import stored_communities
-from knotwork.indexing.communities.index_reports import bring_up_to_date
-from knotwork.indexing.embedding import Embedding
-from knotwork.inference.embedder import HashingEmbedder
+from knotwork._indexing.communities.detection import stored_communities
+from knotwork._indexing.communities.index_reports import bring_up_to_date
+from knotwork._indexing.embedding import Embedding
+from knotwork._inference.embedder import HashingEmbedder
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import StoreReadOnly
 from knotwork.records import EXTRACTIVE_SOURCE, Document
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.usefixtures("small_briefs")
 

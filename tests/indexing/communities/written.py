@@ -2,15 +2,15 @@
 
 from tests.indexing.communities.worlds import TOPICS, make_index, topic_documents
 
-from knotwork.indexing.communities import (
+from knotwork._indexing.communities import (
     CommunityOptions,
     ReportBudgets,
     ReportWriter,
     refresh_communities,
 )
-from knotwork.indexing.communities.detection import stored_communities
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork._indexing.communities.detection import stored_communities
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 OPTIONS = CommunityOptions(max_size=4)
 BUDGETS = ReportBudgets(least_tokens=60, reports_a_call=2)

@@ -10,7 +10,7 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from knotwork.config import EmbeddingSettings, Settings
+from knotwork._config import EmbeddingSettings, Settings
 
 NO_EMBEDDER = Settings(embedding=EmbeddingSettings(model="none"))
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
 
+from knotwork._indexing.communities.index_reports import bring_up_to_date
+from knotwork._indexing.foreign_indexes import import_index
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import IndexingError
-from knotwork.indexing.communities.index_reports import bring_up_to_date
-from knotwork.indexing.foreign_indexes import import_index
-from knotwork.stores.embedded import EmbeddedStore
 
 pytestmark = pytest.mark.slow
 

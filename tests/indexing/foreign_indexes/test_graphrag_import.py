@@ -18,16 +18,16 @@ from tests.indexing.foreign_indexes.foreign_files import (
 )
 from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edges_of, shape
 
+from knotwork._indexing.commits import remove_sources
+from knotwork._indexing.communities.index_reports import find_topics, is_current, refresh_reports
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.foreign_indexes import import_index, import_steps
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import IndexingError, UnknownName
-from knotwork.indexing.commits import remove_sources
-from knotwork.indexing.communities.index_reports import find_topics, is_current, refresh_reports
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.foreign_indexes import import_index, import_steps
-from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import ReadingStatus, entity_id
-from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture

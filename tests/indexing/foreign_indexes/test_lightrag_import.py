@@ -9,11 +9,11 @@ import pytest
 from tests.indexing.foreign_indexes.foreign_files import ESSAY, unit_texts, write_lightrag
 from tests.indexing.foreign_indexes.reading_back import chunks_of, edges_of
 
+from knotwork._indexing.communities.index_reports import bring_up_to_date, find_topics
+from knotwork._indexing.foreign_indexes import import_index
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import IndexingError
-from knotwork.indexing.communities.index_reports import bring_up_to_date, find_topics
-from knotwork.indexing.foreign_indexes import import_index
 from knotwork.records import entity_id
-from knotwork.stores.memory import MemoryStore
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import NO_EMBEDDER, current_tables, write_tables
 from tests.indexing.foreign_indexes.reading_back import shape
 
+from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork._indexing.foreign_indexes import import_index
+from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import StoreBusy
-from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
-from knotwork.indexing.foreign_indexes import import_index
-from knotwork.indexing.foreign_indexes.graphrag_export import export_graphrag
-from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import ChunkReading, Description, Document, EdgeType, ReadingStatus, Relation
-from knotwork.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.slow
 

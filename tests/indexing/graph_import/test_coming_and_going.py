@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import write
 from tests.indexing.snapshots import snapshot
 
-from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.graph_import import (
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.graph_import import (
     ImportOptions,
     fact_documents,
     graph_importer,
     import_graph_steps,
 )
-from knotwork.knowledge_base import KnowledgeBase
-from knotwork.stores.memory import MemoryStore
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._stores.memory import MemoryStore
+from knotwork.testing._embedders import HashingEmbedder
 
 PEOPLE = ("Ada Stone", "ada stone", "Bo Finch", "Cy (elder)", "Cy (younger)", "李明", "Room 7")
 FACTS = st.lists(

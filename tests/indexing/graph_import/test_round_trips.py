@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import facts_of
 
-from knotwork.indexing.graph_import import import_graph_steps
-from knotwork.stores.memory import MemoryStore
+from knotwork._indexing.graph_import import import_graph_steps
+from knotwork._stores.memory import MemoryStore
 
 HOSTILE = [
     'the "quoted" one', "a,b", "semi;colon", "pipe|d", "#hash", "O'Neill", "<b>&amp;</b>",

@@ -5,14 +5,14 @@ from itertools import combinations
 
 import pytest
 
-from knotwork.indexing.resolution.name_shapes import (
+from knotwork._indexing.resolution.name_shapes import (
     ALIKE,
     grams_of,
     likeness,
     read_name,
     read_person,
 )
-from knotwork.indexing.resolution.pair_candidates import (
+from knotwork._indexing.resolution.pair_candidates import (
     CROWD,
     NamedShape,
     pair_by_keys,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.indexing.resolution.worlds import add, idof, judge_by, make_index, resolved
 
-from knotwork.indexing.resolution import resolve_entities
+from knotwork._indexing.resolution import resolve_entities
+from knotwork._text.names import normal_form
 from knotwork.records import Mention, Relation
-from knotwork.records.graph import ALIAS_RELATION
-from knotwork.text.names import normal_form
+from knotwork.records._graph import ALIAS_RELATION
 
 TWO_ALTMANS = {
     "ai.txt": "Sam Altman runs a laboratory in Oakland. Altman spoke in Oakland. "

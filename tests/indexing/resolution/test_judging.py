@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.indexing.resolution.worlds import make_index
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
-from knotwork.errors import Unparsable
-from knotwork.indexing.resolution.judge import (
+from knotwork._indexing.resolution.judge import (
     DESCRIPTION_TOKENS,
     Judge,
     PairQuestion,
@@ -19,8 +18,10 @@ from knotwork.indexing.resolution.judge import (
     judge_request,
     read_verdicts,
 )
-from knotwork.indexing.resolution.name_evidence import make_profile, read_profiles
-from knotwork.inference.chat import ChatReply
+from knotwork._indexing.resolution.name_evidence import make_profile, read_profiles
+from knotwork._inference.chat import ChatReply
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import Unparsable
 from knotwork.records import (
     ChunkReading,
     Description,
@@ -30,9 +31,8 @@ from knotwork.records import (
     Verdict,
     entity_id,
 )
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 SAME, DIFFERENT = Verdict.SAME, Verdict.DIFFERENT
 VERDICTS = {n: SAME if n % 3 else DIFFERENT for n in range(1, 9)}

@@ -4,9 +4,9 @@ import pytest
 from tests.indexing.resolution.worlds import groups_by_name, idof, make_index
 
 import knotwork
+from knotwork._indexing.resolution.resolver import SameNames, read_same_names
+from knotwork._knowledge_base.entities import EntityMixin
 from knotwork.errors import ConfigError, StoreError, UnknownName
-from knotwork.indexing.resolution.resolver import SameNames, read_same_names
-from knotwork.knowledge_base.entities import EntityMixin
 from knotwork.records import PERSON_SOURCE
 
 

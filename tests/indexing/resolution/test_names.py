@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.indexing.resolution.name_shapes import (
+from knotwork._indexing.resolution.name_shapes import (
     are_spellings,
     edit_distance,
     given_agree,

@@ -15,11 +15,11 @@ from tests.indexing.resolution.worlds import (
     shown_pairs,
 )
 
+from knotwork._indexing.resolution import Judge, decide, merged_names, resolve_entities, undo
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelUnavailable
-from knotwork.indexing.resolution import Judge, decide, merged_names, resolve_entities, undo
 from knotwork.records import Verdict
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

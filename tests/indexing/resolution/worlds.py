@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import knotwork
-from knotwork.indexing.resolution import Judge, resolve_entities
+from knotwork._indexing.resolution import Judge, resolve_entities
+from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.names import normal_form
+from knotwork.testing._chat_models import ScriptedChatModel
 
 PAIR = re.compile(r"^(\d+)\. (.+?) \|\| (.+)$", re.MULTILINE)
 

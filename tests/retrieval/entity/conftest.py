@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork.indexing.communities import refresh_communities, refresh_reports
-from knotwork.indexing.embedding import Embedding
+from knotwork._indexing.communities import refresh_communities, refresh_reports
+from knotwork._indexing.embedding import Embedding
+from knotwork._stores.urls import open_store
 from knotwork.records import (
     Chunk,
     Document,
@@ -17,8 +18,7 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.urls import open_store
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._embedders import HashingEmbedder
 
 FACTS = [
     ("Silver Lantern", "WORK", "directed by", "Marta Ilves", "PERSON"),
@@ -73,7 +73,7 @@ def facts(fresh_store):
 @pytest.fixture(scope="session", params=["memory", "embedded"])
 def grouped(request, tmp_path_factory):
     """The small index with communities of at most six entities, and their reports."""
-    from knotwork.indexing.communities import CommunityOptions
+    from knotwork._indexing.communities import CommunityOptions
 
     url = "memory:"
     if request.param == "embedded":

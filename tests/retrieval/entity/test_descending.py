@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.retrieval.entity.community_retrievers import (
+from knotwork._retrieval.entity.community_retrievers import (
     CommunityTree,
     descend_communities,
     ranked_scores,
 )
-from knotwork.stores.extensions import CommunityStore, read_parents
+from knotwork._stores.extensions import CommunityStore, read_parents
 
 
 class FixedScores:

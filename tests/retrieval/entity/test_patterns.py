@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.entity.conftest import fill_with_facts
 
-from knotwork.errors import ConfigError
-from knotwork.records import Query
-from knotwork.retrieval.entity.community_retrievers import NO_COMMUNITIES_NOTE
-from knotwork.retrieval.entity.walk_retrievers import (
+from knotwork._retrieval.entity.community_retrievers import NO_COMMUNITIES_NOTE
+from knotwork._retrieval.entity.walk_retrievers import (
     NO_VECTORS_NOTE,
     EntityVectorRetriever,
     EntityVectorSettings,
 )
-from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork.errors import ConfigError
+from knotwork.records import Query
 
 COMMUNITIES = ("drill_down", "communities")
 QUESTION = "Where was the director of Silver Lantern born?"

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.retrieval.entity.conftest import FACTS, fill_with_facts
 
+from knotwork._retrieval.entity.graph_walks import WalkLimits, walk_from
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError
 from knotwork.records import entity_id
-from knotwork.retrieval.entity.graph_walks import WalkLimits, walk_from
-from knotwork.stores.urls import open_store
 
 
 def everything(edge, source, target):

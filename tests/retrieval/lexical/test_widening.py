@@ -3,14 +3,14 @@
 import pytest
 from tests.retrieval.small_index import build_index
 
+from knotwork._retrieval.basic_retrievers import NO_QUESTIONS_NOTE
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.urls import open_store
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError
 from knotwork.records import Document, Heading, Query, Span
-from knotwork.retrieval.basic_retrievers import NO_QUESTIONS_NOTE
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.stores.urls import open_store
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.testing.embedders import HashingEmbedder
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._embedders import HashingEmbedder
 
 TOPICS = {
     "Harbours": [
@@ -45,13 +45,13 @@ def guide():
 
 
 def build(splitter):
-    from knotwork.indexing.changes import Tiers
-    from knotwork.indexing.embedding import Embedding
-    from knotwork.indexing.pipeline import Pipeline
-    from knotwork.indexing.prepared import document_source
-    from knotwork.indexing.splitters import make_splitter
-    from knotwork.indexing.stages import IndexingStages
-    from knotwork.transform.extractor_registry import make_extractor
+    from knotwork._indexing.changes import Tiers
+    from knotwork._indexing.embedding import Embedding
+    from knotwork._indexing.pipeline import Pipeline
+    from knotwork._indexing.prepared import document_source
+    from knotwork._indexing.splitters import make_splitter
+    from knotwork._indexing.stages import IndexingStages
+    from knotwork._transform.extractor_registry import make_extractor
 
     store = open_store("memory:", create=True)
     made = make_splitter(splitter, chunk_tokens=14, parent_tokens=60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
-from knotwork.stores.urls import open_store
+from knotwork._stores.urls import open_store
 
 
 @pytest.fixture(scope="session", params=["memory", "embedded"])

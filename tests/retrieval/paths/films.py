@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from knotwork._text.names import normal_form
 from knotwork.records import (
     Chunk,
     Document,
@@ -14,7 +15,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.text.names import normal_form
 
 FILMS = [
     ("Silver Lantern", "directed_by", "Marta Ilves"),

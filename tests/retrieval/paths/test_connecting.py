@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._retrieval.paths.shortest_paths import MOST_HOPS, find_shortest_paths
+from knotwork._stores.urls import open_store
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     Chunk,
@@ -17,8 +19,6 @@ from knotwork.records import (
     Span,
     entity_id,
 )
-from knotwork.retrieval.paths.shortest_paths import MOST_HOPS, find_shortest_paths
-from knotwork.stores.urls import open_store
 
 pytestmark = pytest.mark.slow
 

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.retrieval.paths.films import FILMS, put_triples
 
-from knotwork.records import entity_id
-from knotwork.retrieval.paths.path_enumeration import (
+from knotwork._retrieval.paths.path_enumeration import (
     LinkReader,
     PathBounds,
     complete_pattern,
     enumerate_patterns,
 )
-from knotwork.retrieval.paths.path_question import RelationWording, find_seeds, seed_spans
-from knotwork.stores.urls import open_store
-from knotwork.text.names import normal_form
+from knotwork._retrieval.paths.path_question import RelationWording, find_seeds, seed_spans
+from knotwork._stores.urls import open_store
+from knotwork._text.names import normal_form
+from knotwork.records import entity_id
 
 WIDE = PathBounds(beam=10_000, kept=1_000, walked=1_000, patterns=10_000)
 NAMES = ["Alder Hall", "Birch Hall", "Cedar Hall", "Dogwood Hall", "Elder Hall"]

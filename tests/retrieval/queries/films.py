@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from knotwork._stores.urls import open_store
 from knotwork.records import PropertyNode, Relationship
-from knotwork.stores.urls import open_store
 
 PEOPLE = {
     "p1": ("Marta Ilves", 1920),

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.queries.films import FILMS, film_store, values
 
-from knotwork.errors import QueryRefused
-from knotwork.records import Query
-from knotwork.retrieval.queries.comparisons import read_comparisons, require_numbers
-from knotwork.retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
-from knotwork.retrieval.queries.query_retrievers import (
+from knotwork._retrieval.queries.comparisons import read_comparisons, require_numbers
+from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
+from knotwork._retrieval.queries.query_retrievers import (
     DynamicCypherRetriever,
     TextToCypherRetriever,
 )
-from knotwork.synthesis.extractive_answers import compose_answer
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork.errors import QueryRefused
+from knotwork.records import Query
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

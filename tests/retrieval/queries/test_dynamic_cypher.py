@@ -5,22 +5,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.retrieval.queries.films import film_store, values
 
-from knotwork.errors import QueryRefused, RetrievalError
-from knotwork.records import Query
-from knotwork.retrieval.queries.cypher_target import CypherGraph, quote_name
-from knotwork.retrieval.queries.plan_assembly import assemble_plans
-from knotwork.retrieval.queries.query_plans import (
+from knotwork._retrieval.queries.cypher_target import CypherGraph, quote_name
+from knotwork._retrieval.queries.plan_assembly import assemble_plans
+from knotwork._retrieval.queries.query_plans import (
     LinkedQuestion,
     PlanHop,
     PlanNode,
     QueryPlan,
     Returned,
 )
-from knotwork.retrieval.queries.query_retrievers import DynamicCypherRetriever
-from knotwork.retrieval.queries.schema_linker import SchemaLinker, split_name
-from knotwork.retrieval.queries.stored_values import find_mentions
-from knotwork.stores.property_graphs import RunsCypher
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork._retrieval.queries.query_retrievers import DynamicCypherRetriever
+from knotwork._retrieval.queries.schema_linker import SchemaLinker, split_name
+from knotwork._retrieval.queries.stored_values import find_mentions
+from knotwork._stores.property_graphs import RunsCypher
+from knotwork.errors import QueryRefused, RetrievalError
+from knotwork.records import Query
+from knotwork.testing._chat_models import ScriptedChatModel
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import knotwork
-from knotwork.retrieval.queries.table_rows import TableRows
-from knotwork.stores.table_file import TableFile, tables_path
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork._retrieval.queries.table_rows import TableRows
+from knotwork._stores.table_file import TableFile, tables_path
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -4,11 +4,11 @@ import pytest
 from tests.retrieval.small_index import build_index
 
 from knotwork import KnowledgeBase
-from knotwork.config import Settings
+from knotwork._config import Settings
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.stores.urls import open_store
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing._chat_models import ScriptedChatModel
+from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._retrieval.steps.decompose import MOST_HOPS, split_question
+from knotwork._retrieval.steps.step_prompts import BLANK
 from knotwork.records import Span
-from knotwork.retrieval.steps.decompose import MOST_HOPS, split_question
-from knotwork.retrieval.steps.step_prompts import BLANK
 
 
 def split(text, *names):

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from tests.retrieval.small_index import build_index
 
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import STEPS
+from knotwork._retrieval.steps.diversify import similarities
+from knotwork._retrieval.steps.postprocessing import Rerank
+from knotwork._retrieval.steps.query_transformation import without_politeness
+from knotwork._stores.urls import open_store
+from knotwork._text.terms import content_terms
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.retriever_registry import STEPS
-from knotwork.retrieval.steps.diversify import similarities
-from knotwork.retrieval.steps.postprocessing import Rerank
-from knotwork.retrieval.steps.query_transformation import without_politeness
-from knotwork.stores.urls import open_store
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.terms import content_terms
-from knotwork.text.token_counts import count_tokens
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions, relations
 
+from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Extraction, Mention, Span
-from knotwork.transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft
-from knotwork.transform.rules import RuleExtractor
 
 TEXT = "Ada Lovelace wrote notes. She praised the difference engine of Charles Babbage in London."
 HAN = "蔡元培曾任北京大学校长。北京大学位于北京。"

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 
-from knotwork.transform.model.reply_formats import LineReader
-from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft, plain_text
+from knotwork._transform.model.reply_formats import LineReader
+from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft, plain_text
 
 pytestmark = pytest.mark.slow
 

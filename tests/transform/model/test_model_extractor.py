@@ -4,23 +4,23 @@ from dataclasses import replace
 import pytest
 from tests.transform.documents import cut, mentions
 
-from knotwork.config import LlmSettings
-from knotwork.inference.chat import ChatRequest
-from knotwork.inference.model_registry import ChatModels
-from knotwork.inference.retries import RetryPolicy
+from knotwork._config import LlmSettings
+from knotwork._inference.chat import ChatRequest
+from knotwork._inference.model_registry import ChatModels
+from knotwork._inference.retries import RetryPolicy
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.extractor import Extractor
+from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_lines, recall_similar
+from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod, chunk_request
+from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.model_extractor import ModelExtractor, Turns
+from knotwork._transform.model.reply_records import Draft, EntityDraft
+from knotwork._transform.rules import Dictionary, RuleExtractor
+from knotwork._transform.rules.dictionary import DictionaryEntry
 from knotwork.records import Chunk, Document, ReadingStatus
-from knotwork.testing.brains.rule_brain import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing._brains.rule_brain import RuleBrain
+from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from knotwork.text.token_counts import count_tokens
-from knotwork.transform.extractor import Extractor
-from knotwork.transform.model.chunk_memory import MEMORY_TOKENS, recall_lines, recall_similar
-from knotwork.transform.model.extraction_methods import ChunkTask, LineMethod, chunk_request
-from knotwork.transform.model.extraction_schema import ExtractionSchema
-from knotwork.transform.model.model_extractor import ModelExtractor, Turns
-from knotwork.transform.model.reply_records import Draft, EntityDraft
-from knotwork.transform.rules import Dictionary, RuleExtractor
-from knotwork.transform.rules.dictionary import DictionaryEntry
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ import pytest
 from tests.transform.documents import cut as cut_document
 from tests.transform.model.mutations import HARMFUL
 
+from knotwork._transform.model.extraction_methods import LineMethod
+from knotwork._transform.model.reply_formats import JsonReader, LineReader, TupleReader
+from knotwork._transform.model.reply_grounding import assemble
+from knotwork._transform.model.reply_records import Draft, plain_text
 from knotwork.records import Extraction
-from knotwork.transform.model.extraction_methods import LineMethod
-from knotwork.transform.model.reply_formats import JsonReader, LineReader, TupleReader
-from knotwork.transform.model.reply_grounding import assemble
-from knotwork.transform.model.reply_records import Draft, plain_text
 
 pytestmark = pytest.mark.slow
 

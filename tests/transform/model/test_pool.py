@@ -3,10 +3,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from knotwork._inference.concurrency import Halt, work_ordered
+from knotwork._transform.model.model_extractor import ChunkOutcome, give_up_without_server
 from knotwork.errors import ModelUnavailable
-from knotwork.inference.concurrency import Halt, work_ordered
 from knotwork.records import Extraction, ReadingStatus
-from knotwork.transform.model.model_extractor import ChunkOutcome, give_up_without_server
 
 
 def threads() -> int:

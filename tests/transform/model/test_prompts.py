@@ -2,18 +2,18 @@
 
 import pytest
 
-from knotwork.testing.brains.prompts import read_assignment
-from knotwork.text.token_counts import count_tokens
-from knotwork.transform.model.chunk_memory import MEMORY_TOKENS
-from knotwork.transform.model.extraction_methods import (
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.chunk_memory import MEMORY_TOKENS
+from knotwork._transform.model.extraction_methods import (
     ChunkTask,
     LineMethod,
     check_request,
     gleaning_request,
 )
-from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork.transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft
+from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
+from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft
+from knotwork.testing._brains.prompts import read_assignment
 
 SCHEMA = ExtractionSchema(
     ("PERSON", "ORGANIZATION"),

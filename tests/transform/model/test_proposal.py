@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.transform.model.mutations import HARMFUL
 
-from knotwork.errors import BudgetExceeded, ConfigError, Unparsable
-from knotwork.inference.chat import ChatReply
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.brains.prompts import read_assignment
-from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.token_counts import count_tokens
-from knotwork.transform.model.extraction_schema import (
+from knotwork._inference.chat import ChatReply
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.extraction_schema import (
     ExtractionSchema,
     RelationPattern,
     SchemaCounts,
     SchemaProposal,
     word_key,
 )
-from knotwork.transform.model.prompts import prompts_in
-from knotwork.transform.model.reply_records import plain_text
-from knotwork.transform.model.schema_discovery import (
+from knotwork._transform.model.prompts import prompts_in
+from knotwork._transform.model.reply_records import plain_text
+from knotwork._transform.model.schema_discovery import (
     CHUNKS_PER_CALL,
     proposal_request,
     propose_schema,
     read_proposal,
     schema_of_examples,
 )
+from knotwork.errors import BudgetExceeded, ConfigError, Unparsable
+from knotwork.testing._brains import RuleBrain
+from knotwork.testing._brains.prompts import read_assignment
+from knotwork.testing._chat_models import ScriptedChatModel
 
 NAMES = st.text(min_size=1).filter(str.strip)
 COUNTS = st.integers(0, 10**9)

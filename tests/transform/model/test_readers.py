@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
+from knotwork._transform.model.extraction_methods import LineMethod
+from knotwork._transform.model.reply_formats import JsonReader, TupleReader
+from knotwork._transform.model.reply_grounding import assemble
+from knotwork._transform.model.reply_records import EntityDraft, RelationDraft
 from knotwork.records import Extraction
-from knotwork.transform.model.extraction_methods import LineMethod
-from knotwork.transform.model.reply_formats import JsonReader, TupleReader
-from knotwork.transform.model.reply_grounding import assemble
-from knotwork.transform.model.reply_records import EntityDraft, RelationDraft
 
 RECORDED = json.loads(
     (Path(__file__).parent / "data" / "nano_graphrag.json").read_text(encoding="utf-8")

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, extract, mentions, relations
 
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.model.recorded_extractor import RecordedExtractor, Recording
+from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import ConfigError
 from knotwork.records import Document
-from knotwork.transform.extractor_registry import make_extractor
-from knotwork.transform.model.recorded_extractor import RecordedExtractor, Recording
-from knotwork.transform.rules import RuleExtractor
 
 TEXT = "Ada Lovelace wrote notes. She praised the difference engine of Charles Babbage."
 OTHER = "Charles Babbage was born in London."

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft
 from knotwork.errors import ConfigError
-from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft
 
 DATA = {
     "entity_types": ["Person", "Company"],

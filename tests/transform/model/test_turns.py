@@ -3,22 +3,22 @@ import json
 import pytest
 from tests.transform.documents import cut, mentions, relations
 
-from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.inference.chat import ChatReply, ChatRequest
-from knotwork.records import ReadingStatus
-from knotwork.testing.brains.rule_brain import RuleBrain
-from knotwork.testing.chat_models import Script, ScriptedChatModel
-from knotwork.transform.model.extraction_methods import (
+from knotwork._inference.chat import ChatReply, ChatRequest
+from knotwork._transform.model.extraction_methods import (
     ChunkTask,
     ExtractionMethod,
     LineMethod,
     chunk_request,
 )
-from knotwork.transform.model.extraction_schema import ExtractionSchema
-from knotwork.transform.model.model_extractor import ChunkJob, ChunkOutcome, Turns, extract_chunk
-from knotwork.transform.model.reply_formats import JsonReader
-from knotwork.transform.model.reply_records import Draft
-from knotwork.transform.rules import RuleExtractor
+from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, Turns, extract_chunk
+from knotwork._transform.model.reply_formats import JsonReader
+from knotwork._transform.model.reply_records import Draft
+from knotwork._transform.rules import RuleExtractor
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
+from knotwork.records import ReadingStatus
+from knotwork.testing._brains.rule_brain import RuleBrain
+from knotwork.testing._chat_models import Script, ScriptedChatModel
 
 TEXT = "Ada Lovelace wrote notes on the engine. Charles Babbage designed it in London."
 HAN = "蔡元培是浙江绍兴人，曾任北京大学校长。北京大学位于北京，创办于1898年。"

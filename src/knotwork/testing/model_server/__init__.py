@@ -3,7 +3,7 @@
 Run it standalone with ``python -m knotwork.testing.model_server --port 8123``.
 """
 
-from knotwork.testing.model_server.server import ModelTestServer
-from knotwork.testing.model_server.traffic import Call, Fault, FaultPlan, Totals, Traffic
+from knotwork.testing.model_server._server import ModelTestServer
+from knotwork.testing.model_server._traffic import Call, Fault, FaultPlan, Totals, Traffic
 
 __all__ = ["Call", "Fault", "FaultPlan", "ModelTestServer", "Totals", "Traffic"]

@@ -1,0 +1,223 @@
+"""`knotwork ask` and `knotwork agent`: answer a question from one search, or from several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork._cli.session import (
+    MIN_SCORE_OPTION,
+    MODE_OPTION,
+    PARAMETER_OPTION,
+    RETRIEVAL_QUERY_OPTION,
+    RETRIEVER_OPTION,
+    WHERE_OPTION,
+    Session,
+    complete_from,
+    read_parameters,
+    read_statement,
+    show_examples,
+    with_session,
+)
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._knowledge_base import KnowledgeBase
+    from knotwork.records import Answer, Evidence
+
+
+@click.command(
+    epilog=show_examples(
+        'knotwork ask "Who approves travel abroad?"',
+        'knotwork ask "What are the main themes?" --mode global',
+        'knotwork ask "When was the mine closed?" --where "date >= 2023" --json',
+    )
+)
+@click.argument("question")
+@RETRIEVER_OPTION
+@MODE_OPTION
+@WHERE_OPTION
+@MIN_SCORE_OPTION
+@RETRIEVAL_QUERY_OPTION
+@PARAMETER_OPTION
+@click.option("--expand", is_flag=True, help="Also search for keywords that a model suggests.")
+@click.option("--explain", is_flag=True, help="Show the passages, and why each was found.")
+@click.option("--no-llm", is_flag=True, help="Quote sentences; do not use the language model.")
+@click.option(
+    "--no-fallback", is_flag=True, help="Fail if the language model fails; quote nothing."
+)
+@click.option("--retry", is_flag=True, help="Ask the model again if its reply was unusable.")
+@click.option(
+    "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 3k or "0.01 EUR".'
+)
+@with_session()
+def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
+    """Answer a question from the index, with a citation for every sentence.
+
+    If the documents hold no answer, the command says so and shows the nearest passages. With a
+    language model (llm.model), the model writes the answer from the passages found; if it fails,
+    sentences of the documents are quoted, and a note gives the reason. Questions about all
+    documents, one document or a topic are answered with an outline or central sentences, and
+    questions for numbers with counts.
+    """
+    from knotwork._cli.answers import (
+        find_documents,
+        note_empty_index,
+        print_answer,
+        print_answer_usage,
+        print_evidence,
+    )
+    from knotwork._cli.json_output import describe_answer, describe_evidence
+
+    if not arguments["question"].strip():
+        raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
+    knowledge_base = session.open_to_ask(
+        [arguments["question"]], mode=arguments["mode"], use_llm=not arguments["no_llm"]
+    )
+    answer, found, is_shown = _ask(session, knowledge_base, arguments)
+    evidence = found if arguments["explain"] else None
+    documents = find_documents(knowledge_base, evidence) if evidence else {}
+    if session.common.json:
+        payload = describe_answer(answer)
+        if evidence:
+            payload["evidence"] = describe_evidence(evidence, documents)
+        session.terminal.emit(payload)
+        return
+    needed = session.settings.answer.abstain_below
+    print_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
+    if evidence:
+        session.terminal.say("\nPassages", style="bold")
+        print_evidence(session.terminal, evidence, documents, explain=True)
+    note_empty_index(session.terminal, knowledge_base)
+    print_answer_usage(session.terminal, answer)
+
+
+def _ask(
+    session: Session, knowledge_base: KnowledgeBase, arguments: dict[str, Any]
+) -> tuple[Answer, Evidence, bool]:
+    """Return the answer, the evidence, and whether the answer has been streamed already."""
+    from knotwork._cli.answers import AnswerView
+
+    answer: Answer | None = None
+    evidence: Evidence | None = None
+    events = knowledge_base.ask_events(
+        arguments["question"],
+        retriever=arguments["retriever"],
+        filters=arguments["filters"],
+        min_score=arguments["min_score"],
+        retrieval_query=read_statement(arguments["retrieval_query"]),
+        query_params=read_parameters(arguments["parameters"]),
+        mode=arguments["mode"],
+        expand=arguments["expand"],
+        use_llm=not arguments["no_llm"],
+        fallback=not arguments["no_fallback"],
+        retry=arguments["retry"],
+        budget=arguments["budget"],
+    )
+    with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
+        for event in events:
+            view.show(event)
+            answer = event.answer or answer
+            evidence = event.evidence or evidence
+    assert answer is not None
+    assert evidence is not None
+    return answer, evidence, view.has_shown_answer
+
+
+AGENT_KINDS = ("iterative", "corrective", "reasoning")
+
+
+@click.command(
+    epilog=show_examples(
+        'knotwork agent "Where did the director of Silver Lantern grow up?"',
+        'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
+        'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
+    )
+)
+@click.argument("question")
+@click.option(
+    "--kind",
+    metavar="NAME",
+    default="iterative",
+    show_default=True,
+    shell_complete=complete_from(AGENT_KINDS),
+    help="iterative, corrective or reasoning.",
+)
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    default="graph,hybrid,bm25",
+    show_default=True,
+    help="Retrievers that the agent may use, the main one first.",
+)
+@click.option(
+    "--steps",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=6,
+    show_default=True,
+    help="Maximum number of searches.",
+)
+@click.option(
+    "--tokens",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=8_000,
+    show_default=True,
+    help="Maximum number of tokens of the language model.",
+)
+@click.option("-k", metavar="N", type=click.IntRange(min=1), help="Number of passages.")
+@WHERE_OPTION
+@click.option("--explain", is_flag=True, help="Show the passages, and every step.")
+@click.option("--no-llm", is_flag=True, help="Plan by rules; do not use the language model.")
+@with_session()
+def agent_command(  # noqa: PLR0913  one for each option
+    session: Session,
+    *,
+    question: str,
+    kind: str,
+    tools: str,
+    steps: int,
+    tokens: int,
+    k: int | None,
+    filters: tuple[str, ...],
+    explain: bool,
+    no_llm: bool,
+) -> None:
+    """Answer a question step by step: plan, search, judge, and search again.
+
+    A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
+    answer consists of sentences from the documents.
+    """
+    from knotwork._cli.answers import find_documents, note_empty_index, print_answer, print_evidence
+    from knotwork._cli.json_output import describe_answer, describe_evidence
+    from knotwork.agents._ask import ask_agent
+
+    if not question.strip():
+        raise ConfigError("The question is empty.", fix='For example: knotwork agent "Who …?"')
+    knowledge_base = session.open()
+    answer, evidence = ask_agent(
+        knowledge_base,
+        question,
+        kind=kind,
+        tools=[name.strip() for name in tools.split(",") if name.strip()],
+        steps=steps,
+        tokens=tokens,
+        k=k,
+        use_llm=not no_llm,
+        filters=filters,
+    )
+    documents = find_documents(knowledge_base, evidence)
+    if session.common.json:
+        payload = describe_answer(answer)
+        payload["steps"] = list(evidence.trace)
+        if explain:
+            payload["evidence"] = describe_evidence(evidence, documents)
+        session.terminal.emit(payload)
+        return
+    print_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
+    if explain:
+        session.terminal.say("\nPassages", style="bold")
+        print_evidence(session.terminal, evidence, documents, explain=True)
+    note_empty_index(session.terminal, knowledge_base)

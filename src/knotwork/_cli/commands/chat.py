@@ -1,0 +1,304 @@
+"""`knotwork chat` and `knotwork memory`: hold a conversation, and manage the facts it remembers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork._cli.session import (
+    MODE_OPTION,
+    RETRIEVER_OPTION,
+    WHERE_OPTION,
+    Session,
+    keep_common,
+    show_examples,
+    with_session,
+)
+from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork.errors import ConfigError, KnotworkError, UnknownName
+
+if TYPE_CHECKING:
+    from knotwork.agents._chat import Chat, ChatResponse, MemoryUpdate
+    from knotwork.agents._fact_memory import FactMemory, RememberedFact
+
+
+PROMPT = "> "
+CHAT_COMMANDS = {
+    "/facts": "list the remembered facts",
+    "/undo": "forget the last fact",
+    "/forget": "delete the facts about a name: /forget NAME",
+    "/new": "start a new conversation; facts are kept",
+    "/help": "show this help",
+    "/quit": "quit (or Ctrl-D)",
+}
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork chat",
+        "knotwork chat --store papers.knot --no-llm",
+        "knotwork chat --json < questions.txt    prints a JSON line for each",
+    )
+)
+@RETRIEVER_OPTION
+@MODE_OPTION
+@WHERE_OPTION
+@click.option("--no-llm", is_flag=True, help="Quote sentences; do not use the language model.")
+@click.option(
+    "--budget", metavar="AMOUNT", default="", help="Spending limit per question, such as 3k."
+)
+@with_session()
+def chat_command(
+    session: Session,
+    *,
+    retriever: str | None,
+    mode: str,
+    filters: tuple[str, ...],
+    no_llm: bool,
+    budget: str,
+) -> None:
+    """Ask questions in a conversation; follow-ups such as "and when was it built?" work.
+
+    Each line of standard input is a message. Statements such as "Ann Lee leads the team since May
+    2024" are stored beside the index (INDEX.memory) as facts with a period of validity. Facts are
+    shown next to answers, but never used as sources. Type /help for a list of commands.
+    """
+    from knotwork._cli.answers import note_empty_index
+    from knotwork.agents._chat import Chat
+
+    knowledge_base = session.open()
+    is_watched = sys.stdin.isatty() and not session.common.json
+    options: dict[str, Any] = {"retriever": retriever, "mode": mode, "budget": budget}
+    options["filters"] = filters
+    with Chat(knowledge_base, use_llm=not no_llm, **options) as chat:
+        for note in chat.notes:
+            session.terminal.note(note, style="yellow")
+        note_empty_index(session.terminal, knowledge_base)
+        if is_watched:
+            session.terminal.note(
+                "Ask a question, or state a fact to remember. Type /help for help.", style="dim"
+            )
+        for line in _read_lines(is_watched=is_watched):
+            if line == "/quit":
+                break
+            try:
+                _answer(session, chat, line)
+            except KnotworkError as error:
+                if not is_watched:
+                    raise
+                session.terminal.fail(join_lines(error.message), join_lines(error.fix))
+            except KeyboardInterrupt:
+                if not is_watched:
+                    raise
+                session.terminal.note("Stopped.", style="yellow")
+
+
+def _read_lines(*, is_watched: bool) -> Iterator[str]:
+    """Yield the lines typed at a prompt, or those of standard input, without empty ones."""
+    if not is_watched:
+        yield from filter(None, (line.strip() for line in sys.stdin))
+        return
+    with suppress(ImportError):
+        import readline  # noqa: F401  gives `input` line editing and a history
+    while True:
+        try:
+            line = input(PROMPT).strip()
+        except (EOFError, KeyboardInterrupt):
+            print()
+            return
+        if line:
+            yield line
+
+
+def _answer(session: Session, chat: Chat, line: str) -> None:
+    """Process one message or command, and print the result."""
+    if line.startswith("/"):
+        _run_command(session, chat, line)
+        return
+    from knotwork._cli.answers import AnswerView
+
+    reply: ChatResponse | None = None
+    with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
+        for event in chat.events(line):
+            if event.step is not None:
+                view.show(event.step)
+            reply = event.reply
+    assert reply is not None, "the last event has the reply"
+    if session.common.json:
+        session.terminal.emit(_describe_reply(reply))
+    elif reply.told is not None:
+        print_stated_facts(session.terminal, reply.told, tokens=reply.tokens)
+    else:
+        _print_answer(session, reply, is_shown=view.has_shown_answer)
+
+
+def _run_command(session: Session, chat: Chat, line: str) -> None:
+    name, _, rest = line.partition(" ")
+    if name not in CHAT_COMMANDS:
+        raise UnknownName("command", name, CHAT_COMMANDS)
+    terminal = session.terminal
+    if name == "/facts":
+        _print_facts(terminal, chat.facts())
+    elif name == "/undo":
+        fact = chat.undo()
+        undone = f"Forgot: {fact.text}." if fact else "There is no fact to undo."
+        terminal.note(undone, style="dim")
+    elif name == "/forget":
+        count = chat.forget(rest)
+        terminal.note(f"Deleted {count_of(count, 'fact')} about “{join_lines(rest)}”.", style="dim")
+    elif name == "/new":
+        chat.clear()
+        terminal.note("New conversation.", style="dim")
+    else:
+        terminal.table(list(CHAT_COMMANDS.items()))
+
+
+def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> None:
+    from knotwork._cli.answers import print_answer, print_answer_usage
+
+    assert reply.answer is not None, "a reply to a question has an answer"
+    needed = session.settings.answer.abstain_below
+    print_answer(session.terminal, reply.answer, needed=needed, is_shown=is_shown)
+    if reply.remembered:
+        session.terminal.say("\nRemembered facts (not a source of the answer)", style="bold")
+        _print_facts(session.terminal, reply.remembered)
+    print_answer_usage(session.terminal, reply.answer)
+    session.terminal.say()
+
+
+def print_stated_facts(terminal: Terminal, update: MemoryUpdate, *, tokens: int) -> None:
+    """Print the facts that a statement added and ended, and the model tokens to read it."""
+    for fact in update.learned:
+        terminal.say(f"Remembered: {join_lines(fact.text)}.")
+    for fact in update.ended:
+        terminal.say(f"No longer valid: {join_lines(fact.text)}.")
+    if update.note:
+        terminal.note(update.note, style="yellow")
+    if tokens:
+        terminal.note(f"{tokens:,} model tokens", style="dim")
+
+
+def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
+    """Print facts, one per line."""
+    for fact in facts:
+        terminal.say(join_lines(fact.text), indent=2)
+    if not facts:
+        terminal.note("No facts are remembered.", style="dim")
+
+
+def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
+    """Return the object that --json prints for a message."""
+    from knotwork._cli.json_output import describe_answer, describe_fact, describe_stated_facts
+
+    if reply.told is not None:
+        return {"message": reply.message, **describe_stated_facts(reply.told, tokens=reply.tokens)}
+    assert reply.answer is not None and reply.evidence is not None, "both or neither"  # noqa: PT018
+    return {
+        "message": reply.message,
+        "understood": reply.evidence.query.text,
+        **describe_answer(reply.answer),
+        "remembered": [describe_fact(fact) for fact in reply.remembered],
+    }
+
+
+@click.group(
+    epilog=show_examples(
+        'knotwork memory tell "Ann Lee leads the team since May 2024."',
+        'knotwork memory list "Ann Lee"',
+        'knotwork memory forget "Ann Lee"',
+    )
+)
+@keep_common
+def memory_command() -> None:
+    """List, add and delete the facts that conversations remember (knotwork chat)."""
+
+
+@memory_command.command(
+    name="list",
+    short_help="List the remembered facts.",
+    epilog=show_examples(
+        "knotwork memory list",
+        'knotwork memory list "Ann Lee"',
+        "knotwork memory list --at 2024-02-01 --json | jq .facts",
+    ),
+)
+@click.argument("name", required=False)
+@click.option("--at", metavar="DATE", help="List only facts valid on a date, such as 2024-02-01.")
+@with_session()
+def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
+    """List all remembered facts, or those about NAME, including those no longer valid."""
+    from knotwork.agents._fact_rules import read_moment
+
+    moment = read_moment(at) if at else None
+    if at and not moment:
+        raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01 or 2024.")
+    with closing(_open_memory(session)) as memory:
+        facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
+    _emit_facts(session, facts)
+
+
+@memory_command.command(
+    short_help="Remember the facts of a statement.",
+    epilog=show_examples(
+        'knotwork memory tell "Ann Lee lives in Oslo."',
+        'knotwork memory tell "Ann Lee no longer lives in Oslo."',
+        'knotwork memory tell "请记住：我负责采购。"',
+    ),
+)
+@click.argument("text")
+@with_session()
+def tell(session: Session, *, text: str) -> None:
+    """Remember the facts of a statement. A new value ends the validity of the old one."""
+    from knotwork._cli.json_output import describe_stated_facts
+    from knotwork.agents._chat import Chat
+
+    with Chat(session.open()) as chat:
+        update = chat.tell(text)
+        tokens = chat.tokens_for_memory
+    if session.common.json:
+        session.terminal.emit(describe_stated_facts(update, tokens=tokens))
+        return
+    print_stated_facts(session.terminal, update, tokens=tokens)
+
+
+@memory_command.command(
+    short_help="Delete the facts about a name.",
+    epilog=show_examples(
+        'knotwork memory forget "Ann Lee"',
+        'knotwork memory forget "the user"',
+        'knotwork memory forget "Ann Lee" --store papers.knot',
+    ),
+)
+@click.argument("name")
+@with_session()
+def forget(session: Session, *, name: str) -> None:
+    """Delete all facts with NAME as subject or object."""
+    with closing(_open_memory(session)) as memory:
+        count = memory.forget(name)
+    if session.common.json:
+        session.terminal.emit({"name": name, "deleted": count})
+    else:
+        session.terminal.note(f"Deleted {count_of(count, 'fact')} about {name}.")
+
+
+def _open_memory(session: Session) -> FactMemory:
+    from knotwork.agents._fact_memory import FactMemory, memory_path
+
+    return FactMemory(memory_path(session.open().store.url))
+
+
+def _emit_facts(session: Session, facts: list[RememberedFact]) -> None:
+    from knotwork._cli.json_output import describe_fact
+
+    if session.common.json:
+        session.terminal.emit({"facts": [describe_fact(fact) for fact in facts]})
+        return
+    rows = [
+        (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts
+    ]
+    session.terminal.table(rows, header=("subject", "relation", "object", "since", "until", "from"))
+    session.terminal.note(count_of(len(facts), "fact"), style="dim")

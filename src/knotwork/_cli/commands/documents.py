@@ -1,0 +1,90 @@
+"""`knotwork documents` and `knotwork delete`: list and remove the documents of an index."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.terminal import count_of
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork documents",
+        "knotwork documents --store handbook.knot",
+        "knotwork documents --json | jq -r '.skipped[].uri'",
+    )
+)
+@click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
+@with_session()
+def documents_command(session: Session, *, fields: bool) -> None:
+    """List the documents of the index, and the skipped files with their reasons."""
+    from knotwork._cli.progress import describe_failure
+
+    if fields:
+        _list_fields(session)
+        return
+    store = session.open().store
+    indexed: list[dict[str, Any]] = []
+    skipped: list[dict[str, Any]] = []
+    for entry in store.ledger.entries():
+        if entry.error:
+            skipped.append({"uri": entry.uri, "reason": entry.error_reason, "message": entry.error})
+        if not entry.error or entry.chunks:
+            found = store.documents.documents([entry.document_id])
+            title = found[entry.document_id].title if entry.document_id in found else ""
+            indexed.append(
+                {"uri": entry.uri, "title": title, "chunks": entry.chunks, "size": entry.size}
+            )
+    if session.common.json:
+        session.terminal.emit({"documents": indexed, "skipped": skipped})
+        return
+    session.terminal.table(
+        [(item["uri"], f"{item['chunks']:,}", item["title"]) for item in indexed],
+        header=("document", "chunks", "title"),
+    )
+    if skipped:
+        session.terminal.say("\nSkipped", style="bold yellow")
+        for item in skipped:
+            session.terminal.say(describe_failure(item["uri"], item["message"]), indent=2)
+    counts = f"{count_of(len(indexed), 'document')}, {len(skipped):,} skipped"
+    session.terminal.note(counts, style="dim")
+
+
+def _list_fields(session: Session) -> None:
+    """List the fields of documents, the number of documents with each, and frequent values."""
+    fields = session.open().fields()
+    if session.common.json:
+        listed = [{**asdict(field), "examples": list(field.examples)} for field in fields]
+        session.terminal.emit({"fields": listed})
+        return
+    session.terminal.table(
+        [(f.name, f"{f.documents:,}", ", ".join(f.examples)) for f in fields],
+        header=("field", "documents", "values"),
+    )
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork delete notes/old.md",
+        "knotwork delete a.pdf b.pdf --store handbook.knot",
+        "knotwork delete notes/old.md --json",
+    )
+)
+@click.argument("uris", metavar="URI...", nargs=-1, required=True, type=click.Path())
+@with_session()
+def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
+    """Remove documents, and everything that only they support. Files are not deleted.
+
+    If the file of a document is still in an indexed folder, the next `index` adds it again.
+    """
+    session.open()  # raises if there is no index, which opening it for writing would create
+    removed = session.open(read_only=False).delete(uris)
+    if session.common.json:
+        session.terminal.emit({"removed": list(removed)})
+        return
+    for uri in removed:
+        session.terminal.say(f"Removed {uri}")

@@ -1,0 +1,279 @@
+"""`knotwork eval`: evaluate answers to a file of questions, or retrievers on a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from knotwork._cli.session import (
+    WHERE_OPTION,
+    Session,
+    check_choice,
+    complete_from,
+    show_examples,
+    with_session,
+)
+from knotwork._cli.terminal import count_of
+from knotwork.errors import ConfigError, MissingExtra
+
+if TYPE_CHECKING:
+    from knotwork.evaluation._datasets import Dataset
+    from knotwork.evaluation._retriever_runs import EvaluationRun
+
+
+DRAWN_METRIC = "recall@5"
+BASELINE = "hybrid"
+"""The retriever that `--all` compares the others with."""
+
+SHOWN_CASES = ("wrong", "changed", "all")
+"""The values of `--show`: which questions of a file to print with their answers."""
+
+_FILE_OPTIONS = {
+    "compare": "Name retrievers to compare with --retrievers.",
+    "budget": "",
+    "show": "",
+    "filters": "",
+}
+"""Options for a file of questions, with the fix if a folder is given."""
+
+_FOLDER_OPTIONS = {
+    "retrievers": "Compare answers with: --compare retrieval.retriever=NAME",
+    "every": "Compare answers with: --compare retrieval.retriever=NAME",
+    "hide_titles": "",
+    "plot": "",
+}
+"""Options for a folder, with the fix if a file is given."""
+
+
+@click.command(
+    "eval",
+    epilog=show_examples(
+        "knotwork eval questions.jsonl --show wrong",
+        "knotwork eval questions.csv --compare retrieval.retriever=bm25",
+        "knotwork eval data/hotpot --retrievers auto,bm25 --json",
+    ),
+)
+@click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--compare",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="FILE: also ask with these settings, separated by semicolons. May be repeated.",
+)
+@click.option(
+    "--show",
+    metavar="WHICH",
+    shell_complete=complete_from(SHOWN_CASES),
+    help="FILE: print the wrong, changed or all answers.",
+)
+@WHERE_OPTION
+@click.option(
+    "--budget",
+    metavar="AMOUNT",
+    default="",
+    help='FILE: spending limit, such as 90k or "2 EUR", for each --compare separately.',
+)
+@click.option(
+    "--retrievers",
+    metavar="NAMES",
+    default="auto,hybrid,dense,bm25",
+    show_default=True,
+    help="DIR: retrievers, separated by commas.",
+)
+@click.option("--all", "every", is_flag=True, help=f"DIR: compare all retrievers with {BASELINE}.")
+@click.option("--hide-titles", is_flag=True, help="DIR: index passages without their titles.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Use only the first N questions."
+)
+@click.option("--plot", metavar="FILE", type=Path, help="DIR: save a bar chart of the means.")
+@with_session()
+def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
+    """Evaluate answers on a file of questions, or retrievers on a data set.
+
+    FILE contains questions with the strings that a right answer contains, as JSON lines or CSV.
+    Each is asked as by `knotwork ask`. The figures say how often answers are right, short, cited
+    and rightly refused. --compare asks again with other settings, and tests the difference.
+
+    DIR is a data set with its own passages. Its index is kept in the user's cache folder for
+    further runs. --all includes every retriever that works on it, and those that need a language
+    model if one is set.
+    """
+    if path.is_dir():
+        _refuse_options(path, "a folder", _FILE_OPTIONS)
+        _evaluate_retrievers(session, path, options)
+        return
+    _refuse_options(path, "a file of questions", _FOLDER_OPTIONS)
+    from knotwork._cli.answer_evaluation import evaluate_file
+
+    shown = options["show"]
+    if shown is not None:
+        check_choice("value of --show", shown, SHOWN_CASES)
+    evaluate_file(
+        session,
+        path,
+        compared=options["compare"],
+        shown=shown or "",
+        limit=options["limit"],
+        budget=options["budget"],
+        filters=options["filters"],
+    )
+
+
+def _refuse_options(path: Path, kind: str, others: Mapping[str, str]) -> None:
+    """Raise ConfigError if an option was given that does not apply to this kind of path."""
+    context = click.get_current_context()
+    for name, fix in others.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(item.opts[0] for item in context.command.params if item.name == name)
+            raise ConfigError(f"`{option}` does not apply to `{path}`, which is {kind}.", fix=fix)
+
+
+def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]) -> None:
+    from knotwork.evaluation._datasets import load_dataset
+    from knotwork.evaluation._retriever_runs import describe_retriever_runs, read_retrievers
+
+    every = options["every"]
+    names = _all_names(session) if every else read_retrievers(options["retrievers"])
+    dataset = load_dataset(folder, hide_titles=options["hide_titles"], limit=options["limit"])
+    run = run_retriever_evaluation(session, dataset, names, skipping=every)
+    if options["plot"] is not None:
+        draw_means(run, options["plot"])
+    if session.common.json:
+        session.terminal.emit(describe_retriever_runs(run))
+    else:
+        print_retriever_evaluation(session, run)
+
+
+def _all_names(session: Session) -> list[str]:
+    """Return every retriever except `auto`, which stands for another, with the baseline first."""
+    from knotwork._retrieval.retriever_registry import AUTO, retriever_names
+
+    names = retriever_names(model=bool(session.settings.llm.model))
+    return [BASELINE, *(name for name in names if name not in {AUTO, BASELINE})]
+
+
+def run_retriever_evaluation(
+    session: Session, dataset: Dataset, names: list[str], *, skipping: bool = False
+) -> EvaluationRun:
+    """Index the corpus unless that is done, ask every question, and return the results.
+
+    With ``skipping``, communities are built too, and retrievers that cannot run are skipped.
+    """
+    from platformdirs import user_cache_path
+
+    from knotwork._cli.progress import choose_counter, choose_view
+    from knotwork._indexing.communities import CommunityOptions
+    from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+    from knotwork._inference import open_embedder
+    from knotwork._inference.model_registry import open_reranker
+    from knotwork._inference.role_models import RoleModels, calls_path
+    from knotwork._stores.urls import open_store
+    from knotwork._transform.extractor_registry import make_extractor
+    from knotwork.evaluation._retriever_runs import EvaluationRun, index_dataset, index_path
+    from knotwork.evaluation._retriever_runs import evaluate_retrievers as ask_all
+
+    settings = session.settings
+    embedder = open_embedder(settings.embedding.model, settings.embedding)
+    extractor = make_extractor(settings.index.extractor)
+    cache = user_cache_path("knotwork", appauthor=False) / "evaluation"
+    cache.mkdir(parents=True, exist_ok=True)
+    path = index_path(dataset, embedder=embedder, folder=cache)
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    store = open_store(str(path), create=True)
+    models = RoleModels(settings.llm, path=calls_path(str(path)))
+    try:
+        with choose_view(session.terminal, "auto", hidden=session.common.no_progress) as view:
+            for event in index_dataset(
+                dataset, store=store, embedder=embedder, extractor=extractor
+            ):
+                view.show(event)
+        options = CommunityOptions.of(settings.communities)
+        if skipping and not is_current(store, options=options):
+            bring_up_to_date(store, options=options)
+        questions = ask_all(
+            dataset, names, store=store, embedder=embedder, run=run, models=models,
+            reranker=open_reranker(settings.rerank), skipping=skipping,
+        )  # fmt: skip
+        with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+            for asked in questions:
+                counter.count(f"Asking {asked.retriever}", asked.done, asked.total)
+    finally:
+        models.close()
+        store.close()
+    return run
+
+
+def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
+    """Print the means as a table and as bars, and the results of paired tests."""
+    from knotwork.evaluation._retriever_runs import (
+        COMPARED_METRICS,
+        compare_retrievers,
+        describe_retriever_runs,
+    )
+
+    terminal = session.terminal
+    described = describe_retriever_runs(run)
+    means: dict[str, dict[str, float]] = described["retrievers"]
+    questions = count_of(run.questions, "question")
+    terminal.say(f"{run.dataset}: {questions}, means in percent", style="bold")
+    metrics = list(next(iter(means.values()), {}))
+    terminal.table(
+        [
+            (name, *(f"{value * 100:.1f}" for value in values.values()),
+             f"{described['median_ms'][name]:.1f}", f"{described['tokens'][name]:,.0f}")
+            for name, values in means.items()
+        ],
+        header=("retriever", *metrics, "ms", "tokens"),
+    )  # fmt: skip
+    terminal.say(f"\n{DRAWN_METRIC}", style="bold")
+    terminal.table((name, draw_bar(values[DRAWN_METRIC])) for name, values in means.items())
+    for metric in COMPARED_METRICS:
+        compared = compare_retrievers(run, metrics=[metric])
+        if not compared:
+            break
+        first = compared[0].first
+        terminal.say(f"\nPaired difference to {first} in {metric}, in points", style="bold")
+        terminal.table(
+            [
+                (d.second, f"{0.0 - 100 * d.difference:+.1f}", f"{d.losses:,}", f"{d.wins:,}",
+                 f"{d.p_value:.4f}")
+                for d in compared
+            ],
+            header=("retriever", "points", "better", "worse", "p"),
+        )  # fmt: skip
+    for name, reason in run.skipped.items():
+        terminal.note(f"Skipped {name}: {reason}")
+
+
+def draw_bar(share: float, width: int = 50) -> str:
+    """Return a bar of a share from 0 to 1, with its value."""
+    return f"{'█' * round(share * width)}{'·' * (width - round(share * width))} {share * 100:.1f}"
+
+
+def draw_means(run: EvaluationRun, target: Path) -> None:
+    """Save a bar chart of every metric of every retriever, in the format of the file's suffix.
+
+    Raises MissingExtra without the extra `plot`, OSError if the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("A plot", "plot") from error
+    means = {name: outcome.means() for name, outcome in run.runs.items()}
+    metrics = list(next(iter(means.values())))
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    width = 0.8 / len(means)
+    for number, (name, values) in enumerate(means.items()):
+        places = [place + number * width for place in range(len(metrics))]
+        axes.bar(places, [values[metric] * 100 for metric in metrics], width, label=name)
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(metrics))], metrics)
+    axes.set_ylim(0, 100)
+    axes.set_ylabel("percent")
+    axes.set_title(f"{run.dataset}, {run.questions} questions")
+    axes.legend()
+    figure.savefig(target)

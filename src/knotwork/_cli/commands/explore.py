@@ -1,0 +1,309 @@
+"""`knotwork explore`, `cypher` and `communities`: look at the knowledge graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast, get_args
+
+import click
+
+from knotwork._cli.session import (
+    PARAMETER_OPTION,
+    Session,
+    check_choice,
+    complete_from,
+    read_parameters,
+    show_examples,
+    with_session,
+)
+from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knotwork._indexing.communities.index_reports import Topic
+    from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
+    from knotwork.records import Chunk, Document
+
+
+_COUNT = click.IntRange(min=1)
+
+
+@click.command(
+    epilog=show_examples(
+        'knotwork explore "Oriane Keld"',
+        "knotwork explore 温青岚 --depth 1",
+        'knotwork explore "Oriane Keld" --to "Skarrow Station"',
+    )
+)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option(
+    "--direction",
+    metavar="WHICH",
+    shell_complete=complete_from(("both", "in", "out")),
+    default="both",
+    show_default=True,
+    help="Direction of relations to follow: both, in or out.",
+)
+@click.option(
+    "--depth", metavar="N", type=_COUNT, default=2, show_default=True, help="Hops from the names."
+)
+@click.option(
+    "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours per entity."
+)
+@click.option(
+    "--limit", metavar="N", type=_COUNT, help="Maximum number of edges [default: 50] or paths [5]."
+)
+@click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this entity.")
+@with_session()
+def explore_command(
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    direction: str,
+    depth: int,
+    fan: int,
+    limit: int | None,
+    target: str | None,
+) -> None:
+    """Show entities and the knowledge graph around them.
+
+    Relations are listed with the strongest first, then co-occurrences. With --to, the shortest
+    paths between two entities are shown instead.
+    """
+    from knotwork._cli.json_output import describe_dossier, describe_subgraph
+    from knotwork.records import Direction, EdgeType
+
+    check_choice("direction", direction, get_args(Direction))
+    if target is not None:
+        _show_paths(session, names, target, limit=limit or 5)
+        return
+    most = limit or 50
+    opened = session.open()
+    subgraph = opened.explore(
+        names,
+        direction=cast("Direction", direction),
+        depth=depth,
+        fan=fan,
+        limit=most,
+    )
+    dossiers = opened.describe(names)
+    if session.common.json:
+        described = [describe_dossier(dossier) for dossier in dossiers]
+        session.terminal.emit({"entities": described, **describe_subgraph(subgraph)})
+        return
+    for dossier in dossiers:
+        _print_dossier(session.terminal, dossier)
+    title = {node.id: node.name for node in subgraph.nodes}
+    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
+    stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
+    if stated:
+        session.terminal.table(
+            [
+                (title[e.source], e.relation or e.type, title[e.target], f"{e.weight:g}")
+                for e in stated
+            ],
+            header=("from", "relation", "to", "weight"),
+        )
+    if together:
+        session.terminal.say("Co-occur in a sentence:", style="bold")
+        session.terminal.table(
+            [(title[e.source], title[e.target], f"{e.weight:g}") for e in together],
+            header=("entity", "entity", "sentences"),
+        )
+    cut = " (--limit allows no more)" if len(subgraph.edges) >= most else ""
+    session.terminal.note(
+        f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
+        f"{count_of(len(stated), 'relation')}, {count_of(len(together), 'co-occurrence')}{cut}",
+        style="dim",
+    )
+
+
+def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
+    """Print an entity's name, description, passages, aliases and neighbours."""
+    entity = dossier.entity
+    kind = f"  {entity.type.lower()}" if entity.type and not entity.is_keyword else ""
+    terminal.say(f"{join_lines(entity.name)}{kind}", style="bold")
+    lists = [
+        ("Also called", dossier.names),
+        ("Community", dossier.communities[-1:]),
+        ("In the same passages", [e.name for e in dossier.nearby if not e.is_keyword]),
+        ("Keywords of these passages", [e.name for e in dossier.nearby if e.is_keyword]),
+    ]
+    if dossier.description:
+        terminal.say(join_lines(dossier.description), indent=2)
+    for passage in dossier.passages:
+        quote = shorten_excerpt(_sentence_that_mentions(passage))
+        terminal.say(f"• {quote} ({join_lines(passage.document.uri)})", indent=2)
+    for label, names in lists:
+        if names:
+            terminal.say(f"{label}: {join_lines(', '.join(names))}", style="dim", indent=2)
+    terminal.say()
+
+
+def _sentence_that_mentions(passage: DossierPassage) -> str:
+    """Return the first sentence of a passage that names the entity, else its first sentence.
+
+    A title is returned only if the passage has no other sentence.
+    """
+    from knotwork._synthesis.citations import show_sentence
+
+    chunk = passage.chunk
+    titles = {show_sentence(title) for title in (*chunk.headings, chunk.document_title)}
+    sentences = [
+        (not any(span.start <= mark.start < span.end for mark in passage.marks), text)
+        for index, span in enumerate(chunk.sentences)
+        if (text := show_sentence(chunk.sentence_text(index))) not in titles
+    ]
+    return min(sentences, key=lambda item: item[0])[1] if sentences else show_sentence(chunk.text)
+
+
+def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit: int) -> None:
+    from knotwork._cli.json_output import describe_path
+
+    if len(names) != 1:
+        raise ConfigError(
+            f"--to requires exactly one NAME, not {len(names)}.", fix="Give one NAME and --to NAME."
+        )
+    paths = session.open().paths(names[0], target, limit=limit)
+    if session.common.json:
+        session.terminal.emit({"paths": [describe_path(path) for path in paths]})
+        return
+    for path in paths:
+        session.terminal.say(join_lines(path.text))
+    if not paths:
+        session.terminal.say("No path of at most five relations found.")
+    session.terminal.note(count_of(len(paths), "path"), style="dim")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
+        "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
+        "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
+    )
+)
+@click.argument("statement")
+@PARAMETER_OPTION
+@click.option("--graph", metavar="NAME", default="", help="Query this imported graph instead.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Maximum number of rows.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Time limit in seconds.",
+)
+@with_session()
+def cypher_command(
+    session: Session,
+    *,
+    statement: str,
+    parameters: tuple[str, ...],
+    graph: str,
+    limit: int,
+    timeout_s: float,
+) -> None:
+    """Run a read-only Cypher statement: MATCH, WHERE, WITH, UNWIND, RETURN.
+
+    Statements cannot change the graph or read files.
+    """
+    from knotwork._cli.answers import show_rows
+    from knotwork._cli.json_output import describe_result
+
+    given = read_parameters(parameters)
+    result = session.open().cypher(
+        statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
+    )
+    if session.common.json:
+        session.terminal.emit(describe_result(result))
+        return
+    if not result.rows:
+        session.terminal.note("No rows.")
+        return
+    session.terminal.table(show_rows(result.rows), header=result.columns)
+    cut = " (--limit allows no more)" if result.truncated else ""
+    session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork communities",
+        'knotwork communities "money and travel" -n 3',
+        "knotwork communities --level 1 --json",
+    )
+)
+@click.argument("topic", metavar="[TOPIC]", required=False, default="")
+@click.option(
+    "--level",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Show only this level; 0 is the top level.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=_COUNT,
+    default=10,
+    show_default=True,
+    help="Maximum number of communities.",
+)
+@click.option("--rebuild", is_flag=True, help="Rebuild all communities from scratch.")
+@with_session()
+def communities_command(
+    session: Session, *, topic: str, level: int | None, limit: int, rebuild: bool
+) -> None:
+    """Show communities of related entities, with reports that quote the documents.
+
+    With a TOPIC, the communities whose reports match it are shown, otherwise the top level.
+    Communities are updated first if documents have changed. No language model is used.
+    """
+    from knotwork._cli.json_output import describe_topics
+
+    opened = session.open()
+    if rebuild or not opened.has_communities:
+        session.terminal.note("Building communities and reports …", style="dim")
+        opened = session.open(read_only=False)
+    topics = opened.communities(topic, level=level, limit=limit, rebuild=rebuild)
+    chunks = opened.store.documents.chunks(
+        {chunk_id for topic in topics for chunk_id in topic.report.chunk_ids}
+    )
+    documents = opened.store.documents.documents({c.document_id for c in chunks.values()})
+    names = opened.member_names(topics)
+    if session.common.json:
+        session.terminal.emit(describe_topics(topics, names, chunks, documents))
+        return
+    for item in topics:
+        _print_topic(session.terminal, item, names, chunks, documents)
+    total = count_of(len(topics), "community", "communities")
+    session.terminal.note(total if topics else "No communities found.", style="dim")
+
+
+def _print_topic(
+    terminal: Terminal,
+    topic: Topic,
+    names: Mapping[str, str],
+    chunks: Mapping[str, Chunk],
+    documents: Mapping[str, Document],
+) -> None:
+    community, report = topic.community, topic.report
+    terminal.say(report.title, style="bold")
+    size = count_of(community.size, "entity", "entities")
+    members = ", ".join(names[i] for i in community.entity_ids if i in names)
+    terminal.say(f"level {community.level}, {size}: {members}", style="dim", indent=2)
+    for finding in report.findings:
+        cited = [chunks[s.chunk_id] for s in finding.supports if s.chunk_id in chunks]
+        places = {documents[chunk.document_id].uri for chunk in cited}
+        where = f" ({', '.join(sorted(places))})" if places else ""
+        terminal.say(f"• {shorten_excerpt(finding.text)}{where}", indent=2)
+    terminal.say()

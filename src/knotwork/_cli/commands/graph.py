@@ -1,0 +1,302 @@
+"""`knotwork graph`: count, export and import knowledge graphs.
+
+The commands on aliases of entities are in `graph_aliases`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork._cli.commands import graph_aliases
+from knotwork._cli.session import (
+    Session,
+    check_choice,
+    complete_from,
+    keep_common,
+    show_examples,
+    with_session,
+)
+from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._indexing.graph_import import GraphImportReport
+    from knotwork._stores.base import Store
+
+
+AUTO_FORMAT = "auto"
+GRAPH_FORMATS = (AUTO_FORMAT, "table", "graphml", "turtle", "ntriples", "nquads", "trig")
+LINE_INTERVAL_S = 5.0
+_STAGES = {"read": "Bytes read", "write": "Entities"}
+_SHOWN_BAD_LINES = 5
+_DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
+"""Names for delimiters that are hard to type in a shell."""
+
+
+@click.command(
+    "import",
+    short_help="Import a graph: triples, tables, GraphML, RDF.",
+    epilog=show_examples(
+        "knotwork graph import films.tsv",
+        "knotwork graph import people.csv knows.csv --name friends",
+        "knotwork graph import ontology.ttl --json",
+    ),
+)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--format",
+    metavar="NAME",
+    shell_complete=complete_from(GRAPH_FORMATS),
+    default=AUTO_FORMAT,
+    show_default=True,
+    help="table, graphml, turtle, ntriples, nquads or trig.",
+)
+@click.option(
+    "--name", metavar="NAME", default="", help="Name of the graph. Default: from its first path."
+)
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    default="",
+    help="Columns of tables without a header, such as source,relation,target.",
+)
+@click.option(
+    "--delimiter", metavar="SIGN", default="", help="Column separator. Default: detected."
+)
+@click.option(
+    "--vectors/--no-vectors",
+    default=None,
+    help="Embed passages, or names only. Default: passages of graphs up to 2,000 entities.",
+)
+@with_session()
+def import_graph(
+    session: Session,
+    *,
+    paths: tuple[Path, ...],
+    format: str,  # noqa: A002
+    name: str,
+    columns: str,
+    delimiter: str,
+    vectors: bool | None,
+) -> None:
+    """Import the graph in files or folders, to search it together with the documents.
+
+    Each fact becomes a line of text that answers can cite, a relation and two entities. Formats
+    are triples and tables of nodes and edges (TSV, CSV), GraphML and RDF. Lines that cannot be read
+    are counted and shown. Importing the same name again replaces the graph; `knotwork delete
+    graph:NAME` removes it.
+    """
+    from knotwork._cli.progress import choose_counter
+    from knotwork._indexing.graph_import.graph_importer import describe_graph_import
+
+    check_choice("graph format", format, GRAPH_FORMATS)
+    opened = session.open(read_only=False)
+    steps = opened.import_graph_steps(
+        paths,
+        format="" if format == AUTO_FORMAT else format,
+        name=name,
+        columns=[part.strip() for part in columns.split(",") if part.strip()],
+        delimiter=_DELIMITER_NAMES.get(delimiter, delimiter),
+        vectors=vectors,
+    )
+    report: GraphImportReport | None = None
+    last_note_s = time.monotonic()
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for step in steps:
+            counter.count(_STAGES[step.stage], step.done, step.total)
+            report = step.report or report
+            is_silent = (
+                session.terminal.is_interactive or session.common.no_progress or session.common.json
+            )
+            if not is_silent and time.monotonic() - last_note_s > LINE_INTERVAL_S:
+                last_note_s = time.monotonic()
+                session.terminal.note(f"{_STAGES[step.stage]}: {step.done:,} of {step.total:,}")
+    assert report is not None, "the last step has the report"
+    if session.common.json:
+        session.terminal.emit(describe_graph_import(report))
+    else:
+        print_graph_import(session.terminal, report)
+
+
+def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:
+    """Print the counts of an imported graph, and the lines that could not be read."""
+    if report.unchanged:
+        terminal.say(f"The graph {report.name} is unchanged since it was imported.")
+        return
+    terminal.say(f"Imported the graph {report.name}", style="bold")
+    rows = [
+        (f"{report.facts:,}", f"facts, of {count_of(report.relations, 'relation')}"),
+        (f"{report.things:,}", "entities"),
+        (f"{report.chunks:,}", f"passages, in {count_of(report.documents, 'document')}"),
+    ]
+    if report.shared_names:
+        rows.append((f"{report.shared_names:,}", "entities with a qualifier, as they share a name"))
+    if report.loops:
+        rows.append((f"{report.loops:,}", "facts that relate an entity to itself, stored as text"))
+    terminal.table(rows, indent=2)
+    if report.bad_lines:
+        lines = count_of(sum(report.bad_lines.values()), "line")
+        terminal.say(f"{lines} could not be read completely", style="bold")
+        terminal.table([(f"{n:,}", reason) for reason, n in report.bad_lines.items()], indent=2)
+        examples = [
+            (f"{bad.file}:{bad.line}" if bad.line else bad.file, join_lines(bad.text))
+            for bad in report.examples[:_SHOWN_BAD_LINES]
+        ]
+        terminal.table(examples, indent=2)
+    for uri in report.removed:
+        terminal.say(f"Removed {uri}, which the graph no longer uses")
+    terminal.say(f"To remove the graph: knotwork delete {report.uri}")
+    for note in report.notes:
+        terminal.note(note, style="dim")
+
+
+SHOWN_RELATIONS = 15
+GRAPHRAG_FORMAT = "graphrag"
+"""The tables of Microsoft GraphRAG, which hold more than the graph."""
+
+
+def complete_formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Complete the name of an export format in a shell."""
+    from knotwork._stores.export import FORMATS
+
+    return [name for name in (*FORMATS, GRAPHRAG_FORMAT) if name.startswith(typed)]
+
+
+@click.group()
+@keep_common
+def graph_command() -> None:
+    """Count, import or export the knowledge graph, and merge or split entities."""
+
+
+for command in (
+    graph_aliases.names,
+    graph_aliases.merge,
+    graph_aliases.split,
+    graph_aliases.join,
+    graph_aliases.part,
+    import_graph,
+):
+    graph_command.add_command(command)
+
+
+@graph_command.command(
+    short_help="Count nodes, edges and relations.",
+    epilog=show_examples(
+        "knotwork graph stats",
+        "knotwork graph stats --store handbook.knot",
+        "knotwork graph stats --json",
+    ),
+)
+@with_session()
+def stats(session: Session) -> None:
+    """Count the nodes by label, the edges by type, and the relations by name."""
+    from knotwork._cli.index_summary import NO_EMBEDDER_LABEL
+
+    statistics = session.open().stats()
+    graph = statistics.graph
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "nodes": dict(graph.labels),
+                "edges": dict(graph.edge_types),
+                "relations": dict(graph.relations),
+                "embedder": statistics.embedder,
+                "skipped": statistics.failed,
+            }
+        )
+        return
+    blocks = (
+        ("Nodes", graph.labels, None),
+        ("Edges", graph.edge_types, None),
+        ("Most frequent relations", graph.relations, SHOWN_RELATIONS),
+    )
+    for title, counts, most in blocks:
+        session.terminal.say(title, style="bold")
+        rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
+        session.terminal.table(rows or [("0", "none")], indent=2)
+        session.terminal.say()
+    session.terminal.say(f"Embedder: {statistics.embedder or NO_EMBEDDER_LABEL}")
+    if statistics.failed:
+        session.terminal.say(f"Skipped files: {statistics.failed:,}; see knotwork documents")
+
+
+@graph_command.command(
+    short_help="Export the whole graph to a file.",
+    epilog=show_examples(
+        "knotwork graph export --format graphml --output graph.graphml",
+        "knotwork graph export --format graphrag --output tables/",
+        "knotwork graph export | jq '.nodes | length'",
+    ),
+)
+@click.option(
+    "--format",
+    metavar="NAME",
+    shell_complete=complete_formats,
+    default="json",
+    show_default=True,
+    help="json, graphml, csv, parquet, cypher or graphrag.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Output file; a folder for csv, parquet and graphrag.",
+)
+@with_session()
+def export(session: Session, *, format: str, output: Path | None) -> None:  # noqa: A002
+    """Export documents, sections, chunks, entities and all edges to a file.
+
+    Equal indexes give equal files. Without --output, json, graphml and cypher are written to
+    standard output. The graphrag tables also contain text units, communities and reports.
+    """
+    from knotwork._stores.export import FOLDER_FORMATS, FORMATS, export_graph
+
+    check_choice("export format", format, (*FORMATS, GRAPHRAG_FORMAT))
+    to_folder = format in {*FOLDER_FORMATS, GRAPHRAG_FORMAT}
+    if output is None and (to_folder or session.common.json):
+        kind = f"An export as {format}" if to_folder else "An export with --json"
+        raise ConfigError(f"{kind} requires --output.", fix="Add --output with a path.")
+    store = session.open().store
+    if output is None:
+        with tempfile.TemporaryDirectory() as folder:
+            report = export_graph(store, Path(folder, "graph"), format=format)
+            with report.files[0].open(encoding="utf-8", newline="") as file:
+                shutil.copyfileobj(file, sys.stdout)
+        return
+    if format == GRAPHRAG_FORMAT:
+        _export_graphrag_tables(session, store, output)
+        return
+    report = export_graph(store, output, format=format)
+    files = [str(file) for file in report.files]
+    if session.common.json:
+        session.terminal.emit(
+            {"format": format, "files": files, "nodes": report.nodes, "edges": report.edges}
+        )
+    else:
+        counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
+        session.terminal.say(f"Wrote {counts} to {', '.join(files)}")
+
+
+def _export_graphrag_tables(session: Session, store: Store, output: Path) -> None:
+    from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
+
+    report = export_graphrag(store, output)
+    files = [str(file) for file in report.files]
+    if session.common.json:
+        session.terminal.emit(
+            {"format": GRAPHRAG_FORMAT, "files": files, "rows": dict(report.rows)}
+        )
+        return
+    for file in report.files:
+        rows = count_of(report.rows[file.stem], "row")
+        session.terminal.say(f"Wrote {rows} to {file}")

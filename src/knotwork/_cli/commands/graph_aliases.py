@@ -1,0 +1,308 @@
+"""`knotwork graph names`, `merge` and `split`: list aliases of entities, and decide on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.terminal import Terminal, count_of
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._indexing.resolution.resolver import (
+        MergedEntity,
+        NamedDecision,
+        NamedHomonym,
+        SameNames,
+    )
+    from knotwork._knowledge_base import KnowledgeBase
+
+
+FIND_COMMAND = "knotwork graph names --find"
+_COUNT = click.IntRange(min=1)
+_SHOWN_DOCUMENTS = 5
+
+
+@click.command(
+    short_help="List entities with aliases, and why they were merged.",
+    epilog=show_examples(
+        "knotwork graph names --find",
+        'knotwork graph names "World Health Organization"',
+        "knotwork graph names --apart --json",
+    ),
+)
+@click.argument("name", metavar="[NAME]", required=False, default="")
+@click.option("--apart", is_flag=True, help="List pairs that must not be merged instead.")
+@click.option("--homonyms", is_flag=True, help="List names with several meanings instead.")
+@click.option("--find", is_flag=True, help="Compare names by rules first, without a model.")
+@click.option(
+    "-n", "--limit", metavar="N", type=_COUNT, default=20, show_default=True, help="Entries shown."
+)
+@with_session()
+def names(
+    session: Session, *, name: str, apart: bool, homonyms: bool, find: bool, limit: int
+) -> None:
+    """List the entities with aliases, and for each merge who decided it and why.
+
+    NAME limits the list to one entity. With a language model, `knotwork index` compares names;
+    --find compares them by rules, at no cost. To change a decision, use `graph merge` and `graph
+    split`.
+    """
+    if apart and homonyms:
+        raise ConfigError(
+            "--apart and --homonyms cannot be combined.", fix="Give one of the two options."
+        )
+    opened = session.open()
+    if find:
+        opened = session.open(read_only=False)
+        done = opened.find_same_names()
+        session.terminal.note(
+            f"Compared {count_of(done.pairs, 'pair')} of names by rules: "
+            f"{done.same:,} merged, {done.margin:,} undecided",
+            style="dim",
+        )
+    if homonyms:
+        _report_homonyms(session, opened.homonyms(name), limit)
+        _note_state(session.terminal, opened.same_names(name))
+        return
+    known = opened.same_names(name)
+    if session.common.json:
+        session.terminal.emit(_describe_aliases(known, limit))
+    elif apart:
+        _print_split_pairs(session.terminal, known.apart, limit)
+    else:
+        _print_entities(session.terminal, known, name, limit)
+    _note_state(session.terminal, known)
+
+
+@click.command(
+    short_help="Merge the entities of two names.",
+    epilog=show_examples(
+        'knotwork graph merge WHO "World Health Organization"',
+        "knotwork graph merge 联通 中国联通",
+        'knotwork graph merge WHO "World Health Organization" --json',
+    ),
+)
+@click.argument("one", metavar="NAME")
+@click.argument("other", metavar="NAME")
+@with_session()
+def merge(session: Session, *, one: str, other: str) -> None:
+    """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
+    session.open()  # raises if there is no index, which opening it for writing would create
+    opened = session.open(read_only=False)
+    before = opened.same_names()
+    decided = opened.merge_entities(one, other)
+    if not decided.refused:
+        _report_decision(session, opened, decided, before, "are merged")
+        return
+    blocking = _find_blocking_decisions(opened, decided)
+    if session.common.json:
+        session.terminal.emit(
+            _describe_decision(decided) | {"barred_by": _describe_decisions(blocking)}
+        )
+        return
+    session.terminal.say(
+        f"{decided.first} and {decided.second} are not merged. Blocked by:", style="bold"
+    )
+    _print_decisions(session.terminal, blocking)
+    session.terminal.note("Merge these pairs too, and this merge takes effect.")
+
+
+@click.command(
+    short_help="Keep the entities of two names apart.",
+    epilog=show_examples(
+        'knotwork graph split Curie "Pierre Curie"',
+        "knotwork graph split 吉林 吉林市",
+        'knotwork graph split Curie "Pierre Curie" --json',
+    ),
+)
+@click.argument("one", metavar="NAME")
+@click.argument("other", metavar="NAME")
+@with_session()
+def split(session: Session, *, one: str, other: str) -> None:
+    """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
+    session.open()  # raises if there is no index, which opening it for writing would create
+    opened = session.open(read_only=False)
+    before = opened.same_names()
+    _report_decision(session, opened, opened.split_entities(one, other), before, "are kept apart")
+
+
+def _deprecated_alias(name: str, command: click.Command) -> click.Command:
+    """Return a command under its former name: hidden from the help, with a note when it is used."""
+    former = copy(command)
+    former.name, former.hidden = name, True
+    former.deprecated = f"Use `knotwork graph {command.name}`."
+    return former
+
+
+join = _deprecated_alias("join", merge)
+part = _deprecated_alias("part", split)
+
+
+def _report_decision(
+    session: Session,
+    opened: KnowledgeBase,
+    decided: NamedDecision,
+    before: SameNames,
+    outcome: str,
+) -> None:
+    """Print a decision, the entities of its names, and the merges that it overrules."""
+    entities = opened.same_names([decided.first, decided.second]).things
+    refused_before = {item.decision.pair for item in before.apart if item.refused}
+    overruled = [
+        item
+        for item in opened.same_names().apart
+        if item.refused and item.decision.pair not in refused_before
+    ]
+    if session.common.json:
+        described = [_describe_entity(entity) for entity in entities]
+        further = {"things": described, "lost": _describe_decisions(overruled)}
+        session.terminal.emit(_describe_decision(decided) | further)
+        return
+    session.terminal.say(f"{decided.first} and {decided.second} {outcome}", style="bold")
+    for entity in entities:
+        session.terminal.say(f"One entity: {', '.join(entity.names)}", indent=2)
+    if overruled:
+        session.terminal.say("No longer in effect:")
+        _print_decisions(session.terminal, overruled)
+
+
+def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> list[NamedDecision]:
+    """Return the decisions against a refused merge: those between its two groups of entities."""
+    known = opened.same_names([decided.first, decided.second])
+    one, other = (
+        next(({end, *e.entity_ids} for e in known.things if end in e.entity_ids), {end})
+        for end in decided.decision.pair
+    )
+    return [
+        item
+        for item in known.apart
+        if not item.decision.joins
+        and one & set(item.decision.pair)
+        and other & set(item.decision.pair)
+    ]
+
+
+def _print_entities(terminal: Terminal, known: SameNames, name: str, limit: int) -> None:
+    for entity in known.things[:limit]:
+        terminal.say(", ".join(entity.names), style="bold")
+        _print_decisions(terminal, entity.decisions)
+    if known.things:
+        one, many = "entity with aliases", "entities with aliases"
+        _note_count(terminal, len(known.things), limit, one, many)
+    elif known.compared:
+        terminal.say(f"{name} has no alias." if name else "No entity has an alias.")
+        if known.apart:
+            pairs = count_of(len(known.apart), "pair")
+            terminal.note(f"{pairs} kept apart: see --apart", style="dim")
+
+
+def _print_split_pairs(terminal: Terminal, apart: Sequence[NamedDecision], limit: int) -> None:
+    _print_decisions(terminal, apart[:limit])
+    if apart:
+        _note_count(terminal, len(apart), limit, "pair kept apart", "pairs kept apart")
+    else:
+        terminal.say("No pair is kept apart.")
+
+
+def _print_decisions(terminal: Terminal, decisions: Iterable[NamedDecision]) -> None:
+    rows = []
+    for item in decisions:
+        decision = item.decision
+        sign = "=" if decision.joins and not item.refused else "≠"
+        why = decision.reason
+        if decision.undone:
+            why = f"undone: was {decision.verdict}, {why}"
+        elif item.refused:
+            why = f"refused, other decisions contradict it: {why}"
+        by = "by hand" if decision.by_person else f"by {decision.source}"
+        rows.append((item.first, sign, item.second, by, f"{decision.score:.2f}", why))
+    terminal.table(rows, indent=2)
+
+
+def _note_count(terminal: Terminal, total: int, limit: int, one: str, many: str) -> None:
+    cut = f", {limit:,} shown (see --limit)" if total > limit else ""
+    terminal.note(f"{count_of(total, one, many)}{cut}", style="dim")
+
+
+def _note_state(terminal: Terminal, known: SameNames) -> None:
+    """Note how to compare names if none, or not the latest, have been compared."""
+    if not known.compared:
+        terminal.note(
+            f"No names were compared yet. To compare them by rules, at no cost: {FIND_COMMAND}. "
+            "With a language model, `knotwork index` compares them too."
+        )
+    elif known.waiting:
+        changed = count_of(known.waiting, "name")
+        terminal.note(f"{changed} changed since they were compared: {FIND_COMMAND}", style="yellow")
+
+
+def _report_homonyms(session: Session, found: Sequence[NamedHomonym], limit: int) -> None:
+    if session.common.json:
+        described = [
+            {
+                "id": item.homonym.entity_id,
+                "name": item.name,
+                "reason": item.homonym.reason,
+                "meanings": [
+                    {"documents": list(documents), "chunks": list(chunks)}
+                    for documents, chunks in zip(item.documents, item.homonym.senses, strict=True)
+                ],
+            }
+            for item in found[:limit]
+        ]
+        session.terminal.emit({"homonyms": described})
+        return
+    for item in found[:limit]:
+        session.terminal.say(f"{item.name}: {item.homonym.reason}", style="bold")
+        for number, documents in enumerate(item.documents, start=1):
+            more = len(documents) - _SHOWN_DOCUMENTS
+            rest = f" and {more:,} more" if more > 0 else ""
+            shown = ", ".join(documents[:_SHOWN_DOCUMENTS])
+            session.terminal.say(f"{number}. in {shown}{rest}", indent=2)
+    if found:
+        one, many = "name with several meanings", "names with several meanings"
+        _note_count(session.terminal, len(found), limit, one, many)
+    else:
+        session.terminal.say("No name with several meanings was found.")
+
+
+def _describe_aliases(known: SameNames, limit: int) -> dict[str, Any]:
+    return {
+        "things": [_describe_entity(entity) for entity in known.things[:limit]],
+        "apart": _describe_decisions(known.apart[:limit]),
+        "total": {"things": len(known.things), "apart": len(known.apart)},
+        "compared": known.compared,
+        "waiting": known.waiting,
+    }
+
+
+def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
+    return {
+        "ids": list(entity.entity_ids),
+        "names": list(entity.names),
+        "chunks": entity.chunks,
+        "decisions": _describe_decisions(entity.decisions),
+    }
+
+
+def _describe_decisions(decisions: Iterable[NamedDecision]) -> list[dict[str, Any]]:
+    return [_describe_decision(item) for item in decisions]
+
+
+def _describe_decision(item: NamedDecision) -> dict[str, Any]:
+    decision = item.decision
+    return {
+        "names": [item.first, item.second],
+        "ids": list(decision.pair),
+        "verdict": str(decision.verdict),
+        "by": decision.source,
+        "reason": decision.reason,
+        "score": round(decision.score, 4),
+        "undone": decision.undone,
+        "refused": item.refused,
+    }

@@ -1,0 +1,355 @@
+"""`knotwork index`, `embed` and `import`: build an index from files or from an index of another
+system, and recompute its vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from knotwork._cli.session import Session, check_choice, complete_from, show_examples, with_session
+from knotwork._cli.terminal import Terminal, count_of
+from knotwork.errors import ModelError
+
+if TYPE_CHECKING:
+    from knotwork._cli.progress import ProgressView
+    from knotwork._indexing.foreign_indexes import ImportReport, ImportStep
+    from knotwork._indexing.reembedding import EmbedReport
+    from knotwork._indexing.report import IndexReport
+    from knotwork._indexing.runs import IndexEstimate, IndexOptions
+    from knotwork._knowledge_base import KnowledgeBase
+
+
+PROGRESS_VIEWS = ("auto", "bar", "plain", "json", "none")
+TIERS = ("none", "lean", "full")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork index ~/papers",
+        'knotwork index docs/ notes.md "reports/*.pdf" --store handbook.knot',
+        "knotwork index docs/ --tier full --estimate",
+    )
+)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--retry",
+    is_flag=True,
+    help="Retry files that could not be read, and chunks for which the model's reply was unusable.",
+)
+@click.option(
+    "--tier",
+    metavar="TIER",
+    shell_complete=complete_from(TIERS),
+    help="How much of these files a language model reads: none, lean or full. By default, new "
+    "files use llm.tier, and files keep what a model has read.",
+)
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="Estimate the cost of a language model without indexing. It reads a small sample.",
+)
+@click.option(
+    "--budget",
+    metavar="AMOUNT",
+    default="",
+    help='Spending limit in tokens, such as 200k, or money, such as "5 EUR". The next run '
+    "continues from there.",
+)
+@click.option(
+    "--progress",
+    metavar="VIEW",
+    shell_complete=complete_from(PROGRESS_VIEWS),
+    default="auto",
+    show_default=True,
+    help="auto, bar, plain, json or none.",
+)
+@with_session()
+def index_command(
+    session: Session,
+    *,
+    paths: tuple[str, ...],
+    progress: str,
+    estimate: bool,
+    retry: bool,
+    tier: str | None,
+    budget: str,
+) -> None:
+    """Index files and folders. Unchanged files are skipped, and deleted ones are removed.
+
+    You can stop the command at any time: run it again to continue.
+    """
+    from knotwork._cli.index_summary import print_interruption, print_report
+    from knotwork._cli.json_output import describe_report
+    from knotwork._cli.progress import choose_view
+    from knotwork._indexing.report import IndexingInterrupted
+    from knotwork._indexing.runs import IndexOptions
+
+    check_choice("value of --progress", progress, PROGRESS_VIEWS)
+    terminal = session.terminal
+    view = choose_view(terminal, progress, hidden=session.common.no_progress)
+    wanted = IndexOptions(retry=retry, tier=tier, budget=budget)
+    knowledge_base = session.open(read_only=False)
+    if estimate:
+        show_estimate(session, knowledge_base.estimate(paths, **wanted))
+        return
+
+    def show_report(report: IndexReport) -> None:
+        if not session.common.json:
+            print_report(terminal, report, store=session.settings.store.path)
+
+    try:
+        report = run_indexing(knowledge_base, paths, view, on_model_error=show_report, **wanted)
+    except IndexingInterrupted as interruption:
+        if session.common.json:
+            terminal.emit(describe_report(interruption.report))
+        print_interruption(terminal, interruption.report)
+        raise click.exceptions.Exit(130) from None
+    if session.common.json:
+        terminal.emit(describe_report(report))
+    show_report(report)
+
+
+def show_estimate(session: Session, estimate: IndexEstimate) -> None:
+    """Print the estimated cost of a run."""
+    from knotwork._cli.index_summary import print_estimate
+    from knotwork._cli.json_output import describe_estimate
+
+    if session.common.json:
+        session.terminal.emit(describe_estimate(estimate))
+    else:
+        print_estimate(session.terminal, estimate)
+
+
+def run_indexing(
+    knowledge_base: KnowledgeBase,
+    paths: Sequence[str],
+    view: ProgressView,
+    *,
+    on_model_error: Callable[[IndexReport], None] | None = None,
+    **options: Unpack[IndexOptions],
+) -> IndexReport:
+    """Index the paths, show every event, and return the report.
+
+    If a ModelError ends the run, ``on_model_error`` is called with the report so far before the
+    error is raised.
+    """
+    report: IndexReport | None = None
+    try:
+        with view:
+            for event in knowledge_base.index_events(paths, **options):
+                view.show(event)
+                report = event.report or report
+    except ModelError:
+        if report is not None and on_model_error is not None:
+            on_model_error(report)
+        raise
+    assert report is not None, "a run ends with its report"
+    return report
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork embed",
+        "knotwork embed --model local:multilingual-e5-small",
+        "knotwork embed --model openai:text-embedding-3-small --json",
+    )
+)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    default="",
+    help="Embedding model, such as local:NAME or openai:NAME. Default: embedding.model; for auto, "
+    "the model that a new index would use.",
+)
+@with_session()
+def embed_command(session: Session, *, model: str) -> None:
+    """Recompute all vectors with another model. The documents are not read again.
+
+    Searches use the old vectors until all new ones are ready. You can stop the command at any time:
+    run it again to continue.
+    """
+    from knotwork._cli.progress import choose_counter
+    from knotwork._indexing.reembedding import EmbeddingInterrupted
+
+    session.open()  # raises if there is no index, which opening it for writing would create
+    opened = session.open(read_only=False)
+    terminal = session.terminal
+    report: EmbedReport | None = None
+    try:
+        with choose_counter(terminal, hidden=session.common.no_progress) as counter:
+            for event in opened.embed_events(model):
+                counter.count(event.stage.capitalize(), event.done, event.total)
+                report = event.report or report
+    except EmbeddingInterrupted as interruption:
+        _print_embed_interruption(terminal, interruption.report)
+        raise click.exceptions.Exit(130) from None
+    assert report is not None, "the last event has the report"
+    if session.common.json:
+        terminal.emit(describe_embedding(report))
+    else:
+        _print_embed_report(terminal, report)
+
+
+def describe_embedding(report: EmbedReport) -> dict[str, object]:
+    """Return the object of `embed --json`."""
+    return {
+        "embedder": report.embedder,
+        "previous": report.previous,
+        "dimension": report.dimension,
+        "chunks": report.chunks,
+        "done": report.done,
+        "without_vectors": report.without_vectors,
+        "vectors": dict(report.vectors),
+        "embedded": report.embedded,
+        "seconds": round(report.seconds, 3),
+        "notes": list(report.notes),
+        "interrupted": report.interrupted,
+    }
+
+
+def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
+    from knotwork._cli.progress import format_seconds
+
+    before = f", previously {report.previous}" if report.previous else ""
+    names = {
+        "chunk": ("chunk", "chunks"),
+        "sentence": ("chunk with sentences", "chunks with sentences"),
+        "entity": ("entity", "entities"),
+        "question": ("chunk with questions", "chunks with questions"),
+        "report": ("report", "reports"),
+    }
+    counts = [count_of(n, *names[name]) for name, n in report.vectors.items() if n]
+    terminal.say(f"Embedder   {report.embedder}{before}", style="bold")
+    terminal.say(f"Vectors    {', '.join(counts) or 'none'}")
+    terminal.say(f"Embedded   {count_of(report.embedded, 'text')} in this run")
+    terminal.say(f"Time       {format_seconds(report.seconds)}")
+    for note in report.notes:
+        terminal.note(note, style="yellow")
+
+
+def _print_embed_interruption(terminal: Terminal, report: EmbedReport) -> None:
+    if terminal.json:
+        terminal.emit(describe_embedding(report))
+    terminal.fail(
+        f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are "
+        "saved; searches use the old vectors until all are done.",
+        "Run the same command again to continue.",
+    )
+
+
+IMPORT_FORMATS = ("auto", "graphrag", "lightrag")
+_COUNTED_KINDS = (
+    "documents",
+    "text units",
+    "entities",
+    "relations",
+    "claims",
+    "communities",
+    "reports",
+)
+"""The kinds of records that both systems have, in the order of display."""
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork import ragtest/output",
+        "knotwork import rag_storage/ --format lightrag --store handbook.knot",
+        "knotwork import ragtest/ --json",
+    )
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    metavar="NAME",
+    shell_complete=complete_from(IMPORT_FORMATS),
+    default="auto",
+    show_default=True,
+    help="auto, graphrag or lightrag.",
+)
+@click.option(
+    "--name", metavar="NAME", default="", help="Name of the import. Default: the folder's name."
+)
+@with_session()
+def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
+    """Import an index of Microsoft GraphRAG or LightRAG, without calling a model again.
+
+    Documents, text units, entities, relations, communities and reports are imported; skipped
+    records are counted with the reason. Vectors are recomputed. Importing the same name again
+    replaces the first import, and `knotwork delete` removes it.
+    """
+    from knotwork._cli.progress import choose_counter
+    from knotwork._indexing.embedding import Embedding
+    from knotwork._indexing.foreign_indexes import import_steps
+    from knotwork._inference.model_registry import NO_EMBEDDER
+
+    check_choice("import format", format, IMPORT_FORMATS)
+    opened = session.open(read_only=False)
+    wanted = session.settings.embedding.model != NO_EMBEDDER
+    steps = import_steps(
+        opened.store,
+        folder,
+        format=format,
+        name=name,
+        embedding=Embedding(opened.embedder, wanted=wanted),
+    )
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        report: ImportReport | None = None
+        step: ImportStep
+        for step in steps:
+            counter.count("Chunks", step.done, step.total)
+            report = step.report or report
+    assert report is not None, "the last step has the report"
+    if session.common.json:
+        session.terminal.emit(describe_import(report))
+    else:
+        print_import(session.terminal, report)
+
+
+def describe_import(report: ImportReport) -> dict[str, object]:
+    """Return the object of `import --json`."""
+    return {
+        "format": report.format,
+        "name": report.name,
+        "held": dict(report.held),
+        "brought": dict(report.brought),
+        "dropped": [
+            {"kind": kind, "reason": reason, "count": count}
+            for kind, reason, count in report.dropped
+        ],
+        "removed": list(report.removed),
+        "embedder": report.embedder,
+        "notes": list(report.notes),
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def print_import(terminal: Terminal, report: ImportReport) -> None:
+    """Print the numbers of imported and skipped records."""
+    terminal.say(f"Imported {report.format} index {report.name}", style="bold")
+    rows = [
+        (kind, f"{report.held.get(kind, 0):,}", f"{report.brought.get(kind, 0):,}")
+        for kind in _COUNTED_KINDS
+        if report.held.get(kind) and kind in report.brought
+    ]
+    terminal.table(rows, header=("", "in files", "imported"), indent=2)
+    others = [
+        (f"{n:,}", kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n
+    ]
+    _print_counts(terminal, "Also created", others)
+    dropped = [(f"{count:,}", f"{kind}: {reason}") for kind, reason, count in report.dropped]
+    _print_counts(terminal, "Skipped", dropped)
+    for uri in report.removed:
+        terminal.say(f"Removed {uri}, which is no longer in the imported index")
+    for note in report.notes:
+        terminal.note(note, style="dim")
+
+
+def _print_counts(terminal: Terminal, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    listed = list(rows)
+    if listed:
+        terminal.say(title, style="bold")
+        terminal.table(listed, indent=2)

@@ -1,0 +1,278 @@
+"""`knotwork schema`: propose, infer or show the types and relations that a model extracts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.terminal import count_of
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._indexing.schema_proposals import ProposalReport
+    from knotwork._transform.model.extraction_schema import SchemaProposal
+
+
+_COUNT = click.IntRange(min=1)
+_ENTRIES = click.IntRange(min=1, max=200)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaOutput:
+    """The file to write a schema to, if any."""
+
+    path: Path | None
+    overwrites: bool
+
+    def check(self) -> None:
+        """Raise ConfigError if the file exists already. To be called before a model is paid for."""
+        if self.path is not None and not self.overwrites and self.path.exists():
+            raise ConfigError(
+                f"`{self.path}` exists already.",
+                fix="Replace it with --force, or give another path.",
+            )
+
+
+def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator as click types it
+    """Add --output and --force to a command."""
+    force = click.option("--force", is_flag=True, help="Replace an existing file.")
+    output = click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the schema to a file.",
+    )
+    return output(force(function))
+
+
+@click.group()
+@keep_common
+def schema_command() -> None:
+    """Propose, infer or show the schema: the types and relations that a language model extracts."""
+
+
+@schema_command.command(
+    short_help="Propose a schema for the indexed documents.",
+    epilog=show_examples(
+        "knotwork schema propose -o schema.toml",
+        'knotwork schema propose --chunks 80 --budget "20k tokens"',
+        "knotwork schema propose --no-model --json",
+    ),
+)
+@click.option(
+    "--chunks",
+    metavar="N",
+    type=_COUNT,
+    default=40,
+    show_default=True,
+    help="Number of passages for the model to read, spread over the documents.",
+)
+@click.option(
+    "--types",
+    metavar="N",
+    type=_ENTRIES,
+    default=12,
+    show_default=True,
+    help="Maximum number of entity types.",
+)
+@click.option(
+    "--relations",
+    metavar="N",
+    type=_ENTRIES,
+    default=20,
+    show_default=True,
+    help="Maximum number of relations.",
+)
+@click.option(
+    "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 20k or "1 EUR".'
+)
+@click.option("--no-model", is_flag=True, help="Count types in the index; do not use a model.")
+@output_options
+@with_session()
+def propose(
+    session: Session,
+    *,
+    chunks: int,
+    types: int,
+    relations: int,
+    budget: str,
+    no_model: bool,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Propose a schema, with the language model for extraction if one is set.
+
+    The model reads a sample of the passages, a few at a time; what several replies agree on is
+    proposed. Without a model, the types and relations in the index are counted. Edit the file, and
+    set extraction.schema to its path.
+    """
+    from knotwork._cli.json_output import describe_model_usage, describe_money
+    from knotwork._indexing.schema_proposals import propose_for_index
+
+    target = SchemaOutput(output, force)
+    target.check()
+    report = propose_for_index(
+        session.open().store,
+        session.settings,
+        chunks=chunks,
+        most_types=types,
+        most_relations=relations,
+        budget=budget,
+        counts_only=no_model,
+    )
+    further = {
+        "model": report.model,
+        "chunks": report.chunks,
+        "documents": report.documents,
+        "usage": describe_model_usage(report.usage),
+        "money": describe_money(report.money),
+        "notes": list(report.notes),
+    }
+    _write_proposal(session, report.proposal, target, heading=_origin(report), further=further)
+    _note_cost(session, report)
+
+
+@schema_command.command(
+    short_help="Infer a schema from example records.",
+    epilog=show_examples(
+        "knotwork schema examples triples.csv -o schema.toml",
+        "knotwork schema examples triples.tsv -o schema.toml --force",
+        "knotwork schema examples records.jsonl --json",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@output_options
+@with_session(hides_store=True)
+def examples(session: Session, *, file: Path, output: Path | None, force: bool) -> None:
+    """Infer a schema from example records: all types, relations, and the types these connect.
+
+    FILE is a .csv, .tsv or .jsonl file with source, source type, relation, target and target type,
+    or with source type, relation and target type only.
+    """
+    from knotwork._transform.model.schema_discovery import schema_of_examples
+
+    target = SchemaOutput(output, force)
+    target.check()
+    _write_proposal(session, schema_of_examples(file), target, heading=f"Inferred from {file}.")
+
+
+@schema_command.command(
+    short_help="Show the schema in force.",
+    epilog=show_examples(
+        "knotwork schema show",
+        "knotwork schema show --set extraction.schema=schema.toml",
+        "knotwork schema show --json",
+    ),
+)
+@with_session(hides_store=True)
+def show(session: Session) -> None:
+    """Show the schema in force, which is the file named by extraction.schema."""
+    from knotwork._transform.model.extraction_schema import ExtractionSchema, SchemaProposal
+
+    path = session.settings.extraction.schema
+    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
+    if session.common.json:
+        session.terminal.emit({"file": path or None, **_describe_proposal(SchemaProposal(schema))})
+    elif path:
+        _print_toml(SchemaProposal(schema).toml(f"In force: {path}"))
+    else:
+        session.terminal.say("No schema is set: a model may extract entities of any type.")
+        session.terminal.note("Propose one with: knotwork schema propose -o schema.toml")
+
+
+def _write_proposal(
+    session: Session,
+    proposal: SchemaProposal,
+    target: SchemaOutput,
+    *,
+    heading: str,
+    further: dict[str, Any] | None = None,
+) -> None:
+    """Write a schema to its file or to standard output, or describe it as an object."""
+    written = proposal.toml(heading, "Edit this file, and set extraction.schema to its path.")
+    if target.path is not None:
+        target.path.write_text(written, encoding="utf-8")
+    if session.common.json:
+        file = str(target.path) if target.path else None
+        session.terminal.emit({"file": file, **_describe_proposal(proposal), **(further or {})})
+    elif target.path is not None:
+        schema = proposal.schema
+        parts = (
+            count_of(len(schema.entity_types), "type"),
+            count_of(len(schema.relation_types), "relation"),
+            count_of(len(schema.patterns), "pattern"),
+        )
+        session.terminal.say(f"Wrote {', '.join(parts)} to {target.path}")
+        session.terminal.note(f"Use it with: --set extraction.schema={target.path}", style="dim")
+    else:
+        _print_toml(written)
+    tokens = _prompt_tokens(proposal)
+    session.terminal.note(f"The schema adds about {tokens} tokens to the prompt for each chunk.")
+
+
+def _print_toml(toml: str) -> None:
+    """Print TOML unwrapped. Its strings have no control characters: TOML escapes them."""
+    sys.stdout.write(toml)
+
+
+def _describe_proposal(proposal: SchemaProposal) -> dict[str, Any]:
+    schema = proposal.schema
+    return {
+        "strict": schema.strict,
+        "entity_types": [
+            {
+                "name": name,
+                "count": proposal.types.get(name),
+                "meaning": proposal.meanings.get(name, ""),
+            }
+            for name in schema.entity_types
+        ],
+        "relation_types": [
+            {"name": name, "count": proposal.relations.get(name)} for name in schema.relation_types
+        ],
+        "patterns": [
+            {**pattern._asdict(), "count": proposal.patterns.get(pattern)}
+            for pattern in schema.patterns
+        ],
+        "prompt_tokens": _prompt_tokens(proposal),
+    }
+
+
+def _prompt_tokens(proposal: SchemaProposal) -> int:
+    """Return how many tokens a schema adds to an English prompt without a schema."""
+    from knotwork._text.token_counts import count_tokens
+    from knotwork._transform.model.prompts import prompts_in
+
+    prompts, schema = prompts_in("en"), proposal.schema
+    text = f"{schema.types_text(prompts)}\n{schema.rules_text(prompts)}"
+    return max(0, count_tokens(text) - count_tokens(prompts.types))
+
+
+def _origin(report: ProposalReport) -> str:
+    documents = count_of(report.documents, "document")
+    if not report.model:
+        return f"Counted in an index of {documents}, without a model."
+    return f"Proposed by {report.model} from {count_of(report.chunks, 'passage')} of {documents}."
+
+
+def _note_cost(session: Session, report: ProposalReport) -> None:
+    from knotwork._inference.chat import TokenUsage
+
+    for note in report.notes:
+        session.terminal.note(note, style="yellow")
+    if not report.model:
+        session.terminal.note(
+            "No model was used. Rules find few types: review the schema, or set llm.model."
+        )
+        return
+    total = sum(report.usage.values(), TokenUsage())
+    tokens = f"{total.input_tokens:,} tokens in, {total.output_tokens:,} out"
+    money = "" if report.money is None or not total.calls else f", cost {report.money:,.4f}"
+    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} cached"
+    session.terminal.note(f"Model: {calls}: {tokens}{money}")

@@ -1,0 +1,119 @@
+"""`knotwork search` and `knotwork retrievers`: find passages, and list the retrievers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from knotwork._cli.session import (
+    MIN_SCORE_OPTION,
+    PARAMETER_OPTION,
+    RETRIEVAL_QUERY_OPTION,
+    RETRIEVER_OPTION,
+    WHERE_OPTION,
+    Session,
+    read_parameters,
+    read_statement,
+    show_examples,
+    with_session,
+)
+
+
+@click.command(
+    epilog=show_examples(
+        'knotwork search "salt layer"',
+        'knotwork search "Kestrel designer birthplace" -k 5 --explain',
+        'knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json',
+    )
+)
+@click.argument("question")
+@RETRIEVER_OPTION
+@click.option("-k", metavar="N", type=click.IntRange(min=1), help="Number of passages.")
+@WHERE_OPTION
+@MIN_SCORE_OPTION
+@RETRIEVAL_QUERY_OPTION
+@PARAMETER_OPTION
+@click.option("--explain", is_flag=True, help="Show why each passage was found.")
+@with_session()
+def search_command(
+    session: Session,
+    *,
+    question: str,
+    retrieval_query: str | None,
+    parameters: tuple[str, ...],
+    explain: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Find the passages that best match a question."""
+    from knotwork._cli.answers import find_documents, note_empty_index, print_evidence
+    from knotwork._cli.json_output import describe_evidence
+
+    knowledge_base = session.open()
+    evidence = knowledge_base.search(
+        question,
+        retrieval_query=read_statement(retrieval_query),
+        query_params=read_parameters(parameters),
+        **options,
+    )
+    documents = find_documents(knowledge_base, evidence)
+    if session.common.json:
+        session.terminal.emit(describe_evidence(evidence, documents))
+    else:
+        print_evidence(session.terminal, evidence, documents, explain=explain)
+        note_empty_index(session.terminal, knowledge_base)
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork retrievers",
+        "knotwork retrievers --json",
+        'knotwork search "salt layer" --retriever "bm25 + graph > diversify"',
+    )
+)
+@with_session(hides_store=True)
+def retrievers_command(session: Session) -> None:
+    """List the retrievers for --retriever, and the steps to combine them with.
+
+    docs/patterns.md describes the purpose, requirements and options of each.
+    """
+    from knotwork._retrieval.retriever_registry import (
+        AUTO,
+        AUTO_IS,
+        AUTO_OVER_GRAPHS,
+        RETRIEVERS,
+        STEPS,
+    )
+
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "auto": AUTO_IS,
+                "auto_over_graphs": AUTO_OVER_GRAPHS,
+                "retrievers": {
+                    name: {
+                        "summary": pattern.summary,
+                        "needs": _list_requirements(
+                            model=pattern.needs_model, embedder=pattern.needs_embedder
+                        ),
+                    }
+                    for name, pattern in sorted(RETRIEVERS.items())
+                },
+                "steps": {name: step.summary for name, step in sorted(STEPS.items())},
+            }
+        )
+        return
+    terminal = session.terminal
+    terminal.say("Retrievers", style="bold")
+    rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} if a graph was imported", "")]
+    for name, pattern in sorted(RETRIEVERS.items()):
+        needs = _list_requirements(model=pattern.needs_model, embedder=pattern.needs_embedder)
+        rows.append((name, pattern.summary, f"needs {' and '.join(needs)}" if needs else ""))
+    terminal.table(rows, indent=2)
+    terminal.say("\nSteps before or after a retriever", style="bold")
+    terminal.table([(name, step.summary) for name, step in sorted(STEPS.items())], indent=2)
+    terminal.say("\nExample of a combination: decompose > bm25 + graph > diversify")
+
+
+def _list_requirements(*, model: bool, embedder: bool) -> list[str]:
+    return [*(["a language model"] if model else []), *(["vectors"] if embedder else [])]

@@ -1,0 +1,337 @@
+"""`knotwork serve`, `knotwork keys` and `knotwork mcp`: serve an index over HTTP, manage its API
+keys, and serve assistants by the Model Context Protocol.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork._cli.session import (
+    Session,
+    check_choice,
+    complete_from,
+    keep_common,
+    show_examples,
+    with_session,
+)
+from knotwork._cli.terminal import count_of
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._service.keys import KeyFile
+
+
+_PORT_RANGE = click.IntRange(0, 65_535)
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork serve handbook.knot",
+        "knotwork serve ~/indexes --port 9000",
+        "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
+    )
+)
+@click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--host", metavar="ADDRESS", help="Address to listen on. [env: KNOTWORK_SERVICE_HOST]"
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=_PORT_RANGE,
+    help="Port; 0: a free one. [env: KNOTWORK_SERVICE_PORT]",
+)
+@click.option(
+    "--keys", metavar="FILE", type=click.Path(), help="Key file. [env: KNOTWORK_SERVICE_KEYS]"
+)
+@click.option("--read-only", is_flag=True, help="Refuse uploads and changes of indexes.")
+@with_session()
+def serve_command(
+    session: Session,
+    *,
+    place: Path | None,
+    host: str | None,
+    port: int | None,
+    keys: str | None,
+    read_only: bool,
+) -> None:
+    """Serve the indexes in a FOLDER as workspaces, or one index FILE as the workspace `default`.
+
+    By default, the index of the settings is served. The API is under /api/v1, and an
+    OpenAI-compatible API under /v1. Without keys, only this machine has access; see `knotwork
+    keys`. Ctrl-C stops the server after open requests; jobs continue at the next start.
+    """
+    from knotwork._service import require_extra
+
+    require_extra()
+    from knotwork._service import make_app
+    from knotwork._service.pages import BUILD_COMMAND, has_pages
+    from knotwork._service.server import KnotworkServer, ServerConfig
+
+    service = session.settings.service
+    service = replace(
+        service,
+        host=host or service.host,
+        port=service.port if port is None else port,
+        keys=keys or service.keys,
+    )
+    path = place if place is not None else Path(session.settings.store.path)
+    settings = replace(session.settings, service=service)
+    served = ServerConfig(path.expanduser().absolute(), settings, read_only=read_only)
+    served.check()
+
+    def announce(address: str) -> None:
+        if session.common.json:
+            session.terminal.emit({"address": address})
+        else:
+            session.terminal.say(f"Serving {served.path} at {address}")
+            if not has_pages():
+                session.terminal.note(
+                    "This installation has no web pages. To build them from a copy of the source, "
+                    f"with Node.js, run: {BUILD_COMMAND}",
+                    style="dim",
+                )
+            if app.state.service.warmer.state == "loading":
+                session.terminal.note(
+                    "The embedding model is loading. See /health/ready.",
+                    style="dim",
+                )
+            session.terminal.note("Press Ctrl-C to stop.", style="dim")
+        sys.stdout.flush()
+
+    app = make_app(served)
+    KnotworkServer(app).serve_at(service.host, service.port, announce)
+
+
+_ROLES = ("read", "write", "admin")
+_PLACE_OPTION = click.option(
+    "--place",
+    metavar="FOLDER|FILE",
+    type=click.Path(path_type=Path),
+    help="The folder or index that is served. Default: the index of the settings.",
+)
+_FILE_OPTION = click.option(
+    "--keys",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Key file. [env: KNOTWORK_SERVICE_KEYS]",
+)
+
+
+@click.group(
+    epilog=show_examples(
+        "knotwork keys add laptop --role admin",
+        "knotwork keys list",
+        "knotwork keys remove laptop",
+    )
+)
+@keep_common
+def keys_command() -> None:
+    """Add, list and remove the API keys of a server."""
+
+
+@keys_command.command(
+    short_help="Create a key, and print it once.",
+    epilog=show_examples(
+        "knotwork keys add laptop --role admin",
+        "knotwork keys add phone --place ~/indexes",
+        "knotwork keys add bot --place ~/indexes -w handbook -w papers",
+    ),
+)
+@click.argument("name")
+@click.option(
+    "--role",
+    metavar="ROLE",
+    default="read",
+    show_default=True,
+    shell_complete=complete_from(_ROLES),
+    help="read, write or admin.",
+)
+@click.option(
+    "-w",
+    "--workspace",
+    "workspaces",
+    metavar="NAME",
+    multiple=True,
+    help="Workspace to grant access to. May be repeated. Default: all.",
+)
+@_PLACE_OPTION
+@_FILE_OPTION
+@with_session(hides_store=True)
+def add(
+    session: Session,
+    *,
+    name: str,
+    role: str,
+    workspaces: tuple[str, ...],
+    place: Path | None,
+    file: Path | None,
+) -> None:
+    """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
+    from knotwork._service.keys import (
+        ALL_WORKSPACES,
+        WORKSPACE_NAME_RULE,
+        KeyRole,
+        is_workspace_name,
+    )
+
+    check_choice("role", role, _ROLES)
+    wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
+    if wrong:
+        raise ConfigError(f"`{wrong[0]}` is not a workspace name.", fix=WORKSPACE_NAME_RULE)
+    keys = _open_key_file(session, place, file)
+    bound = workspaces or (ALL_WORKSPACES,)
+    key, text = keys.add(name, role=KeyRole(role), workspaces=bound)
+    if session.common.json:
+        session.terminal.emit({"id": key.id, "name": name, "role": role, "key": text})
+        return
+    session.terminal.say(text)
+    session.terminal.note("Store this key safely: it is not shown again.", style="dim")
+
+
+@keys_command.command(
+    "list",
+    short_help="List the keys, without the keys themselves.",
+    epilog=show_examples(
+        "knotwork keys list",
+        "knotwork keys list --place ~/indexes",
+        "knotwork keys list --json | jq -r '.keys[].name'",
+    ),
+)
+@_PLACE_OPTION
+@_FILE_OPTION
+@with_session(hides_store=True)
+def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
+    """List the keys with their roles and workspaces."""
+    keys = _open_key_file(session, place, file).listed()
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "keys": [
+                    {
+                        "id": key.id,
+                        "name": key.name,
+                        "role": key.role,
+                        "workspaces": list(key.workspaces),
+                        "created": key.created,
+                    }
+                    for key in keys
+                ]
+            }
+        )
+        return
+    session.terminal.table(
+        [(key.id, key.name, key.role, ", ".join(key.workspaces), key.created) for key in keys],
+        header=("id", "name", "role", "workspaces", "created"),
+    )
+    session.terminal.note(count_of(len(keys), "key"), style="dim")
+
+
+@keys_command.command(
+    short_help="Remove a key, with immediate effect.",
+    epilog=show_examples(
+        "knotwork keys remove bot",
+        "knotwork keys remove 4f0c2a9be781",
+        "knotwork keys remove bot --place ~/indexes",
+    ),
+)
+@click.argument("name")
+@_PLACE_OPTION
+@_FILE_OPTION
+@with_session(hides_store=True)
+def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
+    """Remove the key with this name or id. Running servers reject it immediately."""
+    key = _open_key_file(session, place, file).remove(name)
+    if session.common.json:
+        session.terminal.emit({"removed": key.id, "name": key.name})
+    else:
+        session.terminal.say(f"Removed {key.name} ({key.id}).")
+
+
+def _open_key_file(session: Session, place: Path | None, file: Path | None) -> KeyFile:
+    """Return the keys in ``file``, else in the file of the settings, else beside ``place``."""
+    from knotwork._service.keys import KEYS_FILE, KeyFile, keys_beside
+
+    named = session.settings.service.keys
+    if file is not None or named:
+        return KeyFile(file or Path(named))
+    path = (place or Path(session.settings.store.path)).expanduser().absolute()
+    if not path.is_dir() and not path.parent.is_dir():
+        raise ConfigError(
+            f"Cannot store `{KEYS_FILE}`: the folder `{path.parent}` does not exist.",
+            fix="Create it, or name another with --place FOLDER.",
+        )
+    return KeyFile(keys_beside(path))
+
+
+MCP_PORT = 8766
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork mcp                              for an assistant that starts it",
+        "knotwork mcp --http --port 8766           for programs on this machine",
+        "knotwork mcp --write --allow ~/papers     allow indexing of this folder",
+    )
+)
+@click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of standard streams.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=MCP_PORT,
+    show_default=True,
+    help="Port for --http; 0: a free one.",
+)
+@click.option("--write", is_flag=True, help="Allow changes of the index.")
+@click.option(
+    "--allow",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder that may be indexed. May be repeated.",
+)
+@click.option("--no-llm", is_flag=True, help="Do not use the language model.")
+@with_session()
+def mcp_command(
+    session: Session, *, http: bool, port: int, write: bool, allow: tuple[Path, ...], no_llm: bool
+) -> None:
+    """Serve the index to assistants over the Model Context Protocol.
+
+    Assistants get tools to search, ask and explore, and documents and reports as resources.
+    """
+    from knotwork.mcp_server import Permissions, check_sdk
+
+    if session.common.json:
+        raise ConfigError("`knotwork mcp` does not support --json.", fix="Remove --json.")
+    check_sdk()
+    permissions = Permissions(write=write, folders=allow, use_llm=not no_llm)
+    opened = session.open(read_only=not write)
+    _send_foreign_logs_to_stderr()
+    from knotwork.mcp_server._server import serve_http, serve_stdio
+
+    if http:
+        serve_http(
+            opened,
+            permissions,
+            port=port,
+            announce=lambda address: session.terminal.note(f"Serving {address}; stop with Ctrl-C."),
+        )
+    else:
+        serve_stdio(opened, permissions)
+
+
+def _send_foreign_logs_to_stderr() -> None:
+    """Log warnings of libraries. Those of Knotwork have a handler already."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: not record.name.startswith("knotwork"))
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[handler]
+    )

@@ -1,0 +1,158 @@
+"""`knotwork init`, `config`, `doctor` and `completion`: set up an installation and check it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+from knotwork._cli.main import PROGRAM, app
+from knotwork._cli.session import (
+    Session,
+    check_choice,
+    complete_from,
+    keep_common,
+    show_examples,
+    with_session,
+)
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork init                      write ./knotwork.toml",
+        "knotwork init papers/              write papers/knotwork.toml",
+        "knotwork init --force              replace an existing file by the defaults",
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@with_session(hides_store=True)
+def init_command(session: Session, *, folder: Path, force: bool) -> None:
+    """Create knotwork.toml, which explains every setting and its default in comments."""
+    from knotwork._config import CONFIG_FILE, write_default_config
+
+    path = write_default_config(folder / CONFIG_FILE, overwrite=force)
+    if session.common.json:
+        session.terminal.emit({"path": str(path)})
+    else:
+        session.terminal.say(f"Wrote {path}")
+        session.terminal.note("Next: knotwork index FOLDER", style="dim")
+
+
+@click.group()
+@keep_common
+def config_command() -> None:
+    """Show the settings in force."""
+
+
+@config_command.command(
+    short_help="Show every setting.",
+    epilog=show_examples(
+        "knotwork config show",
+        "knotwork config show --origin",
+        "knotwork config show --set index.chunk_tokens=300 --json",
+    ),
+)
+@click.option("--origin", is_flag=True, help="Show the origin of each value.")
+@with_session()
+def show(session: Session, *, origin: bool) -> None:
+    """Show every setting. Options override the environment, which overrides knotwork.toml."""
+    loaded = session.loaded
+    if session.common.json:
+        file = str(loaded.file) if loaded.file else None
+        session.terminal.emit({"file": file, "settings": loaded.described()})
+        return
+    shown = [
+        (name, "=", value, source) if origin else (name, "=", value)
+        for name, value, source in loaded.rows()
+    ]
+    session.terminal.table(shown)
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork doctor",
+        "knotwork doctor --store handbook.knot",
+        "knotwork doctor --json > report.json     for a bug report; holds no secrets",
+    )
+)
+@with_session()
+def doctor_command(session: Session) -> None:
+    """Check the installation, settings, index and models, and suggest fixes.
+
+    The exit code is 1 if a check fails. Nothing is changed.
+    """
+    from knotwork._diagnosis import diagnose
+
+    terminal = session.terminal
+    checks = []
+    for check in diagnose(session.loaded):
+        checks.append(check)
+        if not session.common.json:
+            mark, style = ("ok", "green") if check.ok else ("FAILED", "bold red")
+            terminal.say(f"{mark:<7}{check.name}: {check.detail}", style=style)
+            if check.fix:
+                terminal.say(check.fix, indent=7)
+    ok = all(check.ok for check in checks)
+    if session.common.json:
+        described = [asdict(check) for check in checks]
+        terminal.emit({"ok": ok, "checks": described, "settings": session.loaded.described()})
+    if not ok:
+        raise click.exceptions.Exit(1)
+
+
+_COMPLETION_FILES = {
+    "bash": "{data}/bash-completion/completions/knotwork",
+    "fish": "{config}/fish/completions/knotwork.fish",
+    "zsh": "{home}/.zfunc/_knotwork",
+}
+"""The file that each shell reads; zsh also needs `fpath+=~/.zfunc` before `compinit`."""
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork completion --install            for your current shell",
+        "knotwork completion zsh --install",
+        "knotwork completion bash > completion.sh",
+    )
+)
+@click.argument("shell", default="", shell_complete=complete_from(_COMPLETION_FILES))
+@click.option("--install", is_flag=True, help="Write the script to the file that the shell reads.")
+@with_session(hides_store=True)
+def completion_command(session: Session, *, shell: str, install: bool) -> None:
+    """Print or install the completion script of bash, zsh or fish."""
+    name = shell or Path(os.environ.get("SHELL", "bash")).name
+    check_choice("shell", name, tuple(_COMPLETION_FILES))
+    kind = get_completion_class(name)
+    assert kind is not None, "Click completes in all of these shells"
+    script = kind(app, {}, PROGRAM, "_KNOTWORK_COMPLETE").source()
+    if not install:
+        if session.common.json:
+            session.terminal.emit({"shell": name, "script": script})
+        else:
+            click.echo(script)
+        return
+    place = find_completion_file(name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(script + "\n", encoding="utf-8")
+    if session.common.json:
+        session.terminal.emit({"shell": name, "path": str(place)})
+        return
+    session.terminal.say(f"Wrote {place}. Completion works in new shells.")
+    if name == "zsh":
+        session.terminal.note("Add to ~/.zshrc, before compinit: fpath+=~/.zfunc")
+
+
+def find_completion_file(shell: str) -> Path:
+    """Return the file from which a shell reads the completion of `knotwork`."""
+    home = Path.home()
+    return Path(
+        _COMPLETION_FILES[shell].format(
+            home=home,
+            data=os.environ.get("XDG_DATA_HOME") or home / ".local" / "share",
+            config=os.environ.get("XDG_CONFIG_HOME") or home / ".config",
+        )
+    )

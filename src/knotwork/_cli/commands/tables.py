@@ -1,0 +1,143 @@
+"""`knotwork tables`: store tables beside the index, and query them with SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.terminal import count_of
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._stores.table_file import TableFile, TableShape
+
+
+@click.group(
+    epilog=show_examples(
+        "knotwork tables add sales.xlsx prices.csv",
+        'knotwork tables query "SELECT sum(amount) FROM sales"',
+        'knotwork search "average amount in the north" --retriever text_to_sql',
+    )
+)
+@keep_common
+def tables_command() -> None:
+    """Store tables of spreadsheets beside the index, and query them with read-only SQL."""
+
+
+@tables_command.command(
+    epilog=show_examples(
+        "knotwork tables add sales.csv",
+        "knotwork tables add sales.xlsx prices.tsv",
+        "knotwork tables add sales.xlsx --store sales.knot --json",
+    )
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@with_session()
+def add(session: Session, *, files: tuple[Path, ...]) -> None:
+    """Add or replace the tables of .csv, .tsv and .xlsx files."""
+    from knotwork._indexing.table_storage import add_tables
+
+    tables = _open_tables(session)
+    _show_tables(session, [shape for path in files for shape in add_tables(tables, path)])
+
+
+@tables_command.command(
+    name="list",
+    epilog=show_examples(
+        "knotwork tables list",
+        "knotwork tables list --store sales.knot",
+        "knotwork tables list --json | jq .tables",
+    ),
+)
+@with_session()
+def show(session: Session) -> None:
+    """List the tables with their columns."""
+    _show_tables(session, _open_tables(session).tables())
+
+
+@tables_command.command(
+    epilog=show_examples(
+        "knotwork tables remove sales",
+        "knotwork tables remove sales --store sales.knot",
+        "knotwork tables remove sales_q1",
+    )
+)
+@click.argument("name")
+@with_session()
+def remove(session: Session, *, name: str) -> None:
+    """Remove a table."""
+    _open_tables(session).remove(name)
+    session.terminal.note(f"Removed {name}.")
+
+
+@tables_command.command(
+    epilog=show_examples(
+        'knotwork tables query "SELECT count(*) FROM sales"',
+        'knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5',
+        'knotwork tables query "SELECT max(day) FROM sales" --json',
+    )
+)
+@click.argument("statement")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Maximum number of rows.",
+)
+@with_session()
+def query(session: Session, *, statement: str, limit: int) -> None:
+    """Run one SELECT statement on the tables."""
+    result = _open_tables(session).run(statement, row_limit=limit)
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "columns": list(result.columns),
+                "rows": [list(row) for row in result.rows],
+                "truncated": result.truncated,
+            }
+        )
+        return
+    rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
+    session.terminal.table(rows, header=result.columns)
+    more = " (--limit allows no more)" if result.truncated else ""
+    session.terminal.note(f"{count_of(len(rows), 'row')}{more}", style="dim")
+
+
+def _open_tables(session: Session) -> TableFile:
+    from knotwork._stores.table_file import TableFile, tables_path
+
+    url = str(session.settings.store.path)
+    path = tables_path(url)
+    if path is None:
+        raise ConfigError(
+            f"The index `{url}` is not a file, so there are no tables beside it.",
+            fix="Name an index file with --store FILE.",
+        )
+    return TableFile(path)
+
+
+def _show_tables(session: Session, shapes: list[TableShape]) -> None:
+    if session.common.json:
+        tables = [
+            {
+                "name": shape.name,
+                "source": shape.source,
+                "rows": shape.rows,
+                "columns": [{"name": name, "type": kind} for name, kind in shape.columns],
+            }
+            for shape in shapes
+        ]
+        session.terminal.emit({"tables": tables})
+        return
+    session.terminal.table(
+        [
+            (shape.name, f"{shape.rows:,}", ", ".join(f"{n} {t}" for n, t in shape.columns))
+            for shape in shapes
+        ],
+        header=("table", "rows", "columns"),
+    )

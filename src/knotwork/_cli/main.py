@@ -1,0 +1,202 @@
+"""Run the command line: find the command, report errors, return the exit code.
+
+The module of a command is imported only when that command runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from knotwork._cli.session import common_options, show_examples, take_common
+from knotwork._cli.terminal import Terminal, join_lines
+from knotwork.errors import KnotworkError, UnknownName
+
+PROGRAM = "knotwork"
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SPACE_FIX = "Free some space, or write to another disk."
+_BUG_FIX = "This is a bug in Knotwork. Run the command again with --debug and report the output."
+
+
+def main() -> None:
+    """Run the command line and exit the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+class CommandFailure(NamedTuple):
+    """An error as reported to the user, and the exit code."""
+
+    code: str
+    message: str
+    fix: str = ""
+    exit_code: int = EXIT_FAILED
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code. Errors are reported, never raised."""
+    try:
+        result = app.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return EXIT_FAILED
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  reported below
+        if "--debug" in arguments:
+            import traceback
+
+            traceback.print_exc()
+        return _report_failure(_describe_error(error), as_json="--json" in arguments)
+    return result if isinstance(result, int) else 0
+
+
+def _describe_error(error: BaseException) -> CommandFailure:
+    """Return the message, fix and exit code of an error."""
+    if isinstance(error, KnotworkError):
+        return CommandFailure(error.code, error.message, error.fix, error.exit_code)
+    if isinstance(error, click.ClickException):
+        message, fix = _describe_usage_error(error)
+        return CommandFailure("usage_error", message, fix, error.exit_code)
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        return CommandFailure("interrupted", "Interrupted.", exit_code=EXIT_INTERRUPTED)
+    if isinstance(error, OSError):
+        fix = _SPACE_FIX if error.errno in _NO_SPACE else ""
+        return CommandFailure("os_error", _describe_os_error(error), fix)
+    return CommandFailure("internal_error", f"{type(error).__name__}: {error}", _BUG_FIX)
+
+
+def _report_failure(failure: CommandFailure, *, as_json: bool) -> int:
+    """Print a failure on standard error, and with --json as an object on standard output."""
+    terminal = Terminal(json=as_json)
+    code, message, fix, _ = failure
+    try:
+        if as_json:
+            terminal.emit({"error": {"code": code, "message": message, "fix": fix}})
+        sys.stdout.flush()  # unwritten output is still buffered and may fail again
+    except OSError:
+        _discard_output()
+    terminal.fail(join_lines(failure.message), join_lines(failure.fix))
+    return failure.exit_code
+
+
+def _describe_usage_error(error: click.ClickException) -> tuple[str, str]:
+    """Return the message and the fix of a usage error."""
+    context = getattr(error, "ctx", None)
+    fix = f"See: {context.command_path} --help" if context else ""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return "Missing command.", fix
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        from difflib import get_close_matches
+
+        nearest = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
+        return error.message, f"Did you mean `{nearest[0]}`?"
+    return " ".join(error.format_message().split()), fix
+
+
+def _describe_os_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"`{error.filename}`: {reason}." if error.filename else f"{reason}."
+
+
+def _discard_output() -> None:
+    """Redirect standard output to the null device, so that the flush at exit cannot fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+COMMANDS = {
+    "demo": ("demo", "Index a bundled sample and answer three questions."),
+    "init": ("setup", "Create a settings file."),
+    "index": ("index", "Index files and folders, or update what changed."),
+    "embed": ("index", "Recompute all vectors with another embedding model."),
+    "import": ("index", "Import an index of GraphRAG or LightRAG."),
+    "ask": ("ask", "Answer a question, with sources."),
+    "chat": ("chat", "Ask questions in a conversation that remembers facts."),
+    "search": ("search", "Find passages."),
+    "agent": ("ask", "Answer a question in several search steps."),
+    "retrievers": ("search", "List the retrievers."),
+    "explore": ("explore", "Show entities and the graph around them."),
+    "cypher": ("explore", "Run a read-only Cypher query on a graph."),
+    "communities": ("explore", "Show communities of entities and their reports."),
+    "graph": ("graph", "Count, import or export the graph; merge or split entities."),
+    "schema": ("schema", "Propose, infer or show the extraction schema."),
+    "tables": ("tables", "Store tables beside the index, and query them with SQL."),
+    "memory": ("chat", "List, add and delete facts stated in conversations."),
+    "documents": ("documents", "List indexed documents and skipped files."),
+    "delete": ("documents", "Remove documents from the index."),
+    "eval": ("evaluate", "Evaluate answers or retrievers on known questions."),
+    "serve": ("serve", "Serve web pages and an HTTP API."),
+    "keys": ("serve", "Manage the API keys of a server."),
+    "train": ("train", "Train the path ranker or the weights of a fusion."),
+    "mcp": ("serve", "Serve the index to assistants (MCP)."),
+    "doctor": ("setup", "Check the installation, settings, index and models."),
+    "config": ("setup", "Show the settings in force."),
+    "completion": ("setup", "Print or install shell completion."),
+}
+"""Module and summary of each command, in the order of the help."""
+
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+
+
+class CommandGroup(click.Group):
+    """The commands in `COMMANDS`, each imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"knotwork._cli.commands.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownName("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=CommandGroup,
+    invoke_without_command=True,
+    context_settings=CONTEXT_SETTINGS,
+    epilog=show_examples(
+        "knotwork demo                        try it on bundled documents",
+        "knotwork index ~/papers              index a folder",
+        'knotwork ask "Who approves travel?"  get an answer with its sources',
+        ending="",
+    ),
+)
+@click.option("--version", is_flag=True, help="Print the version.")
+@common_options(hidden=False)
+@click.pass_context
+def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
+    """Get cited answers from your own documents. Options may come anywhere."""
+    ctx.obj = take_common(arguments)
+    if version:
+        from knotwork import __version__
+
+        click.echo(f"knotwork {__version__}")
+        ctx.exit()
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,424 @@
+"""Options that commands share, and the session that a command runs in.
+
+A command is a function whose first argument is a `Session`: the settings, the index and the
+terminal. `with_session` adds the common options to a command, and creates the session from these
+and from the options before the command's name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork._cli.terminal import Terminal
+from knotwork.errors import ConfigError, KnotworkError, UnknownName
+
+if TYPE_CHECKING:
+    import logging
+
+    from knotwork._config import Loaded, Settings
+    from knotwork._knowledge_base import KnowledgeBase
+    from knotwork.records import PropertyValue
+
+
+_INDEX_FILES = ("-wal", "-shm", "")
+"""Suffixes of the files of an index, in the order of deletion: the index itself is the last."""
+
+COLORS = ("auto", "always", "never")
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """The values of the common options. A false value means that the option was not given."""
+
+    store: str | None = None
+    json: bool = False
+    config: Path | None = None
+    assignments: tuple[str, ...] = ()
+    quiet: int = 0
+    verbose: int = 0
+    color: str | None = None
+    no_progress: bool = False
+    debug: bool = False
+
+    def over(self, earlier: CommonOptions) -> CommonOptions:
+        """Return these options, completed by ``earlier`` ones. Assignments of both apply."""
+        values = {
+            item.name: getattr(self, item.name) or getattr(earlier, item.name)
+            for item in fields(self)
+        }
+        values["assignments"] = (*earlier.assignments, *self.assignments)
+        return CommonOptions(**values)
+
+
+class Session:
+    """The options, terminal, settings and index of one command, loaded on first use."""
+
+    def __init__(self, common: CommonOptions) -> None:
+        self.common = common
+        check_choice("value of --color", common.color or "auto", COLORS)
+        self.terminal = Terminal(
+            color=common.color or "auto", json=common.json, quiet=common.quiet > 0
+        )
+        self._opened: list[KnowledgeBase] = []
+        self._created: list[tuple[Path, KnowledgeBase]] = []
+        self._handler = self._start_logging()
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The settings with their origins."""
+        return self._load(())
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+    def settings_with(self, assignments: Sequence[str]) -> Settings:
+        """Return the settings with further `KEY=VALUE` assignments.
+
+        Raises ConfigError and UnknownName like `parse_assignments`.
+        """
+        return self._load(assignments).settings
+
+    def _load(self, assignments: Sequence[str]) -> Loaded:
+        from knotwork._config import load_settings
+
+        overrides = parse_assignments(self.common.assignments)
+        if self.common.store is not None:
+            overrides["store.path"] = self.common.store
+        overrides |= parse_assignments(assignments)
+        return load_settings(file=self.common.config, overrides=overrides)
+
+    def open(self, *, read_only: bool = True) -> KnowledgeBase:
+        """Open the index until the session closes."""
+        return self.open_at(self.settings.store.path, read_only=read_only)
+
+    def open_to_ask(
+        self,
+        questions: Iterable[str],
+        *,
+        mode: str = "auto",
+        use_llm: bool = True,
+        settings: Settings | None = None,
+    ) -> KnowledgeBase:
+        """Open the index, for writing if a question needs reports that may have to be written.
+
+        ``settings`` replace those in force. If the index cannot be opened for writing, it is opened
+        read-only.
+        """
+        from knotwork._inference.model_registry import NO_CHAT_MODEL
+        from knotwork._synthesis.engine import needs_reports
+        from knotwork.errors import StoreError
+
+        used = settings or self.settings
+        path = used.store.path
+        opened = self.open_at(path, read_only=True, settings=used)
+        if not any(needs_reports(question, mode) for question in questions):
+            return opened
+        has_model = used.llm.model != NO_CHAT_MODEL and use_llm
+        if opened.has_communities and not has_model:
+            return opened
+        try:
+            return self.open_at(path, read_only=False, settings=used)
+        except StoreError:
+            return opened
+
+    def open_at(
+        self, path: str | Path, *, read_only: bool, settings: Settings | None = None
+    ) -> KnowledgeBase:
+        """Open the index at a path until the session closes."""
+        from knotwork._knowledge_base import open as open_index
+
+        is_new = not os.path.lexists(path)
+        used = settings or self.settings
+        opened = open_index(str(path), settings=used, read_only=read_only)
+        self._opened.append(opened)
+        if is_new and Path(path).is_file():
+            self._created.append((Path(path), opened))
+        return opened
+
+    def discard_created(self) -> None:
+        """Delete the indexes that this session created and left empty."""
+        while self._created:
+            path, knowledge_base = self._created.pop()
+            if not knowledge_base.documents():
+                knowledge_base.close()
+                for ending in _INDEX_FILES:
+                    path.with_name(path.name + ending).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close every index that was opened, and stop logging."""
+        while self._opened:
+            self._opened.pop().close()
+        import logging
+
+        logging.getLogger("knotwork").removeHandler(self._handler)
+
+    def _start_logging(self) -> logging.Handler:
+        """Log to standard error: warnings by default, more with -v, less with -q."""
+        import logging
+
+        log = logging.getLogger("knotwork")
+        steps = 2 + self.common.quiet - self.common.verbose
+        levels = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(levels[min(max(steps, 0), 3)])
+        return handler
+
+
+def check_choice(kind: str, value: str, valid: Sequence[str]) -> str:
+    """Return the value. Raises UnknownName if it is not one of the valid ones."""
+    if value not in valid:
+        raise UnknownName(kind, value, valid)
+    return value
+
+
+def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
+    """Return the values of `--set KEY=VALUE` options by the name of the setting.
+
+    Raises ConfigError if `=` is missing or a value is invalid, UnknownName for an unknown setting.
+    """
+    from knotwork._config.loading import ARGUMENT, parse_variable
+    from knotwork._config.settings import setting_fields
+
+    known = {entry.name: entry for entry in setting_fields()}
+    overrides: dict[str, object] = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise ConfigError(
+                f"The setting `{assignment}` has no value.", fix="Write it as KEY=VALUE."
+            )
+        if name.strip() not in known:
+            raise UnknownName("setting", name.strip(), known)
+        overrides[name.strip()] = parse_variable(known[name.strip()], text, ARGUMENT)
+    return overrides
+
+
+CommandFunction = Callable[..., None]
+Decorator = Callable[[CommandFunction], CommandFunction]
+Completion = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_COMMON_NAMES = tuple(CommonOptions.__dataclass_fields__)
+
+
+def complete_from(values: Iterable[str]) -> Completion:
+    """Return a function that completes these values in a shell."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+        return [value for value in values if value.startswith(typed)]
+
+    return complete
+
+
+def complete_retrievers(
+    _context: click.Context, _parameter: click.Parameter, typed: str
+) -> list[str]:
+    """Complete the name of a retriever in a shell."""
+    from knotwork._retrieval.retriever_registry import retriever_names
+
+    return [name for name in retriever_names() if name.startswith(typed)]
+
+
+def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Complete the name of a mode of asking in a shell."""
+    from knotwork._synthesis.ask_request import ASK_MODES
+
+    return [name for name in ASK_MODES if name.startswith(typed)]
+
+
+RETRIEVER_OPTION = click.option(
+    "--retriever",
+    metavar="NAME",
+    shell_complete=complete_retrievers,
+    help="Retriever, such as auto, hybrid or bm25. See: knotwork retrievers",
+)
+WHERE_OPTION = click.option(
+    "--where",
+    "filters",
+    metavar="FILTER",
+    multiple=True,
+    help="""Search only matching documents: "author = 'Ann' and date >= 2023". """
+    "For the fields see: knotwork documents --fields",
+)
+MIN_SCORE_OPTION = click.option(
+    "--min-score", metavar="SCORE", type=float, help="Drop passages with a lower score."
+)
+PARAMETER_OPTION = click.option(
+    "--param",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Value of $NAME, as JSON or as text. May be repeated.",
+)
+RETRIEVAL_QUERY_OPTION = click.option(
+    "--retrieval-query",
+    metavar="CYPHER",
+    help="Cypher statement, or a file with one, to run on each passage found (`node`, `score`).",
+)
+MODE_OPTION = click.option(
+    "--mode",
+    metavar="NAME",
+    default="auto",
+    shell_complete=complete_modes,
+    help="auto, basic, local, global, map-reduce, hybrid or drift.",
+)
+
+
+def common_options(
+    *, hidden: bool, hides_store: bool = False, hides_json: bool = False
+) -> Decorator:
+    """Add the common options to a command. ``hidden`` keeps the rarer ones out of its help."""
+    options = (
+        click.option(
+            "--store",
+            metavar="FILE",
+            type=click.Path(),
+            help="Index file. [env: KNOTWORK_STORE_PATH]",
+            hidden=hides_store,
+        ),
+        click.option(
+            "--json",
+            is_flag=True,
+            help="Print one JSON object on standard output.",
+            hidden=hides_json,
+        ),
+        click.option(
+            "--config",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Settings file. [env: KNOTWORK_CONFIG]",
+            hidden=hidden,
+        ),
+        click.option(
+            "--set",
+            "assignments",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Change a setting, such as index.chunk_tokens=300.",
+            hidden=hidden,
+        ),
+        click.option("-q", "--quiet", count=True, help="Print fewer notes.", hidden=hidden),
+        click.option(
+            "-v", "--verbose", count=True, help="Log more; -vv logs everything.", hidden=hidden
+        ),
+        click.option(
+            "--color",
+            metavar="WHEN",
+            shell_complete=complete_from(COLORS),
+            help="auto, always or never. [env: NO_COLOR]",
+            hidden=hidden,
+        ),
+        click.option("--no-progress", is_flag=True, help="Hide progress bars.", hidden=hidden),
+        click.option(
+            "--debug", is_flag=True, help="Show the traceback of an error.", hidden=hidden
+        ),
+    )
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def with_session(*, hides_store: bool = False) -> Decorator:
+    """Add the common options to a command, and call it with a `Session` created from them.
+
+    ``hides_store`` keeps --store out of the help of a command that needs no index.
+    """
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(**arguments: Any) -> None:  # noqa: ANN401
+            context = click.get_current_context()
+            given = take_common(arguments)
+            before = context.find_root().obj
+            session = Session(given.over(before) if isinstance(before, CommonOptions) else given)
+            context.call_on_close(session.close)
+            try:
+                function(session, **arguments)
+            except KnotworkError:
+                session.discard_created()
+                raise
+
+        return common_options(hidden=True, hides_store=hides_store)(run)
+
+    return decorate
+
+
+def keep_common(function: CommandFunction) -> CommandFunction:
+    """Let a group of commands accept the common options on behalf of its subcommands."""
+
+    @wraps(function)
+    def run(**arguments: Any) -> None:  # noqa: ANN401
+        root = click.get_current_context().find_root()
+        given = take_common(arguments)
+        root.obj = given.over(root.obj) if isinstance(root.obj, CommonOptions) else given
+        function(**arguments)
+
+    return common_options(hidden=True, hides_store=True, hides_json=True)(run)
+
+
+def take_common(arguments: dict[str, Any]) -> CommonOptions:
+    """Remove the common options from the arguments of a command, and return them."""
+    return CommonOptions(**{name: arguments.pop(name) for name in _COMMON_NAMES})
+
+
+_CYPHER_SUFFIXES = (".cypher", ".cql")
+
+
+def read_statement(given: str | None) -> str | None:
+    """Return a Cypher statement, read from a file if ``given`` is one word or ends in .cypher or
+    .cql.
+
+    Raises ConfigError if the file cannot be read.
+    """
+    if given is None or (len(given.split()) > 1 and not given.endswith(_CYPHER_SUFFIXES)):
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"Cannot read a Cypher statement from the file `{given}`: {reason}.",
+            fix="Give the path of a UTF-8 text file, or the statement itself in quotes.",
+        ) from None
+
+
+def read_parameters(given: Iterable[str]) -> dict[str, PropertyValue]:
+    """Return parameters by name. Raises ConfigError like `read_parameter`."""
+    return dict(read_parameter(text) for text in given)
+
+
+def read_parameter(text: str) -> tuple[str, PropertyValue]:
+    """Return the name of a parameter and its value, parsed as JSON if possible, else as text.
+
+    Raises ConfigError if `=` or the name is missing.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigError(f"`--param {text}` is not NAME=VALUE.", fix="Write it as --param n=Ada.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+OTHER_OPTIONS = "Also --config, --set, -q, -v, --color, --no-progress, --debug (knotwork -h)."
+
+
+def show_examples(*lines: str, ending: str = OTHER_OPTIONS) -> str:
+    """Return the epilog of a command's help: its examples and a closing line."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines), "", ending])

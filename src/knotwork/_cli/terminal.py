@@ -1,0 +1,263 @@
+"""Print to the terminal: results on standard output, everything else on standard error.
+
+Control characters in printed text are replaced: a document must not move the cursor, rename the
+window or change colours. Paragraphs are wrapped in scripts with and without spaces.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+_WIDEST = 100
+_UNLIMITED = 1_000_000
+_GAP = 2
+_NARROWEST = 8
+
+_NUMBER = re.compile(r"(?:[-+]?[\d.,]+)?")
+"""A number or an empty cell."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def make_printable(text: str) -> str:
+    """Replace control characters and marks that change the direction of text by U+FFFD."""
+    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def join_lines(text: str) -> str:
+    """Return a text as one printable line."""
+    return " ".join(make_printable(text).split())
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun, such as "1,024 chunks". ``many`` is an irregular plural."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+class Terminal:
+    """Prints the results, notes and errors of a command."""
+
+    def __init__(self, *, color: str = "auto", json: bool = False, quiet: bool = False) -> None:
+        self.color = color
+        self.json = json
+        self.quiet = quiet
+
+    @cached_property
+    def out(self) -> Console:
+        """Standard output. Lines are wrapped only if it is a terminal."""
+        return self._make_console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        """Standard error."""
+        return self._make_console(sys.stderr)
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether standard error is a terminal that can redraw."""
+        return self.err.is_terminal and os.environ.get("TERM") != "dumb"
+
+    def emit(self, payload: Mapping[str, Any]) -> None:
+        """Print one JSON object on standard output."""
+        write_json(payload, sys.stdout)
+
+    def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
+        """Print a paragraph of the result, after a ``lead`` in bold unless it is empty."""
+        whole = f"{lead} — {text}" if lead else text
+        self._print(self.out, whole, style, indent, bold=_count_letters(lead))
+
+    def note(self, text: str, *, style: str = "") -> None:
+        """Print a paragraph on standard error, unless quiet."""
+        if not self.quiet:
+            self._print(self.err, text, style, 0)
+
+    def fail(self, message: str, fix: str) -> None:
+        """Print an error and its fix on standard error."""
+        for word, style, text in (("error", "bold red", message), ("fix", "bold cyan", fix)):
+            if not text:
+                continue
+            if self.err.width == _UNLIMITED:
+                self.err.file.write(f"{word}: {text}\n")
+            else:
+                from rich.text import Text
+
+                self.err.print(Text.assemble((f"{word}:", style), f" {text}"))
+
+    def table(
+        self, rows: Iterable[Sequence[str]], *, header: Sequence[str] = (), indent: int = 0
+    ) -> None:
+        """Print rows in columns, with columns of numbers aligned right.
+
+        If the columns do not fit the terminal, the widest cells are shortened in the middle.
+        """
+        from rich.cells import cell_len
+
+        table = [[join_lines(cell) for cell in row] for row in rows]
+        to_right = [
+            all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table, strict=True)
+        ]
+        if header and table:
+            table.insert(0, list(header))
+        if not table:
+            return
+        widths = [max(cell_len(cell) for cell in column) for column in zip(*table, strict=True)]
+        widths = _narrow(widths, self.out.width - indent - _GAP * (len(widths) - 1))
+        for number, row in enumerate(table):
+            line = (" " * _GAP).join(map(_fit, row, widths, to_right)).rstrip()
+            self._print(self.out, line, "bold" if header and number == 0 else "", indent)
+
+    def _make_console(self, stream: TextIO) -> Console:
+        from rich.console import Console
+
+        plain = self.color == "never" or (self.color == "auto" and "NO_COLOR" in os.environ)
+        console = Console(
+            file=stream,
+            force_terminal=True if self.color == "always" else None,
+            color_system=None if plain else "auto",
+            no_color=False if self.color == "always" else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+        if not console.is_terminal:
+            console.width = _UNLIMITED
+        elif console.width > _WIDEST:
+            console.width = _WIDEST
+        return console
+
+    def _print(
+        self, console: Console, text: str, style: str, indent: int, *, bold: int = 0
+    ) -> None:
+        """Print a paragraph with its first ``bold`` characters, not counting white space, bold."""
+        shown = make_printable(text)
+        margin = " " * indent
+        if console.width == _UNLIMITED:
+            lines = shown.split("\n")
+            console.file.write("".join(f"{margin}{line}".rstrip() + "\n" for line in lines))
+            return
+        from rich.text import Text
+
+        for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
+            shown_line = Text.assemble(margin if line else "", (line, style))
+            if bold > 0:
+                letters = [place for place, letter in enumerate(line) if not letter.isspace()]
+                end = letters[min(bold, len(letters)) - 1] + 1 if letters else 0
+                shown_line.stylize("bold", 0, len(shown_line) - len(line) + end)
+                bold -= len(letters)
+            console.print(shown_line, soft_wrap=True)
+
+
+def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
+    """Write a JSON object on one line, with control characters escaped."""
+    ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False)
+    stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def _count_letters(text: str) -> int:
+    return sum(not letter.isspace() for letter in make_printable(text))
+
+
+def _narrow(widths: Sequence[int], room: int) -> list[int]:
+    """Narrow the widest columns until all fit into ``room``, but none below 8 cells."""
+    narrowed = list(widths)
+    while sum(narrowed) > room and max(narrowed) > _NARROWEST:
+        narrowed[narrowed.index(max(narrowed))] -= 1
+    return narrowed
+
+
+def _fit(cell: str, width: int, to_right: bool) -> str:
+    """Pad or shorten a cell to exactly ``width`` columns of the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    padding = " " * (width - cell_len(cell))
+    if cell_len(cell) <= width:
+        return padding + cell if to_right else cell + padding
+    head = set_cell_size(cell, width // 2)
+    tail = set_cell_size(cell[::-1], width - 1 - width // 2)[::-1]
+    return f"{head}…{tail}"
+
+
+_OPENING_MARKS = "“‘（《〈「『【〔［｛"
+_CLOSING_MARKS = "”’）》〉」』】〕］｝。，、；：！？…·,.;:!?)"
+_BEGUN_MARK = re.compile(r" ?\[\d*$")
+
+
+@cache
+def _piece_pattern() -> re.Pattern[str]:
+    """Return the pattern of a word or one wide character, with the marks that stay on its line.
+
+    It is compiled when a text is first wrapped: most commands wrap none.
+    """
+    from knotwork._text.chinese import HAN_AND_KANA as WIDE
+
+    return re.compile(
+        rf"\s*[{_OPENING_MARKS}]*(?:[{WIDE}]|[^\s{WIDE}{_OPENING_MARKS}]+|[{_OPENING_MARKS}]+)"
+        rf"[{re.escape(_CLOSING_MARKS)}]*(?: ?\[\d+\])*"
+    )
+
+
+def wrap_text(text: str, width: int) -> list[str]:
+    """Wrap a text into lines of at most ``width`` cells without trailing spaces.
+
+    Lines break at white space and next to Chinese and Japanese characters, but not before closing
+    punctuation or a citation mark, nor after opening punctuation. A longer word is cut.
+    """
+    return [line for paragraph in text.split("\n") for line in _wrap_line(paragraph, width)]
+
+
+def settled_length(text: str) -> int:
+    """Return the length of a streamed text that can be wrapped for good: all but its last word.
+
+    An incomplete citation mark counts as part of the word before it.
+    """
+    begun = _BEGUN_MARK.search(text)
+    end = begun.start() if begun else len(text)
+    start = text.rfind("\n", 0, end) + 1
+    for match in _piece_pattern().finditer(text, start, end):
+        start = match.start()
+    return start
+
+
+def _wrap_line(text: str, width: int) -> Iterator[str]:
+    from rich.cells import cell_len
+
+    line = ""
+    for match in _piece_pattern().finditer(text.rstrip()):
+        piece = match[0]
+        if cell_len(line + piece) <= width:
+            line += piece
+            continue
+        if line.strip():
+            yield line
+            piece = piece.lstrip()
+        line = ""
+        for character in piece:
+            if cell_len(line + character) > width and line:
+                yield line.rstrip()
+                line = ""
+            line += character
+    yield line.rstrip()
+
+
+EXCERPT_LENGTH = 320
+
+
+def shorten_excerpt(text: str) -> str:
+    """Return a text as one printable line of at most `EXCERPT_LENGTH` characters, cut at a word."""
+    line = join_lines(text)
+    if len(line) <= EXCERPT_LENGTH:
+        return line
+    cut = line[:EXCERPT_LENGTH]
+    word_end = cut.rfind(" ")
+    # Chinese has no spaces to cut at; a space far back would discard too much.
+    return (cut[:word_end] if word_end > EXCERPT_LENGTH * 0.8 else cut) + " …"

@@ -1,0 +1,43 @@
+"""Settings: a frozen tree, read from `knotwork.toml`, the environment and arguments.
+
+No other package reads the environment.
+"""
+
+from knotwork._config.loading import CONFIG_FILE, Loaded, load_settings
+from knotwork._config.settings import (
+    AnswerSettings,
+    CommunitySettings,
+    EmbeddingSettings,
+    ExtractionSettings,
+    IndexSettings,
+    LlmSettings,
+    RerankSettings,
+    RetrievalSettings,
+    SecretRef,
+    ServiceSettings,
+    Settings,
+    StoreSettings,
+    fingerprint,
+)
+from knotwork._config.toml_writer import render_config, write_default_config
+
+__all__ = [
+    "CONFIG_FILE",
+    "AnswerSettings",
+    "CommunitySettings",
+    "EmbeddingSettings",
+    "ExtractionSettings",
+    "IndexSettings",
+    "LlmSettings",
+    "Loaded",
+    "RerankSettings",
+    "RetrievalSettings",
+    "SecretRef",
+    "ServiceSettings",
+    "Settings",
+    "StoreSettings",
+    "fingerprint",
+    "load_settings",
+    "render_config",
+    "write_default_config",
+]

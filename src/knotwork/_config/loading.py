@@ -1,0 +1,314 @@
+"""Load settings from arguments, environment and file, and validate every value.
+
+Arguments override environment variables, which override `knotwork.toml`, which overrides the
+defaults. Each value keeps its origin for messages and `knotwork config show --origin`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from knotwork._config.settings import SecretRef, SettingField, Settings, sections, setting_fields
+from knotwork.errors import ConfigError, UnknownName
+
+CONFIG_FILE = "knotwork.toml"
+_FILE_VARIABLE = "KNOTWORK_CONFIG"
+_PREFIX = "KNOTWORK_"
+
+ARGUMENT = "argument"
+"""The origin of a value that a caller or a command line option sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Loaded settings with their origins.
+
+    ``origins`` maps "section.key" to `default`, `file NAME`, `environment VARIABLE` or `argument`.
+    ``file`` is the settings file that was read, if any.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    file: Path | None = None
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (name, value as text, origin) of every setting; secrets appear as references."""
+        for entry in setting_fields():
+            value = getattr(getattr(self.settings, entry.section), entry.key)
+            yield entry.name, _show(value), self.origins[entry.name]
+
+    def described(self) -> dict[str, dict[str, object]]:
+        """Return value and origin of every setting for JSON; a secret is shown as a reference."""
+        return {
+            entry.name: {
+                "value": _to_json(getattr(getattr(self.settings, entry.section), entry.key)),
+                "origin": self.origins[entry.name],
+            }
+            for entry in setting_fields()
+        }
+
+
+def load_settings(
+    *,
+    file: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> Loaded:
+    """Load the settings; ``overrides`` maps "section.key" to a value, or to None for no override.
+
+    ``file`` defaults to the value of KNOTWORK_CONFIG, or else to `knotwork.toml` in the working
+    folder, if it exists. Raises ConfigError for an unreadable file or an invalid value, UnknownName
+    for an unknown key or variable.
+    """
+    variables = os.environ if environ is None else environ
+    source = _find_file(file, variables)
+    known = {entry.name: entry for entry in setting_fields()}
+    values: dict[str, object] = {name: entry.default for name, entry in known.items()}
+    origins = dict.fromkeys(known, "default")
+    if source is not None:
+        origin = f"file {source}"
+        for name, raw in _flatten(_read_toml(source), source):
+            value = check_value(known[name], raw, origin)
+            values[name] = _resolve(known[name], value, source.parent)
+            origins[name] = origin
+    _apply_environment(known, variables, values, origins)
+    for name, raw in (overrides or {}).items():
+        if name not in known:
+            raise UnknownName("setting", name, known)
+        if raw is not None:
+            value = check_value(known[name], raw, ARGUMENT)
+            values[name] = _resolve(known[name], value, Path())
+            origins[name] = ARGUMENT
+    _check_together(values, origins)
+    return Loaded(_build(values), origins, source)
+
+
+def _find_file(file: str | Path | None, variables: Mapping[str, str]) -> Path | None:
+    named = file if file is not None else variables.get(_FILE_VARIABLE) or None
+    if named is not None:
+        return Path(named)
+    default = Path(CONFIG_FILE)
+    return default if default.is_file() else None
+
+
+def _read_toml(source: Path) -> dict[str, object]:
+    try:
+        with source.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise ConfigError(
+            f"The settings file `{source}` cannot be read: {error.strerror}.",
+            fix="Specify another file, or create one with: knotwork init",
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The settings file `{source}` is not valid TOML: {error}.") from error
+
+
+def _flatten(table: Mapping[str, object], source: Path) -> Iterator[tuple[str, object]]:
+    known = sections()
+    for section, content in table.items():
+        if section not in known:
+            raise UnknownName("section", section, known, place=f" in {source}")
+        if not isinstance(content, Mapping):
+            raise ConfigError(
+                f"`{section}` in `{source}` is `{content}`, but must be a table.",
+                fix=f"Write [{section}] on a line of its own, followed by its settings.",
+            )
+        keys = {entry.key for entry in setting_fields() if entry.section == section}
+        for key, value in content.items():
+            if key not in keys:
+                raise UnknownName("setting", key, keys, place=f" of [{section}] in {source}")
+            yield f"{section}.{key}", value
+
+
+def _apply_environment(
+    known: Mapping[str, SettingField],
+    variables: Mapping[str, str],
+    values: dict[str, object],
+    origins: dict[str, str],
+) -> None:
+    """Override ``values`` with environment variables.
+
+    An unknown KNOTWORK_ variable is an error, as it is probably a misspelt one, unless a secret
+    refers to it.
+    """
+    by_variable = {entry.variable: entry for entry in known.values()}
+    referred = {value.env for value in values.values() if isinstance(value, SecretRef)}
+    for variable in sorted(variables):
+        if not variable.startswith(_PREFIX) or variable in {_FILE_VARIABLE, *referred}:
+            continue
+        entry = by_variable.get(variable)
+        if entry is None:
+            raise UnknownName("environment variable", variable, [*by_variable, _FILE_VARIABLE])
+        origin = f"environment {variable}"
+        value = parse_variable(entry, variables[variable], origin)
+        values[entry.name] = _resolve(entry, value, Path())
+        origins[entry.name] = origin
+
+
+def _resolve(entry: SettingField, value: object, folder: Path) -> object:
+    """Return the value; a path that is not a URL is resolved against ``folder``."""
+    if not entry.rule.is_path or not isinstance(value, str) or not value or _URL.match(value):
+        return value
+    return str(folder / Path(value).expanduser())
+
+
+def _check_together(values: Mapping[str, object], origins: Mapping[str, str]) -> None:
+    size, overlap = values["index.chunk_tokens"], values["index.overlap_tokens"]
+    parent = values["index.parent_tokens"]
+    assert isinstance(size, int)
+    assert isinstance(overlap, int)
+    assert isinstance(parent, int)
+    if overlap >= size:
+        raise ConfigError(
+            f"`index.overlap_tokens` is `{overlap}` ({origins['index.overlap_tokens']}), but must "
+            f"be less than `index.chunk_tokens`, which is `{size}` "
+            f"({origins['index.chunk_tokens']})."
+        )
+    if parent < size:
+        raise ConfigError(
+            f"`index.parent_tokens` is `{parent}` ({origins['index.parent_tokens']}), but must be "
+            f"at least `index.chunk_tokens`, which is `{size}` ({origins['index.chunk_tokens']})."
+        )
+
+
+def _build(values: Mapping[str, object]) -> Settings:
+    built: dict[str, object] = {}
+    for section, kind in sections().items():
+        prefix = f"{section}."
+        own = {
+            name.removeprefix(prefix): value
+            for name, value in values.items()
+            if name.startswith(prefix)
+        }
+        built[section] = kind(**own)
+    return Settings(**built)  # type: ignore[arg-type]  # each section was built by its own class
+
+
+def _to_json(value: object) -> object:
+    if isinstance(value, SecretRef):
+        return {"env": value.env}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _show(value: object) -> str:
+    if isinstance(value, SecretRef):
+        return f'{{ env = "{value.env}" }}'
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|:")
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_SECRET_KIND = SecretRef | None
+_EXPECTED: dict[object, str] = {
+    str: "a string",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    tuple[str, ...]: "a list of strings",
+}
+
+
+def check_value(entry: SettingField, value: object, origin: str) -> object:
+    """Return the typed value of a setting.
+
+    Raises ConfigError with the value, its origin and the valid values, but never with a secret.
+    """
+    if entry.kind == _SECRET_KIND:
+        return _check_secret(entry, value, origin)
+    typed = _convert(entry.kind, value)
+    if typed is None:
+        raise _invalid_value(entry, value, origin, f"must be {_EXPECTED[entry.kind]}")
+    if isinstance(typed, float) and not math.isfinite(typed):
+        raise _invalid_value(entry, value, origin, "must be a finite number")
+    if isinstance(typed, int | float):
+        low, high = entry.rule.minimum, entry.rule.maximum
+        if (low is not None and typed < low) or (high is not None and typed > high):
+            raise _invalid_value(entry, typed, origin, f"must be from {low:g} to {high:,.15g}")
+    if isinstance(typed, str) and not typed.strip() and not entry.rule.may_be_empty:
+        raise _invalid_value(entry, value, origin, "must not be empty")
+    return typed
+
+
+def parse_variable(entry: SettingField, text: str, origin: str) -> object:
+    """Return the typed value of the text of an environment variable or command line option.
+
+    A list is split at commas, or has the syntax of the file. The variable of a secret contains the
+    secret itself, so the value is a reference to that variable. Raises ConfigError like
+    `check_value`.
+    """
+    if entry.kind == _SECRET_KIND:
+        return SecretRef(entry.variable) if text.strip() else None
+    raw: object = text
+    if entry.kind is bool:
+        word = text.strip().lower()
+        raw = True if word in _TRUE else False if word in _FALSE else text
+    elif entry.kind in (int, float):
+        raw = _parse_number(text)
+    elif entry.kind == tuple[str, ...]:
+        raw = _parse_list(text)
+    return check_value(entry, raw, origin)
+
+
+def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...] | None:
+    if kind is bool or isinstance(value, bool):
+        return value if kind is bool and isinstance(value, bool) else None
+    if kind is str:
+        return value if isinstance(value, str) else None
+    if kind is int:
+        return value if isinstance(value, int) else None
+    if kind is float:
+        return float(value) if isinstance(value, int | float) else None
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    return None
+
+
+def _parse_list(text: str) -> object:
+    if text.strip().startswith("["):
+        # A glob such as `[ab]*.md` also begins with a bracket, but is not a TOML list.
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(f"list = {text.strip()}")["list"]
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parse_number(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text.strip())
+        except ValueError:
+            continue
+    return text
+
+
+def _check_secret(entry: SettingField, value: object, origin: str) -> SecretRef | None:
+    if value is None or isinstance(value, SecretRef):
+        return value
+    if isinstance(value, Mapping) and set(value) == {"env"}:
+        name = value["env"]
+        if isinstance(name, str) and _VARIABLE.fullmatch(name):
+            return SecretRef(name)
+    raise ConfigError(
+        f"`{entry.name}` ({origin}) must name the environment variable with the secret; "
+        "the secret itself is not accepted here.",
+        fix=f'Write {entry.key} = {{ env = "NAME" }} and set NAME, or set {entry.variable}.',
+    )
+
+
+def _invalid_value(entry: SettingField, value: object, origin: str, rule: str) -> ConfigError:
+    return ConfigError(
+        f"`{entry.name}` is `{value}` ({origin}), but {rule}.",
+        fix=f"It is {entry.rule.explanation.replace(chr(10), ' ')}.",
+    )

@@ -1,0 +1,76 @@
+"""Write `knotwork.toml` with every setting and its explanation; defaults are comments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from knotwork._config.settings import SecretRef, SettingField, Settings, sections, setting_fields
+from knotwork.errors import ConfigError
+
+_HEAD = """\
+# Settings of Knotwork. A line that begins with "#" shows a default: remove the "#" to change it.
+# Environment variables (KNOTWORK_STORE_PATH for path in [store]) and command line options override
+# this file. `knotwork config show --origin` lists the effective values.
+"""
+
+
+def render_config(settings: Settings | None = None) -> str:
+    """Return TOML that loads to these settings; values that equal their default are comments."""
+    settings = settings or Settings()
+    blocks = [_HEAD]
+    for section, kind in sections().items():
+        lines = [f"# {kind.__doc__}", f"[{section}]"]
+        for entry in setting_fields():
+            if entry.section == section:
+                value = getattr(getattr(settings, section), entry.key)
+                lines.extend(_render_setting(entry, value))
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a settings file with all defaults as comments, and return its path.
+
+    Raises ConfigError if the file exists and ``overwrite`` is off, or if it is not writable.
+    """
+    target = Path(path)
+    try:
+        with target.open("w" if overwrite else "x", encoding="utf-8", newline="\n") as stream:
+            stream.write(render_config())
+    except FileExistsError:
+        raise ConfigError(
+            f"The settings file `{target}` already exists.",
+            fix="Edit it, or replace it with: knotwork init --force",
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"The settings file `{target}` cannot be written: {error.strerror}.",
+            fix="Choose an existing folder that is writable.",
+        ) from error
+    return target
+
+
+def _render_setting(entry: SettingField, value: object) -> list[str]:
+    lines = [f"## {line}" for line in entry.rule.explanation.split("\n")]
+    if value == entry.default:
+        shown = '{ env = "NAME" }' if value is None else _to_toml(value)
+        return [*lines, f"# {entry.key} = {shown}"]
+    return [*lines, f"{entry.key} = {_to_toml(value)}"]
+
+
+def _to_toml(value: object) -> str:
+    if isinstance(value, SecretRef):
+        return f"{{ env = {_quote(value.env)} }}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_quote(item) for item in value) + "]"
+    if isinstance(value, str):
+        return _quote(value)
+    return repr(value)
+
+
+def _quote(text: str) -> str:
+    # A JSON string is a TOML basic string, except that TOML requires DEL to be escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -1,0 +1,41 @@
+"""Diagnose an installation, its settings, its index and its models (`knotwork doctor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from knotwork._config import Loaded
+from knotwork._diagnosis.index import check_index
+from knotwork._diagnosis.installation import (
+    Check,
+    check_components,
+    check_disk,
+    check_extras,
+    check_libraries,
+    check_python,
+    check_secrets,
+    check_settings,
+)
+from knotwork._diagnosis.models import check_chat_models, check_embedder, check_reader
+
+__all__ = ["Check", "diagnose"]
+
+
+def diagnose(loaded: Loaded) -> Iterator[Check]:
+    """Yield the result of each check when it is done. Changes nothing.
+
+    What a check looks for becomes a failed `Check`, never an exception. Loads the embedder, or
+    requests one vector from its server, and requests one short reply from each configured model.
+    """
+    yield check_python()
+    yield check_libraries()
+    yield check_extras()
+    yield check_settings(loaded)
+    yield check_components(loaded.settings)
+    yield from check_secrets(loaded)
+    yield check_disk(loaded.settings.store)
+    found = check_index(loaded.settings.store)
+    yield from found.checks
+    yield check_embedder(loaded.settings.embedding, index=found)
+    yield check_reader(loaded.settings, index=found)
+    yield from check_chat_models(loaded.settings.llm)

@@ -1,0 +1,190 @@
+"""Check the machine, the installed packages and the settings.
+
+`Check` is the result of one check.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from knotwork import __version__
+from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
+from knotwork._graph.communities import COMMUNITY_ALGORITHMS
+from knotwork._indexing.splitters import make_splitter
+from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._stores.urls import index_file
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork.errors import KnotworkError, UnknownName
+
+_OLDEST_PYTHON = (3, 11)
+_LEAST_FREE_BYTES = 500_000_000
+_GIGABYTE = 1_000_000_000
+_DEVELOPMENT_EXTRA = "dev"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of one check: its subject, whether it passed, the finding, and how to fix it."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+def failed_check(name: str, error: KnotworkError) -> Check:
+    """Return the failed check for an error, with the error's message and fix."""
+    return Check(name, ok=False, detail=error.message, fix=error.fix)
+
+
+def check_python() -> Check:
+    """Check the version of Python."""
+    detail = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
+    oldest = ".".join(map(str, _OLDEST_PYTHON))
+    ok = sys.version_info >= _OLDEST_PYTHON
+    return Check("Python", ok, detail, "" if ok else f"Install Python {oldest} or newer.")
+
+
+def check_libraries() -> Check:
+    """Check that the default install is complete and recent enough, and list the versions."""
+    own = f"knotwork {__version__}"
+    try:
+        found, missing = _installed_versions(extra="")
+    except PackageNotFoundError:
+        detail = f"{own} runs from its source, so its requirements are unknown"
+        return Check("Libraries", ok=True, detail=detail)
+    if missing:
+        return Check(
+            "Libraries",
+            ok=False,
+            detail=f"{own}; missing: {', '.join(missing)}",
+            fix="Install them with: pip install --upgrade knotwork",
+        )
+    return Check("Libraries", ok=True, detail=", ".join([own, *found]))
+
+
+def check_extras() -> Check:
+    """List the versions of installed extras, and the extras that are not installed.
+
+    Always passes, as extras are optional.
+    """
+    try:
+        extras = metadata("knotwork").get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return Check("Extras", ok=True, detail="unknown: knotwork runs from its source")
+    listed, absent = [], []
+    for extra in sorted(set(extras) - {_DEVELOPMENT_EXTRA}):
+        found, missing = _installed_versions(extra=extra)
+        if missing:
+            absent.append(f"{extra} (needs {', '.join(missing)})")
+        else:
+            listed.append(f"{extra}: {', '.join(found)}")
+    if absent:
+        listed.append(f"not installed: {', '.join(absent)}")
+    return Check("Extras", ok=True, detail="; ".join(listed))
+
+
+def _installed_versions(*, extra: str) -> tuple[list[str], list[str]]:
+    """Return "name version" of each installed requirement, and the requirements not met.
+
+    With ``extra`` = "" these are the requirements of the default install. Requirements for other
+    platforms are left out. Raises PackageNotFoundError if knotwork itself is not installed.
+    """
+    found, missing = [], []
+    for line in requires("knotwork") or []:
+        requirement = Requirement(line)
+        if not _applies(requirement, extra=extra):
+            continue
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            missing.append(requirement.name)
+            continue
+        if requirement.specifier.contains(installed, prereleases=True):
+            found.append(f"{requirement.name} {installed}")
+        else:
+            missing.append(f"{requirement.name}{requirement.specifier} instead of {installed}")
+    return found, missing
+
+
+def _applies(requirement: Requirement, *, extra: str) -> bool:
+    """Return True if an extra, or the default install if "", needs it on this platform."""
+    marker = requirement.marker
+    if marker is None or marker.evaluate({"extra": ""}):
+        return not extra
+    return bool(extra) and marker.evaluate({"extra": extra})
+
+
+def check_settings(loaded: Loaded) -> Check:
+    """List the settings that differ from their defaults, with their origins."""
+    changed = [
+        f"{name} = {value} ({origin})"
+        for name, value, origin in loaded.rows()
+        if origin != "default"
+    ]
+    source = f"file {loaded.file}" if loaded.file else "no settings file"
+    return Check("Settings", ok=True, detail="; ".join([source, *(changed or ["all defaults"])]))
+
+
+def check_components(settings: Settings) -> Check:
+    """Check that the splitter, extractor, dictionary, retriever and community algorithm exist."""
+    index = settings.index
+    retriever = settings.retrieval.retriever
+    dictionary = Path(index.dictionary) if index.dictionary else None
+    try:
+        splitter = make_splitter(
+            index.splitter,
+            chunk_tokens=index.chunk_tokens,
+            overlap_tokens=index.overlap_tokens,
+            parent_tokens=index.parent_tokens,
+        )
+        extractor = make_extractor(index.extractor, dictionary=dictionary)
+        if retriever not in retriever_names():
+            raise UnknownName("retriever", retriever, retriever_names())
+        algorithm = settings.communities.algorithm
+        if algorithm not in COMMUNITY_ALGORITHMS:
+            raise UnknownName("community algorithm", algorithm, COMMUNITY_ALGORITHMS)
+    except KnotworkError as error:
+        return failed_check("Parts", error)
+    detail = f"splitter {splitter.name}, extractor {extractor.name}, retriever {retriever}"
+    return Check("Parts", ok=True, detail=detail)
+
+
+def check_secrets(loaded: Loaded) -> Iterator[Check]:
+    """Check that the environment variables of secrets are set, without reading their values."""
+    settings = loaded.settings
+    secrets = [("embedding", settings.embedding.api_key), ("llm", settings.llm.api_key)]
+    for section, secret in secrets:
+        if not isinstance(secret, SecretRef):
+            continue
+        ok = secret.is_set()
+        detail = f"{section}.api_key is in `{secret.env}`, which is {'set' if ok else 'not set'}"
+        yield Check("Secrets", ok, detail, "" if ok else f"Set it: export {secret.env}=…")
+
+
+def check_disk(settings: StoreSettings) -> Check:
+    """Check that the folder of the index is writable and has at least 0.5 GB free."""
+    path = index_file(settings.path)
+    if path is None:
+        return Check("Disk", ok=True, detail=f"`{settings.path}` is not a file")
+    folder = next(parent for parent in path.absolute().parents if parent.is_dir())
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / _GIGABYTE:.1f} GB free for `{path}`"
+    if not os.access(folder, os.W_OK):
+        return Check(
+            "Disk",
+            ok=False,
+            detail=f"`{folder}` is not writable; {detail}",
+            fix="Change its permissions, or set store.path to another place.",
+        )
+    ok = free >= _LEAST_FREE_BYTES
+    return Check("Disk", ok, detail, "" if ok else "Free some space, or change store.path.")

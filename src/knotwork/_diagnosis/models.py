@@ -1,0 +1,173 @@
+"""Check the embedder, the answer reader and the language models by using each once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from knotwork._config import EmbeddingSettings, LlmSettings, Settings
+from knotwork._diagnosis.index import IndexFindings
+from knotwork._diagnosis.installation import Check, failed_check
+from knotwork._indexing.embedding import REEMBED_COMMAND
+from knotwork._inference import (
+    ChatModels,
+    ChatRequest,
+    Message,
+    ModelRole,
+    PassageText,
+    open_embedder,
+)
+from knotwork._inference.model_registry import (
+    MODEL_ROLES,
+    NO_CHAT_MODEL,
+    NO_EMBEDDER,
+    NO_READER,
+    chat_model_spec,
+    explain_choice,
+    follows_index,
+    open_reader,
+)
+from knotwork._inference.model_servers import ChatServer
+from knotwork._inference.retries import RetryPolicy
+from knotwork.errors import KnotworkError, ModelError
+
+_PROBE_TEXT = "A short text."
+
+
+def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Check:
+    """Check that the embedder works and produces vectors of the same kind as the index holds.
+
+    The detail names the model and why it was chosen.
+    """
+    started = time.perf_counter()
+    try:
+        embedder = open_embedder(settings.model, settings, stored=index.embedder)
+        if embedder is None:
+            return _report_missing_embedder(settings, index)
+        dimension = int(embedder.embed([_PROBE_TEXT]).shape[1])
+    except KnotworkError as error:
+        return failed_check("Embedder", error)
+    seconds = time.perf_counter() - started
+    reason = explain_choice(settings.model, index.embedder)
+    detail = (
+        f"{embedder.name}, {dimension} dimensions ({reason}), first vector after {seconds:.1f} s"
+    )
+    if index.embedder and index.embedder != embedder.name:
+        detail += f"; but the index was made with {index.embedder}"
+    elif index.dimension and index.dimension != dimension:
+        detail += f"; but the index holds vectors of {index.dimension}"
+    else:
+        return Check("Embedder", ok=True, detail=detail)
+    fix = (
+        f"Set embedding.model to {_fitting_model(index.embedder)}, or embed the index again with "
+        f"this model: {REEMBED_COMMAND} --model {embedder.name}"
+    )
+    return Check("Embedder", ok=False, detail=detail, fix=fix)
+
+
+def check_reader(settings: Settings, *, index: IndexFindings) -> Check:
+    """Check that the answer reader works. The detail says whether it is used, and if not, why."""
+    started = time.perf_counter()
+    try:
+        reader = open_reader(settings.answer.reader)
+        if reader is None:
+            off = settings.answer.reader == NO_READER
+            why = "answer.reader is off" if off else "multilingual-e5-small is not installed"
+            return Check("Reader", ok=True, detail=f"none: {why}")
+        embedder = index.embedder
+        if not embedder:
+            opened = open_embedder(settings.embedding.model, settings.embedding)
+            embedder = opened.name if opened else ""
+        if embedder != reader.embedder:
+            why = f"the index is embedded with {embedder}" if embedder else "no vectors"
+            return Check("Reader", ok=True, detail=f"not used: {why}")
+        list(reader.read(_PROBE_TEXT, [PassageText(_PROBE_TEXT)]))
+    except KnotworkError as error:
+        return failed_check("Reader", error)
+    seconds = time.perf_counter() - started
+    detail = f"on {reader.embedder}, first passage after {seconds:.1f} s"
+    return Check("Reader", ok=True, detail=detail)
+
+
+def _fitting_model(embedder: str) -> str:
+    """Return the value of embedding.model that opens the embedder of an index."""
+    if follows_index(embedder):
+        return '"auto"'
+    name, at, _ = embedder.partition("@")
+    return f"the folder of {name}" if at else f'"{embedder}"'
+
+
+def _report_missing_embedder(settings: EmbeddingSettings, index: IndexFindings) -> Check:
+    """Return the check for a configuration without an embedder, which passes without vectors."""
+    if index.embedder:
+        return Check(
+            "Embedder",
+            ok=False,
+            detail=f"none, but the index was made with {index.embedder}",
+            fix=f"Set embedding.model to {_fitting_model(index.embedder)}.",
+        )
+    fix = "" if settings.model == NO_EMBEDDER else "For vectors: pip install 'knotwork[local]'"
+    return Check("Embedder", ok=True, detail="none: full text and graph only", fix=fix)
+
+
+_LANGUAGE_MODEL = "Language model"
+_PROBE_REQUEST = ChatRequest((Message("user", "Reply with the word yes."),), max_output_tokens=16)
+_SHOWN_MODELS = 5
+
+
+def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
+    """Check that each configured model replies, with one call of at most 16 output tokens each.
+
+    A truncated reply passes: reasoning models need more tokens than that.
+    """
+    roles: dict[str, list[ModelRole]] = {}
+    for role in MODEL_ROLES:
+        roles.setdefault(chat_model_spec(settings, role), []).append(role)
+    unused = roles.pop(NO_CHAT_MODEL, [])
+    if not roles:
+        detail = "none: only rules are used, and no tokens are spent"
+        yield Check(_LANGUAGE_MODEL, ok=True, detail=detail)
+        return
+    models = ChatModels(settings, retries=RetryPolicy(attempts=1))
+    for spec, its_roles in roles.items():
+        shared = len(its_roles) == len(MODEL_ROLES)
+        yield _check_model(models, settings, spec, () if shared else its_roles)
+    if unused:
+        yield Check(_LANGUAGE_MODEL, ok=True, detail=f"none for {', '.join(unused)}")
+
+
+def _check_model(
+    models: ChatModels, settings: LlmSettings, spec: str, roles: list[ModelRole] | tuple[()]
+) -> Check:
+    started = time.perf_counter()
+    use = f" for {', '.join(roles)}" if roles else ""
+    try:
+        model = models.open(roles[0] if roles else None)
+        assert model is not None
+        reply = model.complete(_PROBE_REQUEST)
+    except KnotworkError as error:
+        if isinstance(error, ModelError) and error.status == 404:
+            return _report_missing_model(error, settings, spec)
+        return failed_check(_LANGUAGE_MODEL, error)
+    seconds = time.perf_counter() - started
+    tokens = reply.usage.input_tokens + reply.usage.output_tokens
+    detail = f"{model.name}{use}, first reply after {seconds:.1f} s, {tokens} tokens"
+    return Check(_LANGUAGE_MODEL, ok=True, detail=detail)
+
+
+def _report_missing_model(error: ModelError, settings: LlmSettings, spec: str) -> Check:
+    """Return the failed check, with similar names if the server lists its models."""
+    server = ChatServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    try:
+        listed = server.get("/models").get("data")
+    except ModelError:
+        return failed_check(_LANGUAGE_MODEL, error)
+    names = [str(item["id"]) for item in listed or [] if isinstance(item, dict) and "id" in item]
+    wanted = spec.partition(":")[2]
+    if not names or wanted in names:
+        return failed_check(_LANGUAGE_MODEL, error)
+    near = get_close_matches(wanted, names, n=_SHOWN_MODELS, cutoff=0.3) or sorted(names)
+    shown = ", ".join(f"openai:{name}" for name in near[:_SHOWN_MODELS])
+    fix = f"Name a model that the server has, such as {shown}."
+    return Check(_LANGUAGE_MODEL, ok=False, detail=error.message, fix=fix)

@@ -1,0 +1,306 @@
+"""Embed documents in batches and commit each batch in one transaction.
+
+A commit writes whole documents with all that follows from them: graph, full text, vectors, the
+texts and vectors of the entities they touch, tables and ledger entries.
+
+An entity's full text is its name. Its vector is that of its normal form, and exists while at least
+`VECTOR_CHUNKS` chunks mention it: most names occur in one chunk only, lead to no other chunk, and
+would double the cost of embedding. Both are functions of the current graph, so an index that grew
+and shrank equals a fresh build, and removing documents never needs a model.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from knotwork._indexing.changes import indexed_entry
+from knotwork._indexing.chunk_questions import put_questions
+from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
+from knotwork._indexing.embedding import (
+    EMBEDDER_META,
+    EMBEDDING_CHUNKS,
+    NO_VECTORS,
+    Embedding,
+    check_not_switching,
+    known_vectors,
+    stamp_embedder,
+)
+from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.resolution.resolver import RULES_META
+from knotwork._indexing.table_storage import drop_tables, put_tables
+from knotwork._inference.embedder import PassageVectors
+from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
+from knotwork._stores.extensions import StoresReadings
+from knotwork._stores.removal import remove_vectors
+from knotwork._stores.resolutions import StoresResolutions
+from knotwork.records import Chunk, Entity
+
+BATCH_CHUNKS = 1_024
+"""Chunks of a commit. Ids are random, so each commit writes pages all over the file."""
+
+EMBEDDED_BATCH_CHUNKS = 256
+"""With an embedder: a killed run loses at most some seconds of its work."""
+
+READ_BATCH_CHUNKS = 128
+"""If a language model reads everything: its server waits while a batch is written."""
+
+BATCH_S = 5.0
+"""Seconds after which a batch with a document is committed, however small it is."""
+
+STEP_S = 0.2
+"""Seconds between two progress steps of embedding."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """The documents of the next commit, their vectors, and further ledger entries."""
+
+    prepared: list[Prepared] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
+    vectors: dict[str, PassageVectors] = field(default_factory=dict)
+    chunks: int = 0
+    clock: Callable[[], float] = time.monotonic
+    opened: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.opened = self.clock()
+
+    def add(self, prepared: Prepared) -> None:
+        """Add a document to embed and store."""
+        self.prepared.append(prepared)
+        self.chunks += len(prepared.leaves)
+
+    def is_full(self, limit: int) -> bool:
+        """Return True if it is time to commit: ``limit`` chunks or entries, or ``BATCH_S``."""
+        waiting = bool(self.prepared) and self.clock() - self.opened > BATCH_S
+        return self.chunks >= limit or len(self.entries) >= limit or waiting
+
+    def recall(self, store: Store, embedding: Embedding) -> dict[str, Chunk]:
+        """Read known vectors from the index; return the chunks that lack one, by content key."""
+        if not embedding or not self.prepared:
+            return {}
+        wanted: dict[str, Chunk] = {}
+        unread = 0
+        for prepared in self.prepared:
+            wanted.update(zip(prepared.keys, prepared.leaves, strict=True))
+            unread += prepared.keys.count(NO_VECTORS)
+        wanted.pop(NO_VECTORS, None)
+        if store.meta().get(EMBEDDER_META):
+            self.vectors = known_vectors(store, wanted)
+        embedding.reused += self.chunks - unread - len(wanted) + len(self.vectors)
+        return {key: chunk for key, chunk in wanted.items() if key not in self.vectors}
+
+    def embed(
+        self,
+        missing: Mapping[str, Chunk],
+        embedding: Embedding,
+        *,
+        chunks_at_once: int = EMBEDDING_CHUNKS,
+    ) -> Iterator[int]:
+        """Embed ``missing`` in document order; yield how many chunks of the batch are done.
+
+        The first step follows the first vectors; further ones are at least ``STEP_S`` apart.
+        """
+        done = self.chunks - len(missing)
+        shown_s = -math.inf
+        keys = iter(missing)
+        chunks = list(missing.values())
+        with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
+            for rows in stream:
+                self.vectors.update(zip(islice(keys, len(rows)), rows, strict=True))
+                done += len(rows)
+                if done == self.chunks or self.clock() - shown_s >= STEP_S:
+                    shown_s = self.clock()
+                    yield done
+
+    def drop_unfinished(self) -> None:
+        """Drop the documents that still lack a vector."""
+        self.prepared = [
+            prepared
+            for prepared in self.prepared
+            if all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
+        ]
+        self.chunks = sum(len(prepared.leaves) for prepared in self.prepared)
+
+
+def commit_documents(
+    store: Store,
+    batch: Sequence[Prepared],
+    *,
+    vectors: Mapping[str, PassageVectors],
+    embedding: Embedding,
+    entries: Sequence[LedgerEntry] = (),
+    questions: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write documents with their chunks, graph, texts, vectors and ledger entries at once.
+
+    Replaces documents that are in the index. ``vectors`` are by content key; ``entries`` are
+    further ledger entries of the same commit; ``questions`` are those that chunks answer, by chunk
+    id. Raises SchemaMismatch while the index is being switched to another embedder.
+    """
+    put_tables(store, [prepared.document for prepared in batch])
+    with store.transaction():
+        check_not_switching(store)
+        stamp_embedder(store, embedding)
+        replaced = _stored_chunks(store, batch)
+        mentioned = {m.entity_id for p in batch for e in p.extractions for m in e.mentions}
+        before = entities_before(store, [c for ids in replaced.values() for c in ids], mentioned)
+        if replaced:
+            store.remove_documents(replaced.keys())
+        for prepared in batch:
+            store.documents.put(prepared.document, prepared.sections, prepared.chunks)
+        extractions = [extraction for prepared in batch for extraction in prepared.extractions]
+        store.graph.upsert(
+            mentions=(m for extraction in extractions for m in extraction.mentions),
+            relations=(r for extraction in extractions for r in extraction.relations),
+        )
+        store.texts("chunk").add(
+            (chunk.id, f"{chunk.context}\n{chunk.text}")
+            for prepared in batch
+            for chunk in prepared.leaves
+        )
+        _put_vectors(store, batch, vectors)
+        if questions:
+            put_questions(store, questions, embedding)
+        readings = [reading for prepared in batch for reading in prepared.readings]
+        descriptions = [said for prepared in batch for said in prepared.descriptions]
+        if (readings or descriptions) and isinstance(store, StoresReadings):
+            store.readings.put(readings, descriptions)
+        if isinstance(store, StoresResolutions) and RULES_META in store.meta():
+            store.resolutions.touch(mentioned)  # before the first resolution, all names are new
+        if batch:
+            _outdate_communities(store)
+        refresh_entities(store, before, embedding)
+        store.ledger.put([*map(indexed_entry, batch), *entries])
+
+
+def _outdate_communities(store: Store) -> None:
+    """Mark communities as outdated.
+
+    They stay so even if the documents become what they were: whatever only a removed document
+    supported has left the communities.
+    """
+    held = [name for name in (CONTENT_META, WRITTEN_META) if store.meta().get(name)]
+    if held:
+        store.set_meta(dict.fromkeys(held, ""))
+
+
+def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
+    """Remove the documents of these entries, and all that only they supported, at once."""
+    with store.transaction():
+        ids = [entry.document_id for entry in entries if entry.document_id]
+        chunks = [chunk for document_id in ids for chunk in store.documents.chunk_ids(document_id)]
+        before = entities_before(store, chunks, set())
+        store.remove_documents(ids)
+        _outdate_communities(store)
+        refresh_entities(store, before, None)
+        store.ledger.remove([entry.uri for entry in entries])
+    drop_tables(store, [entry.uri for entry in entries])
+
+
+def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collection[str]]:
+    """Return the chunk ids of each document of the batch that is in the index, by document id."""
+    known = store.ledger.get([prepared.source.uri for prepared in batch])
+    return {
+        prepared.document.id: store.documents.chunk_ids(prepared.document.id)
+        for prepared in batch
+        if prepared.source.uri in known
+    }
+
+
+def _put_vectors(
+    store: Store, batch: Sequence[Prepared], vectors: Mapping[str, PassageVectors]
+) -> None:
+    keyed = [
+        (chunk.id, key, vectors[key])
+        for prepared in batch
+        for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
+        if key != NO_VECTORS
+    ]
+    store.vectors("chunk").put((i, key, found.chunk[np.newaxis]) for i, key, found in keyed)
+    store.vectors("sentence").put(
+        (i, key, found.sentences) for i, key, found in keyed if len(found.sentences)
+    )
+
+
+VECTOR_CHUNKS = 2
+"""Chunks that mention an entity before it gets a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityState:
+    """The entities that a write may touch, before it.
+
+    ``removed`` are those of removed chunks: they may vanish and come back within the write.
+    """
+
+    ids: frozenset[str]
+    removed: frozenset[str]
+    entities: Mapping[str, Entity]
+    vectors: Mapping[str, FloatMatrix]
+
+
+def entities_before(store: Store, removed_from: Collection[str], added: set[str]) -> EntityState:
+    """Return the state of the entities of the chunks ``removed_from``, and of those ``added``."""
+    old: set[str] = set()
+    if removed_from:
+        for mentions in store.graph.mentions(removed_from).values():
+            old.update(mention.entity_id for mention in mentions)
+    ids = frozenset(old | added)
+    vectors = store.vectors("entity").get(old)
+    return EntityState(ids, frozenset(old), store.graph.entities(ids), vectors)
+
+
+def refresh_entities(store: Store, before: EntityState, embedding: Embedding | None) -> None:
+    """Update the texts and vectors of the touched entities to match the graph.
+
+    Without ``embedding``, as in a removal, no vector is added: an entity that stays keeps its own.
+    """
+    after = store.graph.entities(before.ids)
+    gone = before.ids - after.keys()
+    store.texts("entity").remove(gone)
+    store.texts("entity").add(
+        (entity.id, entity.name)
+        for entity in after.values()
+        if entity.id in before.removed
+        or entity.id not in before.entities
+        or entity.name != before.entities[entity.id].name
+    )
+    linking = {i: entity for i, entity in after.items() if entity.chunk_count >= VECTOR_CHUNKS}
+    linked = (i for i, entity in before.entities.items() if entity.chunk_count >= VECTOR_CHUNKS)
+    if unlinked := [i for i in linked if i not in linking]:
+        remove_vectors(store, "entity", unlinked)
+    if embedding:
+        _add_vectors(store, linking, before.vectors, embedding)
+
+
+def _add_vectors(
+    store: Store,
+    entities: Mapping[str, Entity],
+    earlier: Mapping[str, FloatMatrix],
+    embedding: Embedding,
+) -> None:
+    index = store.vectors("entity")
+    present = index.get(entities.keys()).keys()
+    missing = [
+        entity
+        for entity in entities.values()
+        if entity.id not in present and embedding.reads(entity.normal_form)
+    ]
+    again = [entity for entity in missing if entity.id in earlier]
+    fresh = [entity for entity in missing if entity.id not in earlier]
+    index.put((e.id, embedding.name_key(e.normal_form), earlier[e.id]) for e in again)
+    embedding.reused += len(again)
+    if fresh:
+        rows = embedding.embed_names([entity.normal_form for entity in fresh])
+        index.put(
+            (entity.id, embedding.name_key(entity.normal_form), row[np.newaxis])
+            for entity, row in zip(fresh, rows, strict=True)
+        )

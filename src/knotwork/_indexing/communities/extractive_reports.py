@@ -1,0 +1,450 @@
+"""Write community reports without a model, from the sentences of the documents.
+
+A report is a function of its material: names, headings and cited sentences. The material of a
+parent is the extractive findings of its children, even if a model has written their reports.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import chain, islice, pairwise
+from typing import TypeAlias
+
+from knotwork._indexing.communities.community_titles import (
+    VALUES,
+    ThemeHeading,
+    distinctive_names,
+    headings_above,
+    name_theme,
+)
+from knotwork._indexing.communities.report_sentences import (
+    MemberMentions,
+    ReportSentence,
+    choose_sentences,
+    prose_among,
+    sentences_of,
+)
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import CommunityStore
+from knotwork._text.chinese import segment
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import STOP_WORDS
+from knotwork.records import (
+    EXTRACTIVE_SOURCE,
+    Chunk,
+    Community,
+    CommunityReport,
+    Entity,
+    Finding,
+    content_id,
+)
+
+_FINDINGS = 5
+_SUMMARY_SENTENCES = 2
+_SUMMARY_NAMES = 8
+_TITLE_NAMES = 3
+_FILE_NAME = re.compile(r"\w_\w|\.(?:txt|md|pdf|docx?|html?|csv|json)$")
+_SCALE = 2.5
+"""Rating points per factor of ten in the number of members and chunks."""
+
+
+def write_extractive_report(material: Material, *, content_key: str = "") -> CommunityReport:
+    """Return a report that quotes the documents; equal material gives an equal report.
+
+    ``content_key`` replaces that of the material.
+    """
+    outline = outline_report(material)
+    texts = [sentence.text for sentence in material.sentences]
+    language = material.language
+    if not texts:
+        language = detect_language(" ".join(entity.name for entity in material.entities))
+    names = central_names(material.entities)
+    phrases = key_phrases(texts, language=language, names=names)
+    sentences = [finding.text for finding in outline.findings[:_SUMMARY_SENTENCES]]
+    return replace(
+        outline,
+        title=_title(material, names, phrases, language),
+        summary=_summary(sentences, names[:_SUMMARY_NAMES], phrases, language),
+        language=language,
+        content_key=content_key or material.content_key,
+    )
+
+
+def outline_report(material: Material) -> CommunityReport:
+    """Return an extractive report without title and summary, for the material of a parent."""
+    return CommunityReport(
+        material.community_id,
+        "",
+        "",
+        tuple(Finding(s.text, (s.support,)) for s in material.central[:_FINDINGS]),
+        rate(material),
+        "",
+        EXTRACTIVE_SOURCE,
+        material.content_key,
+    )
+
+
+def report_title(material: Material, language: str) -> str:
+    """Return the title of a community; see `name_theme`."""
+    names = central_names(material.entities)
+    texts = [sentence.text for sentence in material.sentences]
+    phrases = key_phrases(texts, language=language, names=names)
+    return _title(material, names, phrases, language)
+
+
+def central_names(entities: Sequence[Entity]) -> list[str]:
+    """Return the names of entities by importance, without names contained in another one.
+
+    Dates, numbers and file names are used only if there are no other names.
+    """
+    named = [
+        entity
+        for entity in entities
+        if entity.type not in VALUES and _FILE_NAME.search(entity.name) is None
+    ] or list(entities)
+    chosen: dict[str, str] = {}
+    for entity in named:
+        form = entity.name.casefold()
+        if not any(form in other or other in form for other in chosen):
+            chosen[form] = entity.name
+    return list(chosen.values())
+
+
+def _title(material: Material, names: Sequence[str], phrases: Sequence[str], language: str) -> str:
+    distinctive = distinctive_names(material.entities, [s.text for s in material.sentences])
+    title = name_theme(material.headings, material.read, distinctive, phrases)
+    return title or _listed(names[:_TITLE_NAMES], language)
+
+
+def _summary(
+    sentences: Sequence[str], names: Sequence[str], phrases: Sequence[str], language: str
+) -> str:
+    chinese = language == "zh"
+    parts = ["".join(sentences) if chinese else " ".join(sentences)] if sentences else []
+    for title, listed in (("核心名称" if chinese else "Names", names),) + (
+        (("关键词" if chinese else "Key phrases", phrases),) if phrases else ()
+    ):
+        joined = _listed(listed, language)
+        parts.append(f"{title}：{joined}。" if chinese else f"{title}: {joined}.")
+    return "\n".join(parts)
+
+
+def _listed(items: Sequence[str], language: str) -> str:
+    return ("、" if language == "zh" else ", ").join(items)
+
+
+def rate(material: Material) -> float:
+    """Return the rating, 0 to 10, of a community by the logarithm of its members and chunks.
+
+    It must not depend on other communities.
+    """
+    members, chunks = material.extent
+    return round(min(10.0, _SCALE * math.log10(1 + members + chunks)), 2)
+
+
+Children = Callable[[Community], Sequence[Community]]
+"""A function that returns the children of a community, the largest first."""
+
+
+class ExtractiveReports:
+    """Gathers the material of communities from extractive reports of their children, each once.
+
+    ``known`` are up-to-date extractive reports. The outline of a child that is neither known nor
+    added is computed from the documents.
+    """
+
+    def __init__(
+        self, store: Store, children: Children, known: Iterable[CommunityReport] = ()
+    ) -> None:
+        self._store = store
+        self.children = children
+        self._reports: dict[str, CommunityReport] = {
+            report.community_id: report for report in known if report.source == EXTRACTIVE_SOURCE
+        }
+
+    def material(self, community: Community) -> Material:
+        """Return the material of a community's report."""
+        below = [self._report(child) for child in self.children(community)]
+        below.sort(key=lambda report: (-report.rating, report.content_key))
+        return read_material(self._store, community, below)
+
+    def add(self, report: CommunityReport) -> None:
+        """Add an up-to-date extractive report or outline."""
+        self._reports[report.community_id] = report
+
+    def _report(self, community: Community) -> CommunityReport:
+        if community.id not in self._reports:
+            self.add(outline_report(self.material(community)))
+        return self._reports[community.id]
+
+
+def children_among(communities: Iterable[Community]) -> Children:
+    """Return a function that finds children among the given communities."""
+    children: Mapping[str, Sequence[Community]] = group_by_parent(communities)
+    return lambda community: children.get(community.id, ())
+
+
+def children_in(held: CommunityStore) -> Children:
+    """Return a function that reads children from the store, one branch at a time."""
+    found: dict[str, Sequence[Community]] = {}
+
+    def children(community: Community) -> Sequence[Community]:
+        if community.id not in found:
+            branches = held.of_entities(community.entity_ids).values()
+            branch = held.communities({key for branch in branches for key in branch})
+            direct = [c for c in branch.values() if c.parent_id == community.id]
+            found[community.id] = group_by_parent(direct).get(community.id, ())
+        return found[community.id]
+
+    return children
+
+
+EXTRACTIVE_VERSION = "extractive-4"
+"""Version of extractive reports; increase it if equal material would give another report."""
+
+MOST_NAMES = 40
+_MOST_CHUNKS = 40
+_CHUNKS_OF_MEMBER = 4
+_MOST_SENTENCES = 150
+_MOST_HEADINGS = 40
+MOST_CENTRAL = 12
+"""Most central sentences of a material."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """The input of a report: equal material gives an equal report.
+
+    ``entities`` are sorted by importance. ``extent`` is the number of members and of chunks.
+    ``headings`` are those of the ``read`` chunks that the sentences come from. Derived values are
+    cached, as the report and the brief share them.
+    """
+
+    community_id: str
+    entities: tuple[Entity, ...]
+    sentences: tuple[ReportSentence, ...]
+    extent: tuple[int, int]
+    headings: tuple[ThemeHeading, ...] = ()
+    read: int = 0
+
+    @cached_property
+    def content_key(self) -> str:
+        """Hash of the material without the id of the community."""
+        names = (f"{e.id} {e.type} {e.name}" for e in self.entities)
+        sentences = (
+            f"{s.support.chunk_id} {s.support.span} {s.coverage:.6f} {s.text}"
+            for s in self.sentences
+        )
+        headings = (
+            f"{heading.title} {heading.chunks} {heading.above}" for heading in self.headings
+        )
+        return content_id(
+            EXTRACTIVE_VERSION,
+            *self.extent,
+            self.read,
+            *names,
+            "sentences",
+            *sentences,
+            "headings",
+            *headings,
+        )
+
+    @cached_property
+    def central(self) -> tuple[ReportSentence, ...]:
+        """The `MOST_CENTRAL` central sentences, the best first."""
+        return tuple(choose_sentences(self.sentences, count=MOST_CENTRAL))
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the sentences, or "" without sentences."""
+        return detect_language("\n".join(sentence.text for sentence in self.sentences))
+
+
+def read_material(
+    store: Store, community: Community, below: Sequence[CommunityReport] = ()
+) -> Material:
+    """Return the material of a community's report.
+
+    Its sentences are the prose (or everything, without prose) of the chunks that mention the most
+    important members. With ``below``, the reports of its children, they are their findings.
+    """
+    names = store.graph.entities(community.entity_ids[:MOST_NAMES])
+    entities = tuple(names[key] for key in community.entity_ids if key in names)
+    entities = entities[:MOST_NAMES]
+    importance = dict(community.members)
+    found: Sequence[ReportSentence]
+    chunks: Mapping[str, Chunk]
+    if below:
+        chunks = store.documents.chunks({key for report in below for key in report.chunk_ids})
+        found = _sentences_below(store, below, importance)
+    else:
+        chunks = _central_chunks(store, community, importance)
+        found = _sentences_of_chunks(store, chunks, importance)
+    ranked = sorted(found, key=lambda s: (-s.coverage, s.support.chunk_id, s.support.span))
+    distinct = {sentence.text: sentence for sentence in reversed(ranked)}
+    kept = [sentence for sentence in ranked if distinct[sentence.text] is sentence]
+    return Material(
+        community.id,
+        entities,
+        tuple(kept[:_MOST_SENTENCES]),
+        (community.size, len(community.chunk_ids)),
+        headings_above(chunks.values())[:_MOST_HEADINGS],
+        len(chunks),
+    )
+
+
+def _central_chunks(
+    store: Store, community: Community, importance: Mapping[str, float]
+) -> Mapping[str, Chunk]:
+    """Return the chunks of a community by the importance of the members that they mention."""
+    held = community.chunk_ids or _chunks_about(store, community)
+    mentions = store.graph.mentions(held)
+    weights = {
+        chunk: sum(importance.get(mention.entity_id, 0.0) for mention in mentions.get(chunk, ()))
+        for chunk in held
+    }
+    central = sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:_MOST_CHUNKS]
+    chunks = store.documents.chunks(central)
+    return {key: chunks[key] for key in central if key in chunks}
+
+
+def _sentences_of_chunks(
+    store: Store, chunks: Mapping[str, Chunk], importance: Mapping[str, float]
+) -> Sequence[ReportSentence]:
+    mentions = store.graph.mentions(chunks.keys())
+    found: list[ReportSentence] = []
+    for key, chunk in chunks.items():
+        found += sentences_of(chunk, MemberMentions(mentions.get(key, ()), importance))
+    return prose_among(found)
+
+
+def _chunks_about(store: Store, community: Community) -> tuple[str, ...]:
+    """Return chunks about the members, for a community without chunks of its own."""
+    ranked = store.graph.about(community.entity_ids, fan=_CHUNKS_OF_MEMBER, minimum=-1.0)
+    return tuple(sorted({scored.id for chunks in ranked.values() for scored in chunks}))
+
+
+def _sentences_below(
+    store: Store, below: Sequence[CommunityReport], importance: Mapping[str, float]
+) -> list[ReportSentence]:
+    cited = {chunk for report in below for chunk in report.chunk_ids}
+    mentions = store.graph.mentions(cited)
+    named = {chunk: MemberMentions(mentions.get(chunk, ()), importance) for chunk in cited}
+    return [
+        ReportSentence(
+            support,
+            finding.text,
+            named[support.chunk_id].coverage(support.span),
+            report.content_key,
+        )
+        for report in below
+        for finding in report.findings
+        for support in islice(finding.supports, 1)
+    ]
+
+
+def group_by_parent(communities: Iterable[Community]) -> dict[str, list[Community]]:
+    """Return the children of each community that has any, the largest first."""
+    children: defaultdict[str, list[Community]] = defaultdict(list)
+    for community in sorted(communities, key=lambda c: (-c.size, c.id)):
+        if community.parent_id is not None:
+            children[community.parent_id].append(community)
+    return dict(children)
+
+
+Phrase: TypeAlias = tuple[str, ...]
+
+_LEAST_SENTENCES = 2
+_WORD_OR_BREAK = re.compile(r"(\w+(?:[-’']\w+)*)|[^\w\s’'-]+")
+_QUOTE = re.compile("[’']s?")
+_DIGIT = re.compile(r"\d")
+_REFERRING = frozenset(
+    {"see", "section", "chapter", "figure", "table", "appendix", "page", "et", "al", "etc"}
+    | {"example", "examples", "following", "above", "below", "org", "com", "http", "https", "www"}
+)
+"""Words of references such as "see section", which name no theme."""
+_VOCABULARY_SIZE = 1 << 16
+_HAN = re.compile("[\u3400-\u9fff]{2,}")
+_NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
+
+
+def key_phrases(
+    texts: Sequence[str], *, language: str, names: Iterable[str] = (), count: int = 6
+) -> list[str]:
+    """Return the ``count`` most frequent phrases of the sentences, preferring longer ones.
+
+    English phrases are two or three words without function words; Chinese ones are nouns and pairs
+    of nouns. Phrases that overlap one of ``names`` or occur in one sentence only are left out.
+    """
+    if language == "zh":
+        sentences = Counter(chain.from_iterable(set(_chinese_phrases(text)) for text in texts))
+    else:
+        sentences = _count_phrases(texts)
+    known = [name.casefold() for name in names]
+    gap = "" if language == "zh" else " "
+    chosen: list[str] = []
+    ranked = sorted(
+        (phrase for phrase, times in sentences.items() if times >= _LEAST_SENTENCES),
+        key=lambda phrase: (-sentences[phrase] * len(phrase), -sentences[phrase], phrase),
+    )
+    for words in ranked:
+        phrase = gap.join(words)
+        if not any(_overlap(phrase, other) for other in (*known, *chosen)):
+            chosen.append(phrase)
+        if len(chosen) == count:
+            break
+    return chosen if language == "zh" else _as_written(chosen, "\n".join(texts))
+
+
+def _as_written(phrases: Sequence[str], text: str) -> list[str]:
+    """Return phrases in their most frequent spelling in the text, or in lower case in a tie."""
+    folded = text.casefold()
+    if len(folded) != len(text):
+        return list(phrases)
+    found = []
+    for phrase in phrases:
+        forms = Counter(text[m.start() : m.end()] for m in re.finditer(re.escape(phrase), folded))
+        found.append(max(forms, key=lambda form: (forms[form], form), default=phrase))
+    return found
+
+
+def _overlap(phrase: str, other: str) -> bool:
+    return phrase in other or other in phrase
+
+
+def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:
+    """Return in how many sentences each pair of words occurs, and each triple of repeated pairs."""
+    rows = [[_content(word) for word in _WORD_OR_BREAK.findall(text.casefold())] for text in texts]
+    found: Counter[Phrase] = Counter()
+    for row in rows:
+        found.update({pair for pair in pairwise(row) if pair[0] and pair[1]})
+    repeated = {pair for pair, times in found.items() if times >= _LEAST_SENTENCES}
+    for row in rows if repeated else ():
+        triples = zip(row, row[1:], row[2:], strict=False)
+        found.update({t for t in triples if t[:2] in repeated and t[1:] in repeated})
+    return found
+
+
+@lru_cache(maxsize=_VOCABULARY_SIZE)
+def _content(word: str) -> str:
+    """Return a word that may be part of a phrase, or "" for other words and for a break."""
+    bare = _QUOTE.sub("", word)
+    if len(word) == 1 or bare in STOP_WORDS or bare in _REFERRING or _DIGIT.search(word):
+        return ""
+    return word
+
+
+def _chinese_phrases(text: str) -> Iterator[Phrase]:
+    before = ""
+    for word in segment(text):
+        noun = word.tag in _NOUNS and _HAN.fullmatch(word.text) is not None
+        if noun:
+            yield (word.text,)
+            if before:
+                yield (before, word.text)
+        before = word.text if noun else ""

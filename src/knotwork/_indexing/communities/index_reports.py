@@ -1,0 +1,634 @@
+"""Update communities and their reports, make reports searchable, and list them as topics.
+
+`update_in_steps` updates all of an index; `report_in_steps` and `write_reports` update reports
+only, bottom-up, and only those whose material changed; `find_topics` lists them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from knotwork._indexing.communities.briefs import Brief, BriefBuilder
+from knotwork._indexing.communities.detection import (
+    FOREIGN_NAMES,
+    NAMES_META,
+    OPTIONS_META,
+    CommunityOptions,
+    community_store,
+    names_key,
+    refresh_communities,
+    stored_communities,
+)
+from knotwork._indexing.communities.extractive_reports import (
+    EXTRACTIVE_VERSION,
+    Material,
+    children_among,
+    children_in,
+    outline_report,
+    rate,
+    write_extractive_report,
+)
+from knotwork._indexing.communities.report_writer import ReportWriter, WrittenReports, stand_in_key
+from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.steps import Steps, finish_steps
+from knotwork._inference.concurrency import Patience
+from knotwork._stores.base import FloatMatrix, Scored, Store
+from knotwork._stores.extensions import CommunityStore, ReportsWriting, read_parents
+from knotwork._stores.removal import remove_vectors
+from knotwork._transform.model.reply_records import Complaint
+from knotwork.errors import ConfigError
+from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
+
+CONTENT_META = "communities_of"
+"""Index setting: the fingerprint of the ledger that its communities and reports are based on."""
+
+FORM_META = "reports_form"
+"""Index setting: the version of its extractive reports."""
+
+WRITTEN_META = "reports_of"
+"""Index setting: the fingerprint of ledger and names for which a model wrote all its reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A community and its report.
+
+    ``score`` is its score in `knotwork._retrieval.community_search.search_communities`, else 0.
+    """
+
+    community: Community
+    report: CommunityReport
+    score: float = 0.0
+
+
+def is_current(
+    store: Store, *, options: CommunityOptions | None = None, written: bool = False
+) -> bool:
+    """Return True if communities and reports match the documents and the merged names.
+
+    With ``options``, communities must have been found with these, unless they were imported. With
+    ``written``, return True if the model has also written every report that it should write. The
+    ledger is read once per generation of the store, so that frequent calls are cheap.
+    """
+    meta = store.meta()
+    if written:
+        return WRITTEN_META in meta and meta[WRITTEN_META] == _fingerprints(store).written
+    if CONTENT_META not in meta:
+        return False
+    is_imported = meta.get(NAMES_META) == FOREIGN_NAMES
+    if not is_imported and (
+        meta.get(FORM_META) != EXTRACTIVE_VERSION
+        or (options is not None and meta.get(OPTIONS_META) != options.fingerprint)
+    ):
+        return False
+    index = _fingerprints(store)
+    return meta[CONTENT_META] == index.ledger and (
+        is_imported or meta.get(NAMES_META, "") == index.names
+    )
+
+
+def mark_current(store: Store) -> None:
+    """Record that the imported communities and reports match the current documents."""
+    store.set_meta({CONTENT_META: _fingerprints(store).ledger, NAMES_META: FOREIGN_NAMES})
+
+
+@contextmanager
+def staying_current(store: Store) -> Iterator[None]:
+    """Keep communities and reports current across a ledger change that does not affect them.
+
+    Use it inside a transaction.
+    """
+    meta = store.meta()
+    before = _fingerprints(store)
+    yield
+    after = _fingerprints(store)
+    if meta.get(CONTENT_META) == before.ledger:
+        store.set_meta({CONTENT_META: after.ledger})
+    if meta.get(WRITTEN_META) == before.written:
+        store.set_meta({WRITTEN_META: after.written})
+
+
+def bring_up_to_date(
+    store: Store,
+    *,
+    options: CommunityOptions | None = None,
+    rebuild: bool = False,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> ReportChanges:
+    """Run all steps of `update_in_steps` and return the changes to reports."""
+    steps = update_in_steps(
+        store, options=options, rebuild=rebuild, writer=writer, embedding=embedding
+    )
+    return finish_steps(steps)
+
+
+def update_in_steps(
+    store: Store,
+    *,
+    options: CommunityOptions | None = None,
+    rebuild: bool = False,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> Steps[ReportChanges]:
+    """Update communities and reports; yield how many reports the model has written, of how many.
+
+    Communities that still fit keep their ids, unless ``rebuild``. Communities and extractive
+    reports are written in one transaction. With ``writer`` a model then writes the reports that
+    benefit from it; each call's reports are stored at once (see `report_in_steps`). Raises
+    StoreError if the store cannot hold communities, StoreBusy while another process writes,
+    StoreReadOnly for a read-only store, ModelError and BudgetExceeded if no more calls are
+    possible.
+    """
+    refresh = ReportRefresh(store, writer=writer, embedding=embedding)
+    with store.transaction():
+        index = _fingerprints(store)
+        refresh_communities(store, options, rebuild=rebuild)
+        refresh.put_extractive()
+        store.set_meta({CONTENT_META: index.ledger, FORM_META: EXTRACTIVE_VERSION})
+    changes = yield from refresh.write()
+    if writer is not None and not changes.unanswered:
+        store.set_meta({WRITTEN_META: index.written})
+    return changes
+
+
+def find_topics(
+    store: Store,
+    *,
+    ranked: Sequence[Scored] | None = None,
+    level: int | None = None,
+    limit: int = 20,
+) -> list[Topic]:
+    """Return the ``ranked`` communities, or those of a level by descending rating, as topics.
+
+    ``level`` 0 is the topmost and the default. Raises ConfigError for an unknown level.
+    """
+    held = community_store(store)
+    if ranked is not None:
+        return _read_topics(held, {item.id: item.score for item in ranked})[:limit]
+    return _read_topics(held, dict.fromkeys(ids_of_level(store, level or 0), 0.0))[:limit]
+
+
+def ids_of_level(store: Store, level: int) -> frozenset[str]:
+    """Return the ids of the communities of a level; 0 is the topmost.
+
+    Raises ConfigError for an unknown level, with the valid ones.
+    """
+    levels = community_store(store).levels()
+    if not 0 <= level < max(len(levels), 1):
+        raise ConfigError(
+            f"Unknown community level {level}.",
+            fix=f"Choose a level from 0 (the topmost) to {max(len(levels) - 1, 0)}.",
+        )
+    return frozenset(levels[level] if levels else ())
+
+
+def topics_within(store: Store, community_id: str) -> list[Topic]:
+    """Return the children of a community with their reports, by descending rating."""
+    held = community_store(store)
+    parents = read_parents(held)
+    return _read_topics(held, {key: 0.0 for key, over in parents.items() if over == community_id})
+
+
+def _read_topics(held: CommunityStore, scores: Mapping[str, float]) -> list[Topic]:
+    """Return the communities with a report, by score, then rating, then size, all descending."""
+    communities, reports = held.communities(list(scores)), held.reports(list(scores))
+    topics = [
+        Topic(communities[i], reports[i], score)
+        for i, score in scores.items()
+        if i in communities and i in reports
+    ]
+    return sorted(
+        topics, key=lambda t: (-t.score, -t.report.rating, -t.community.size, t.community.id)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fingerprints:
+    """Fingerprints of what communities and reports depend on, as of a generation of a store."""
+
+    generation: int
+    ledger: str
+    names: str
+
+    @property
+    def written(self) -> str:
+        """The value of `WRITTEN_META` once a model has written its reports."""
+        return f"{self.ledger} {self.names}".rstrip()
+
+
+_FINGERPRINTS: WeakKeyDictionary[Store, _Fingerprints] = WeakKeyDictionary()
+"""The last fingerprints of each open store."""
+
+
+def _fingerprints(store: Store) -> _Fingerprints:
+    """Return the fingerprints of a store, computed again only if its generation has changed.
+
+    A transaction computes its own: its changes do not count in the generation yet. The generation
+    is read first, so a write that another process commits meanwhile makes the next call compute.
+    """
+    may_cache = isinstance(store, ReportsWriting) and not store.writing
+    generation = store.generation()
+    known = _FINGERPRINTS.get(store) if may_cache else None
+    if known is not None and known.generation == generation:
+        return known
+    entries = store.ledger.entries()
+    ledger = content_id(*(f"{e.uri} {e.document_id} {e.revision} {e.settings}" for e in entries))
+    found = _Fingerprints(generation, ledger, names_key(store))
+    if may_cache:
+        _FINGERPRINTS[store] = found
+    return found
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChanges:
+    """Result of a refresh: the ids of ``changed`` communities, of ``many`` that were checked.
+
+    Of the written reports, ``by_model`` are a model's and ``stand_ins`` are extractive because the
+    reply was unusable. ``complaints`` list the unused parts of replies. ``unanswered`` communities
+    got no reply: they keep their reports, and the next refresh asks again.
+    """
+
+    changed: frozenset[str] = field(repr=False)
+    many: int
+    seconds: float
+    by_model: int = 0
+    stand_ins: int = 0
+    complaints: tuple[Complaint, ...] = ()
+    unanswered: int = 0
+
+    @property
+    def written(self) -> int:
+        """The number of reports written."""
+        return len(self.changed)
+
+    @property
+    def kept(self) -> int:
+        """The number of reports that were still up to date."""
+        return self.many - len(self.changed)
+
+    def merged_with(self, later: ReportChanges) -> ReportChanges:
+        """Return the result of this refresh and a later one of the same communities."""
+        return ReportChanges(
+            self.changed | later.changed,
+            later.many,
+            self.seconds + later.seconds,
+            self.by_model + later.by_model,
+            self.stand_ins + later.stand_ins,
+            (*self.complaints, *later.complaints),
+            later.unanswered,
+        )
+
+
+def refresh_reports(
+    store: Store,
+    *,
+    community_ids: Collection[str] | None = None,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> ReportChanges:
+    """Run all steps of `report_in_steps` and return the changes."""
+    return finish_steps(
+        report_in_steps(store, community_ids=community_ids, writer=writer, embedding=embedding)
+    )
+
+
+def report_in_steps(
+    store: Store,
+    *,
+    community_ids: Collection[str] | None = None,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> Steps[ReportChanges]:
+    """Write missing and outdated reports; yield how many the model has written, of how many.
+
+    With ``community_ids`` only their reports and those of their descendants are checked. Extractive
+    reports are written first, in one transaction. With ``writer`` a model then writes the reports
+    that benefit from it, level by level from the lowest; each call's reports are stored as soon as
+    it returns. A report stays valid while its input is unchanged: the material of an extractive
+    report, the brief of a model's. ``texts("report")`` indexes reports under the ids of their
+    communities; with ``embedding``, so does ``vectors("report")``. If no server answers, a report
+    is left unchanged. Raises StoreError if the store cannot hold communities, ModelError and
+    BudgetExceeded if no more calls are possible, ModelUnavailable if many calls in a row got no
+    reply. Finished reports are stored in any case.
+    """
+    refresh = ReportRefresh(store, writer=writer, embedding=embedding)
+    with store.transaction():
+        refresh.put_extractive(community_ids)
+    return (yield from refresh.write())
+
+
+class ReportRefresh:
+    """Writes reports in two parts: extractive ones in a transaction, then those of a model.
+
+    The second part reuses the material that the first one read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        writer: ReportWriter | None = None,
+        embedding: Embedding | None = None,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._embedding = embedding
+        self._begun = time.monotonic()
+        self._communities: dict[str, Community] = {}
+        self._written: list[CommunityReport] = []
+        self._pending: list[_Pending] = []
+        self._builder: BriefBuilder | None = None
+
+    def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
+        """Store the extractive reports that are missing or outdated, in one transaction."""
+        with self._store.transaction():
+            communities = stored_communities(community_store(self._store))
+            budgets = self._writer.budgets if self._writer is not None else None
+            self._builder = BriefBuilder(self._store, children_among(communities), budgets)
+            if community_ids is not None:
+                communities = _with_descendants(communities, set(community_ids))
+            self._communities = {community.id: community for community in communities}
+            self._pending, self._written = _refresh_extractive(
+                self._store, self._builder, communities, self._writer
+            )
+
+    def write(self) -> Steps[ReportChanges]:
+        """Have the model write the pending reports; yield how many are written, of how many."""
+        model = WrittenReports()
+        if self._writer is not None and self._builder is not None:
+            total = len(self._pending)
+            patience = Patience(self._writer.patience)
+            yield 0, total
+            for level in _by_level(self._pending, lambda item: item.community):
+                briefs = [self._builder.brief(item.community, item.material) for item in level]
+                calls = _write(
+                    self._store, briefs, self._communities, self._writer, self._embedding
+                )
+                with closing(calls):
+                    for call in calls:
+                        model = model.merged_with(call)
+                        yield len(model.reports), total
+                        patience.note("" if call.reports else call.absence)
+        if self._embedding is not None:
+            put_missing_vectors(self._store, self._communities.keys(), self._embedding)
+        return ReportChanges(
+            frozenset(report.community_id for report in (*self._written, *model.reports)),
+            len(self._communities),
+            time.monotonic() - self._begun,
+            len(model.reports) - len(model.stood_in),
+            len(model.stood_in),
+            model.complaints,
+            len(model.unanswered),
+        )
+
+
+class _Pending(NamedTuple):
+    """A community whose report a model should write, with its material."""
+
+    community: Community
+    material: Material
+
+
+def write_reports(
+    store: Store,
+    community_ids: Collection[str],
+    writer: ReportWriter,
+    *,
+    embedding: Embedding | None = None,
+) -> dict[str, CommunityReport]:
+    """Have a model write the reports of these communities only, and return all their reports.
+
+    A report is written if it is missing, outdated or extractive, and a model can improve it. The
+    lowest level comes first. Other reports are not updated: a parent is written from the stored
+    reports of its children. Raises as `report_in_steps` does; finished reports are stored.
+    """
+    held = community_store(store)
+    found = held.communities(list(dict.fromkeys(community_ids)))
+    children = children_in(held)
+    nearby = {key.id for top in found.values() for key in (top, *children(top))}
+    builder = BriefBuilder(store, children, writer.budgets, held.reports(nearby).values())
+    patience = Patience(writer.patience)
+    for level in _by_level(found.values(), lambda community: community):
+        known = held.reports([community.id for community in level])
+        extractive: list[CommunityReport] = []
+        briefs: list[Brief] = []
+        for community in level:
+            material, report = builder.extractive.material(community), known.get(community.id)
+            if builder.is_worth_a_model(community, material):
+                brief = builder.brief(community, material)
+                if report is None or not _is_written(report, brief, material, writer):
+                    briefs.append(brief)
+            elif report is None or not _is_up_to_date(report, community, material, builder):
+                extractive.append(write_extractive_report(material))
+        if extractive or briefs:
+            with store.transaction():  # raises before the first paid call if the store is read-only
+                publish_reports(store, extractive, of=found)
+        with closing(_write(store, briefs, found, writer, embedding)) as calls:
+            for call in calls:
+                patience.note("" if call.reports else call.absence)
+    if embedding is not None:
+        put_missing_vectors(store, found.keys(), embedding)
+    return held.reports(found.keys())
+
+
+def _is_written(
+    known: CommunityReport, brief: Brief, material: Material, writer: ReportWriter
+) -> bool:
+    """Return True if a model wrote the report of this brief, or failed to and may not retry."""
+    written, tried = _keys(brief)
+    if known.source == EXTRACTIVE_SOURCE:
+        return known.content_key == tried and not writer.retry
+    return known.content_key in {written, material.content_key}
+
+
+def _refresh_extractive(
+    store: Store,
+    builder: BriefBuilder,
+    communities: Sequence[Community],
+    writer: ReportWriter | None,
+) -> tuple[list[_Pending], list[CommunityReport]]:
+    """Store the missing and outdated extractive reports.
+
+    Returns the communities whose reports a model should write, and the reports written. A model's
+    report whose brief is unchanged stays; its rating follows the current extent.
+    """
+    reports = community_store(store).reports([community.id for community in communities])
+    pending: list[_Pending] = []
+    written: list[CommunityReport] = []
+    rated: list[CommunityReport] = []
+    for community in sorted(communities, key=_lowest_first):
+        material = builder.extractive.material(community)
+        known = reports.get(community.id)
+        if known is None or not _is_up_to_date(known, community, material, builder):
+            known = write_extractive_report(material)
+            written.append(known)
+        elif known.content_key != material.content_key and known.rating != rate(material):
+            rated.append(replace(known, rating=rate(material)))
+        if known.source == EXTRACTIVE_SOURCE:
+            builder.extractive.add(known)
+            asked_before = known.content_key != material.content_key
+            again = writer is not None and (writer.retry or not asked_before)
+            if again and builder.is_worth_a_model(community, material):
+                pending.append(_Pending(community, material))
+        elif community.parent_id is not None:
+            builder.extractive.add(outline_report(material))
+    community_store(store).put_reports(rated)
+    publish_reports(store, written)
+    return pending, written
+
+
+def _is_up_to_date(
+    known: CommunityReport, community: Community, material: Material, builder: BriefBuilder
+) -> bool:
+    """Return True if a report was written from the current material or its brief."""
+    return known.content_key == material.content_key or known.content_key in _keys(
+        builder.brief(community, material)
+    )
+
+
+def _keys(brief: Brief) -> tuple[str, str]:
+    """Return the keys of a model's report and of its extractive stand-in."""
+    return brief.key, stand_in_key(brief)
+
+
+def _write(
+    store: Store,
+    briefs: Sequence[Brief],
+    communities: Mapping[str, Community],
+    writer: ReportWriter,
+    embedding: Embedding | None,
+) -> Generator[WrittenReports, None, None]:
+    """Have a model write reports; store and yield those of each call as soon as it returns."""
+    with closing(writer.write(briefs)) as calls:
+        for call in calls:
+            publish_reports(store, call.reports, embedding=embedding, of=communities)
+            yield call
+
+
+def _by_level(
+    items: Iterable[Item], community: Callable[[Item], Community]
+) -> Iterator[list[Item]]:
+    """Yield the items of the communities of each level, the lowest level first."""
+    ordered = sorted(items, key=lambda item: _lowest_first(community(item)))
+    for _, level in groupby(ordered, key=lambda item: community(item).level):
+        yield list(level)
+
+
+def _lowest_first(community: Community) -> tuple[int, str]:
+    return -community.level, community.id
+
+
+def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Community]:
+    """Return the wanted communities and all their descendants; parents precede children."""
+    found: list[Community] = []
+    for community in communities:
+        if community.id in wanted or community.parent_id in wanted:
+            wanted.add(community.id)
+            found.append(community)
+    return found
+
+
+REPORTS = "report"
+"""The name of the text index and the vector index of reports, keyed by community id."""
+
+_BATCH_REPORTS = 256
+
+
+def publish_reports(
+    store: Store,
+    reports: Sequence[CommunityReport],
+    *,
+    embedding: Embedding | None = None,
+    of: Mapping[str, Community] | None = None,
+) -> None:
+    """Store reports with their searchable texts and vectors in one transaction.
+
+    With ``of``, the communities as they were read, a report is skipped if another process has
+    changed its community since. Without ``embedding`` the vectors of earlier reports are removed.
+    Texts are embedded before the transaction begins.
+    """
+    if not reports:
+        return
+    vectors = _vectors(store, reports, embedding) if embedding is not None else {}
+    held = community_store(store)
+    with store.transaction():
+        if of is not None:
+            now = held.communities([report.community_id for report in reports])
+            reports = [r for r in reports if now.get(r.community_id) == of[r.community_id]]
+        held.put_reports(reports)
+        store.texts("report").add((report.community_id, report.text) for report in reports)
+        ids = [report.community_id for report in reports]
+        remove_vectors(store, REPORTS, ids)
+        if embedding is not None and _is_in_use(store, embedding):
+            store.vectors(REPORTS).put((key, *vectors[key]) for key in ids if key in vectors)
+
+
+def put_missing_vectors(store: Store, community_ids: Collection[str], embedding: Embedding) -> None:
+    """Embed the reports without a vector that are in a language of the embedder."""
+    for _ in put_vectors_in_steps(store, community_ids, embedding):
+        pass
+
+
+def put_vectors_in_steps(
+    store: Store, community_ids: Collection[str], embedding: Embedding, *, name: str = REPORTS
+) -> Iterator[int]:
+    """Embed as `put_missing_vectors` does, and yield how many reports were checked so far.
+
+    ``name`` is the vector index to write to: the one in use or the staged one.
+    """
+    ids = sorted(community_ids)
+    for start in range(0, len(ids), _BATCH_REPORTS):
+        group = ids[start : start + _BATCH_REPORTS]
+        known = store.vectors(name).get(group)
+        missing = community_store(store).reports([key for key in group if key not in known])
+        vectors = _vectors(store, list(missing.values()), embedding, name=name)
+        if vectors:
+            with store.transaction():
+                now = community_store(store).reports(vectors.keys())
+                if name != REPORTS or _is_in_use(store, embedding):
+                    store.vectors(name).put(
+                        (key, *vectors[key])
+                        for key, report in now.items()
+                        if report == missing[key]
+                    )
+        yield start + len(group)
+
+
+def _is_in_use(store: Store, embedding: Embedding) -> bool:
+    """Return False if the index has been switched to another embedder meanwhile."""
+    return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
+
+
+def _vectors(
+    store: Store,
+    reports: Sequence[CommunityReport],
+    embedding: Embedding,
+    *,
+    name: str = REPORTS,
+) -> dict[str, tuple[str, FloatMatrix]]:
+    """Return the content key and the vector of each report in a language of the embedder."""
+    texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
+    keys = {
+        key: content_id("report", embedding.name, text)
+        for key, text in texts.items()
+        if embedding.reads(text)
+    }
+    found = store.vectors(name).by_key(keys.values())
+    new = [key for key in keys if keys[key] not in found]
+    for start in range(0, len(new), _BATCH_REPORTS):
+        group = new[start : start + _BATCH_REPORTS]
+        rows = embedding.embed_names([texts[key] for key in group])
+        found.update((keys[key], row[np.newaxis]) for key, row in zip(group, rows, strict=True))
+    return {key: (keys[key], found[keys[key]]) for key in keys}

@@ -1,0 +1,398 @@
+"""Write community reports with a model, several per call, and parse its replies.
+
+    report | NUMBER
+    title | TITLE
+    summary | SUMMARY
+    finding | STATEMENT [1][3]
+
+An invalid line is skipped. A finding is supported by the lines whose numbers it cites; without a
+valid number, by a line with the same content, or else it is dropped. If a report fails, the
+extractive report replaces it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from knotwork._indexing.batch_requests import (
+    LONGEST_LINE,
+    BatchReply,
+    BatchTask,
+    ask_in_batch,
+    batches_by_language,
+    make_messages,
+    reply_lines,
+)
+from knotwork._indexing.communities.briefs import Brief, ReportBudgets
+from knotwork._indexing.communities.community_titles import names_a_theme
+from knotwork._indexing.communities.extractive_reports import (
+    rate,
+    report_title,
+    write_extractive_report,
+)
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
+from knotwork._inference.concurrency import PATIENCE, Halt, work_ordered
+from knotwork._text.terms import content_terms
+from knotwork._transform.model.reply_records import Complaint, bare_line, clean_field, is_idle
+from knotwork.records import CommunityReport, Finding, Support, content_id
+
+STAGE = "report"
+TASK = "report-community"
+MISSING = "The reply has no report with a finding for one of the groups."
+
+_OUTPUT_TOKENS = 360
+"""Output limit of one report, about twice the length that the prompt asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReports:
+    """The reports of one or more calls, including extractive stand-ins for unusable replies.
+
+    ``stood_in`` are the communities of stand-ins; ``complaints`` list the unused parts of replies.
+    ``unanswered`` communities got no reply, for the reason ``absence``: they keep their reports,
+    and the next run asks again.
+    """
+
+    reports: tuple[CommunityReport, ...] = ()
+    stood_in: frozenset[str] = frozenset()
+    complaints: tuple[Complaint, ...] = ()
+    unanswered: frozenset[str] = frozenset()
+    absence: str = ""
+
+    def merged_with(self, other: WrittenReports) -> WrittenReports:
+        """Return the reports of both results."""
+        return WrittenReports(
+            (*self.reports, *other.reports),
+            self.stood_in | other.stood_in,
+            (*self.complaints, *other.complaints),
+            self.unanswered | other.unanswered,
+            other.absence or self.absence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWriter:
+    """Writes reports with a model in up to ``concurrency`` parallel calls.
+
+    ``retry`` asks again about communities whose earlier reply was unusable. A run fails after
+    ``patience`` calls in a row without a reply.
+    """
+
+    model: ChatModel
+    concurrency: int = 4
+    budgets: ReportBudgets = field(default_factory=ReportBudgets)
+    retry: bool = False
+    halt: Halt | None = field(default=None, repr=False)
+    patience: int = PATIENCE
+
+    def write(self, briefs: Sequence[Brief]) -> Generator[WrittenReports, None, None]:
+        """Yield the reports of each call, in the order of the briefs, the Chinese ones last.
+
+        Raises ModelError if no more calls are possible, after yielding the earlier results.
+        """
+        batches = batches_by_language(
+            briefs,
+            lambda brief: "\n".join(line.text for line in brief.lines),
+            size=self.budgets.reports_a_call,
+        )
+        yield from work_ordered(
+            lambda batch: self._write_batch(*batch),
+            batches,
+            concurrency=self.concurrency,
+            halt=self.halt,
+        )
+
+    def _write_batch(self, language: str, briefs: Sequence[Brief]) -> WrittenReports:
+        def request(asked: Sequence[Brief], fault: str) -> ChatRequest:
+            groups = zip(asked, first_numbers(asked), strict=True)
+            material = "\n\n".join(
+                brief.rendered(number, first=first)
+                for number, (brief, first) in enumerate(groups, start=1)
+            )
+            return ChatRequest(
+                make_messages(TASK, language, material, fault=fault),
+                max_output_tokens=_OUTPUT_TOKENS * len(asked),
+                stage=STAGE,
+            )
+
+        outcome = ask_in_batch(self.model, briefs, BatchTask(request, read_reports, MISSING))
+        made = [_report(brief, draft, self.model.name) for brief, draft in outcome.made]
+        stood_in = [
+            write_extractive_report(brief.material, content_key=stand_in_key(brief))
+            for brief, _ in outcome.failed
+        ]
+        failures = [Complaint(brief.community_id, reason) for brief, reason in outcome.failed]
+        return WrittenReports(
+            (*made, *stood_in),
+            frozenset(report.community_id for report in stood_in),
+            (*outcome.complaints, *failures),
+            frozenset(brief.community_id for brief in outcome.unanswered),
+            outcome.absence,
+        )
+
+
+def stand_in_key(brief: Brief) -> str:
+    """Return the key of the extractive report that replaces an unusable reply to a brief."""
+    return content_id("stand-in", brief.key, brief.material.content_key)
+
+
+def _report(brief: Brief, draft: ReportDraft, model: str) -> CommunityReport:
+    """Return the report of a draft; a title that names no theme is replaced by an extractive one.
+
+    The rating is by extent, as for extractive reports: a model that sees a few communities at a
+    time cannot rate them on one scale, and two kinds of ratings would not be comparable.
+    """
+    material = brief.material
+    return CommunityReport(
+        brief.community_id,
+        draft.title if names_a_theme(draft.title) else report_title(material, brief.language),
+        draft.summary or draft.findings[0].text,
+        draft.findings,
+        rate(material),
+        brief.language,
+        model,
+        brief.key,
+    )
+
+
+MOST_FINDINGS = 6
+_LONGEST = {"title": 120, "summary": 900, "finding": 600}
+"""Most characters of each field; a longer one is rejected."""
+_SAME = 0.5
+"""Least share of a finding's terms in a line that supports it without being cited."""
+_KINDS = {
+    "report": "report", "group": "report", "报告": "report", "组": "report",
+    "title": "title", "标题": "title", "summary": "summary", "摘要": "summary", "总结": "summary",
+    "finding": "finding", "findings": "finding", "发现": "finding", "要点": "finding",
+}  # fmt: skip
+_KIND = re.compile(
+    rf"[\W_]{{0,4}}({'|'.join(sorted(_KINDS, key=len, reverse=True))})[\W_]{{0,3}}?\s*\d{{0,2}}"
+    r"[*_`\"'”]{0,3}\s*[|:：]\s*(.*)",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"[\W_]{0,6}(?:report|group|报告|第?组)?[\W_]{0,6}(\d{1,4})[\W_]{0,4}", re.IGNORECASE
+)
+_MARK = re.compile(r"\s*[\[【［]\s*(\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)\s*[\]】］]")
+_NUMBERS_FIELD = re.compile(r"\|\s*(\d{1,4}(?:\s*[,，、;；\s]\s*\d{1,4})*)\s*\|?\s*$")
+_HAN = re.compile("[\u3400-\u9fff]")
+_LONGEST_RANGE = 20
+_STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）", "]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """A parsed report: title and summary may be empty, findings have their supports."""
+
+    title: str
+    summary: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(slots=True)
+class _Block:
+    """The fields of one report; ``number`` is 0 if the reply does not name its group."""
+
+    number: int = 0
+    title: str = ""
+    summary: str = ""
+    findings: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+
+
+class _Numbering:
+    """Maps the line numbers of a prompt to the lines of its briefs."""
+
+    def __init__(self, briefs: Sequence[Brief]) -> None:
+        self.briefs = briefs
+        self.owners = [place for place, brief in enumerate(briefs) for _ in brief.lines]
+        self.firsts = first_numbers(briefs)
+
+    def owner(self, number: int) -> int | None:
+        """Return the position of the brief with this line, or None if there is no such line."""
+        return self.owners[number - 1] if 1 <= number <= len(self.owners) else None
+
+    def supports(self, number: int) -> tuple[Support, ...]:
+        """Return the supports of a line."""
+        place = self.owners[number - 1]
+        return self.briefs[place].lines[number - self.firsts[place]].supports
+
+
+def first_numbers(briefs: Sequence[Brief]) -> list[int]:
+    """Return the number of the first line of each brief; numbers are unique within a prompt."""
+    firsts, after = [], 1
+    for brief in briefs:
+        firsts.append(after)
+        after += len(brief.lines)
+    return firsts
+
+
+def read_reports(reply: ChatReply, briefs: Sequence[Brief]) -> BatchReply[ReportDraft]:
+    """Return the reports with a finding, by the position of their brief. Never raises.
+
+    A report belongs to the group that it names, else to the one whose lines it cites most, else to
+    the only one left. The first report of a group wins.
+    """
+    numbering = _Numbering(briefs)
+    blocks, complaints = _read_blocks(reply)
+    found: dict[int, ReportDraft] = {}
+    for block in blocks:
+        place = _brief_position(block, numbering, taken=found)
+        if place is None:
+            complaints.append(Complaint(block.title, "the report matches no group"))
+            continue
+        if place in found:
+            complaints.append(Complaint(block.title, "the group already has a report"))
+            continue
+        draft = _draft(block, place, numbering, complaints)
+        if not draft.findings:
+            complaints.append(
+                Complaint(draft.title, "the report has no finding supported by a line")
+            )
+        elif _is_foreign(draft, briefs[place].language):
+            complaints.append(
+                Complaint(draft.title, "the report is not in the language of its lines")
+            )
+        else:
+            found[place] = draft
+    return BatchReply(found, tuple(complaints))
+
+
+def _read_blocks(reply: ChatReply) -> tuple[list[_Block], list[Complaint]]:
+    blocks: list[_Block] = [_Block()]
+    complaints: list[Complaint] = []
+    lines = reply_lines(reply.text)
+    for position, line in enumerate(lines):
+        cut = reply.finish_reason == "length" and position == len(lines) - 1
+        fault = _read_line(line, blocks, cut=cut)
+        if fault:
+            complaints.append(Complaint(line, fault))
+    return [block for block in blocks if block.title or block.summary or block.findings], complaints
+
+
+def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
+    """Add a line to its report; return why it was rejected, or ""."""
+    if len(line) > LONGEST_LINE:
+        return "the line is too long"
+    bare = bare_line(line).strip("| ")
+    match = _KIND.fullmatch(bare) or _KIND.fullmatch(line.strip("| "))
+    kind = _KINDS[match[1].casefold()] if match else ""
+    numbered = _REPORT.fullmatch(bare) or _REPORT.fullmatch(line)
+    if kind in {"", "report"} and numbered:
+        blocks.append(_Block(int(numbered[1])))
+        return ""
+    text = match[2] if match else bare
+    if not kind and _MARK.search(text) and (blocks[-1].title or blocks[-1].findings):
+        kind = "finding"  # a list below a heading
+    if kind not in _LONGEST:
+        return "" if is_idle(line) else "the line is not part of a report"
+    if kind == "finding" and not text:
+        return ""  # the heading of such a list
+    value, numbers = _split_citations(text) if kind == "finding" else (_MARK.sub("", text), ())
+    value = clean_field(value.strip().strip("|"))
+    if cut and not text.rstrip("| ").endswith(_STOPS):
+        return "the line is cut off"
+    return _field_fault(kind, value) or _add_field(kind, value, numbers, blocks)
+
+
+def _field_fault(kind: str, value: str) -> str:
+    """Return why the value of a field is invalid, or ""."""
+    if not any(character.isalnum() for character in value):
+        return f"the {kind} is empty"
+    if len(value) > _LONGEST[kind]:
+        return f"the {kind} is longer than {_LONGEST[kind]} characters"
+    return ""
+
+
+def _add_field(kind: str, value: str, numbers: tuple[int, ...], blocks: list[_Block]) -> str:
+    """Add a field to the last report; a second title opens another. Return why not, or ""."""
+    block = blocks[-1]
+    if kind == "finding":
+        block.findings.append((value, numbers))
+    elif kind == "title" and (block.title or block.findings):
+        blocks.append(_Block(title=value))
+    elif kind == "title":
+        block.title = value
+    elif block.summary:
+        return "the report already has a summary"
+    else:
+        block.summary = value
+    return ""
+
+
+def _split_citations(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a finding without its citations, and the cited line numbers."""
+    numbers: list[int] = []
+    at_end = _NUMBERS_FIELD.search(text)
+    if at_end:
+        numbers += map(int, re.findall(r"\d+", at_end[1]))
+        text = text[: at_end.start()]
+    for mark in _MARK.finditer(text):
+        given = [int(number) for number in re.findall(r"\d+", mark[1])]
+        if re.fullmatch(r"\d+\s*[–-]\s*\d+", mark[1]) and 0 <= given[1] - given[0] < _LONGEST_RANGE:
+            given = list(range(given[0], given[1] + 1))
+        numbers += given
+    return _MARK.sub("", text).rstrip(" |,，、;；"), tuple(dict.fromkeys(numbers))
+
+
+def _brief_position(
+    block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]
+) -> int | None:
+    """Return the position of the brief that a report belongs to, or None if it is unclear."""
+    if 1 <= block.number <= len(numbering.briefs):
+        return block.number - 1
+    owners = [numbering.owner(number) for _, numbers in block.findings for number in numbers]
+    cited = Counter(owner for owner in owners if owner is not None)
+    if cited:
+        return min(cited, key=lambda place: (-cited[place], place))
+    left = [place for place in range(len(numbering.briefs)) if place not in taken]
+    return left[0] if len(left) == 1 else None
+
+
+def _draft(
+    block: _Block, place: int, numbering: _Numbering, complaints: list[Complaint]
+) -> ReportDraft:
+    brief = numbering.briefs[place]
+    first = numbering.firsts[place]
+    terms = [frozenset(content_terms(line.text)) for line in brief.lines]
+    known = frozenset(content_terms("\n".join(brief.heading))).union(*terms)
+    findings: dict[str, Finding] = {}
+    for text, numbers in block.findings:
+        own = frozenset(content_terms(text))
+        valid = [number for number in numbers if numbering.owner(number) == place]
+        if len(valid) < len(numbers):
+            invalid = ", ".join(str(number) for number in numbers if number not in valid)
+            complaints.append(Complaint(text, f"cited lines are not in the group: {invalid}"))
+        if not own & known:
+            complaints.append(Complaint(text, "the finding shares no term with the group"))
+            continue
+        if not valid:
+            valid = [first + index for index in _matching_line(own, terms)]
+        if not valid:
+            complaints.append(Complaint(text, "no line supports the finding"))
+        elif len(findings) < MOST_FINDINGS:
+            supports = (s for number in valid for s in numbering.supports(number))
+            findings.setdefault(text, Finding(text, tuple(dict.fromkeys(supports))))
+        else:
+            complaints.append(Complaint(text, f"the report already has {MOST_FINDINGS} findings"))
+    return ReportDraft(block.title, block.summary, tuple(findings.values()))
+
+
+def _is_foreign(draft: ReportDraft, language: str) -> bool:
+    """Return True if a report on Chinese lines has no Chinese, or one on English lines is mostly
+    Chinese; a few names in the other language are fine.
+    """
+    text = "".join((draft.summary, *(finding.text for finding in draft.findings)))
+    han = len(_HAN.findall(text))
+    if language == "zh":
+        return han == 0
+    return language == "en" and han > sum(map(str.isalpha, text)) / 2
+
+
+def _matching_line(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
+    """Return the index of the line with most of a finding's terms, if it has enough of them."""
+    shared = [len(own & line) for line in lines]
+    best = max(range(len(lines)), key=lambda index: shared[index], default=-1)
+    return [best] if best >= 0 and shared[best] >= _SAME * len(own) else []

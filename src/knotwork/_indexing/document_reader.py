@@ -1,0 +1,151 @@
+"""Read documents with a model: many chunks at a time, while others are prepared and stored."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.prepared import Prepared
+from knotwork._inference.concurrency import PATIENCE, Patience
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import StoresReadings
+from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
+from knotwork.records import ChunkReading, ReadingStatus
+
+READ_AHEAD_CHUNKS = 512
+"""Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
+
+THREADS_A_CALL = 1.5
+"""Threads for each call that may run: while some write a prompt or parse a reply, others keep the
+server busy. The model's rate limiter bounds the number of calls.
+"""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A document whose chunks are being read."""
+
+    prepared: Prepared
+    futures: deque[Future[ChunkOutcome]]
+    outcomes: list[ChunkOutcome] = field(default_factory=list)
+
+
+class DocumentReader:
+    """Reads documents in the order in which they were added; use from one thread.
+
+    A chunk whose reply cannot be used keeps what the rules found and is quarantined. If no server
+    answered for a chunk, its document is pending, so that the next run reads it again.
+    """
+
+    def __init__(
+        self, extractor: ModelExtractor, tiers: Tiers, *, patience: int = PATIENCE
+    ) -> None:
+        self._extractor = extractor
+        self._tiers = tiers
+        self._patience = Patience(patience, what="for {count} chunks")
+        self._pool: ThreadPoolExecutor | None = None
+        self._documents: deque[_Open] = deque()
+        self.open_chunks = 0
+        self.read_chunks = 0
+        """Chunks that were read, of documents that are not read in full."""
+
+    def begin(self, prepared: Prepared) -> None:
+        """Add a document to the queue."""
+        if self._pool is None:
+            threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
+            self._pool = ThreadPoolExecutor(threads, "knotwork-read")
+        submit = self._pool.submit
+        jobs = jobs_of(prepared, self._extractor)
+        futures = deque(submit(self._extractor.extract_chunk, job) for job in jobs)
+        self._documents.append(_Open(prepared, futures))
+        self.open_chunks += len(futures)
+
+    def is_ready(self) -> bool:
+        """Return True if the oldest document has been read."""
+        return bool(self._documents) and all(f.done() for f in self._documents[0].futures)
+
+    def step(self) -> Prepared | None:
+        """Wait for one chunk of the oldest document; return the document if it was the last.
+
+        Raises ModelError for what concerns all chunks: an exhausted budget, a refused key, and
+        ModelUnavailable if the server has stopped answering.
+        """
+        oldest = self._documents[0]
+        if oldest.futures:
+            outcome = oldest.futures[0].result()
+            oldest.futures.popleft()
+            oldest.outcomes.append(outcome)
+            self.read_chunks += 1
+            self._patience.note(outcome.absence)
+        return None if oldest.futures else self._finish()
+
+    def close(self, *, give_up: bool = False) -> list[Prepared]:
+        """Drop waiting chunks, and return the documents that were read in full.
+
+        Waits for calls in progress, since they are paid for, unless ``give_up``.
+        """
+        if self._pool is None:
+            return []
+        if give_up and self._extractor.halt is not None:
+            self._extractor.halt.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = None
+        finished = []
+        while self._documents and all(_is_read(f) for f in self._documents[0].futures):
+            oldest = self._documents[0]
+            oldest.outcomes += [future.result() for future in oldest.futures]
+            finished.append(self._finish())
+        self._documents.clear()
+        self.open_chunks = self.read_chunks = 0
+        return finished
+
+    def _finish(self) -> Prepared:
+        done = self._documents.popleft()
+        self.open_chunks -= len(done.outcomes)
+        self.read_chunks -= min(len(done.outcomes), self.read_chunks)
+        missed = any(outcome.unavailable for outcome in done.outcomes)
+        source = self._extractor.model.name
+        return replace(
+            done.prepared,
+            extractions=tuple(outcome.extraction for outcome in done.outcomes),
+            readings=tuple(_reading_of(outcome, source) for outcome in done.outcomes),
+            descriptions=(
+                *done.prepared.descriptions,  # the last one of an entity in a chunk is stored
+                *(d for outcome in done.outcomes for d in outcome.descriptions),
+            ),
+            settings=self._tiers.settings(True, read=not missed),
+        )
+
+
+def jobs_of(prepared: Prepared, extractor: ModelExtractor) -> list[ChunkJob]:
+    """Return a job for each leaf chunk of a document, on top of what the rules found."""
+    return extractor.jobs(
+        prepared.document, prepared.leaves, prepared.extractions, prepared.memories
+    )
+
+
+def _is_read(future: Future[ChunkOutcome]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
+    quarantined = outcome.status is ReadingStatus.QUARANTINED
+    return ChunkReading(
+        outcome.chunk_id,
+        source,
+        outcome.status,
+        reason=outcome.reason if quarantined else "",
+        raw=outcome.raw,
+        complaints=tuple(": ".join(filter(None, (c.line, c.reason))) for c in outcome.complaints),
+    )
+
+
+def quarantined_documents(store: Store) -> frozenset[str]:
+    """Return the ids of the documents with a quarantined chunk."""
+    if not isinstance(store, StoresReadings):
+        return frozenset()
+    chunks = [reading.chunk_id for reading in store.readings.quarantined()]
+    return frozenset(chunk.document_id for chunk in store.documents.chunks(chunks).values())

@@ -1,0 +1,215 @@
+"""Embed chunks and names: reuse stored vectors of known texts, call the model for the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import dataclass
+
+from knotwork._inference.embedder import Embedder, PassageText, PassageVectors, embedding_key
+from knotwork._stores.base import FloatMatrix, Store
+from knotwork._text.languages import is_read
+from knotwork.errors import SchemaMismatch
+from knotwork.records import Chunk, content_id
+
+EMBEDDER_META = "embedder"
+DIMENSION_META = "dimension"
+LANGUAGES_META = "languages"
+"""The languages that the embedder supports, separated by spaces; empty for all."""
+
+INTO_META = "embedding_into"
+"""The embedder that the index is being switched to; empty after the switch."""
+
+EMBEDDING_CHUNKS = 128
+"""Chunks in a call of an embedder that does not stream."""
+
+NO_VECTORS = ""
+"""The content key of a chunk without vectors."""
+
+REEMBED_COMMAND = "knotwork embed"
+UNREAD_NOTE = (
+    "{count:,} of {chunks:,} chunks have no vectors, because `{embedder}` does not read their "
+    "language. Full text and the knowledge graph find them."
+)
+UNFINISHED_NOTE = (
+    "This index is being switched to the vectors of `{into}`. Until that is finished, it is "
+    f"searched by {{means}}. To finish: {REEMBED_COMMAND} --model {{into}}"
+)
+UNREAD_FIX = (
+    "For vectors too, embed the index with a multilingual model: "
+    f"{REEMBED_COMMAND} --model local:multilingual-e5-small"
+)
+
+
+@dataclass(slots=True)
+class Embedding:
+    """The embedder of a run, or none; ``embedded`` and ``reused`` count its texts.
+
+    Text in a language that the embedder does not support gets no vectors, which would be noise;
+    questions in it are not embedded either. Names are embedded while a batch is stored, in
+    ``names_s`` seconds so far. ``wanted`` is False if the settings ask for no embedder.
+    """
+
+    embedder: Embedder | None = None
+    wanted: bool = True
+    embedded: int = 0
+    reused: int = 0
+    names_s: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.embedder is not None
+
+    @property
+    def name(self) -> str:
+        """The embedder's name; empty without one."""
+        return self.embedder.name if self.embedder else ""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages that the embedder supports; empty for all."""
+        return frozenset(getattr(self.embedder, "languages", None) or ())
+
+    @property
+    def identity(self) -> str:
+        """The name and languages, which decide the vectors and the texts that have one."""
+        return " ".join([self.name, *sorted(self.languages)])
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector; the first use may load a model."""
+        return self._model.dimension
+
+    @property
+    def is_loaded(self) -> bool:
+        """False if the next use will load a model, which may take seconds."""
+        return bool(getattr(self.embedder, "is_loaded", True))
+
+    def load(self) -> None:
+        """Load the model, unless it is loaded."""
+        _ = self.dimension
+
+    @property
+    def _model(self) -> Embedder:
+        assert self.embedder is not None, "nothing is embedded without an embedder"
+        return self.embedder
+
+    def chunk_key(self, chunk: Chunk) -> str:
+        """Return a hash of all that decides a chunk's vectors; NO_VECTORS if it gets none."""
+        if not self.reads(chunk.text):
+            return NO_VECTORS
+        return embedding_key(self.name, PassageText.of(chunk))
+
+    def name_key(self, name: str) -> str:
+        """Return the content key of a name's vector."""
+        return content_id("name", self.name, name)
+
+    def reads(self, text: str) -> bool:
+        """Return True if the embedder supports the language of the text."""
+        return is_read(text, self.languages)
+
+    def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
+        """Return the vectors of chunks, in order."""
+        vectors = self._model.embed_passages([PassageText.of(chunk) for chunk in chunks])
+        self.embedded += len(chunks)
+        return vectors
+
+    def stream_chunks(
+        self, chunks: Sequence[Chunk], *, at_once: int = EMBEDDING_CHUNKS
+    ) -> Generator[list[PassageVectors], None, None]:
+        """Yield the vectors of chunks in order, as many at a time as the embedder returns.
+
+        An embedder that does not stream gets ``at_once`` chunks in a call.
+        """
+        stream = getattr(self.embedder, "stream_passages", None)
+        if stream is None:
+            for start in range(0, len(chunks), at_once):
+                yield self.embed_chunks(chunks[start : start + at_once])
+            return
+        for vectors in stream([PassageText.of(chunk) for chunk in chunks]):
+            self.embedded += 1
+            yield [vectors]
+
+    def embed_names(self, names: Sequence[str]) -> FloatMatrix:
+        """Return a matrix with a unit row for each name."""
+        started_s = time.perf_counter()
+        rows = self._model.embed(names)
+        self.names_s += time.perf_counter() - started_s
+        self.embedded += len(names)
+        return rows
+
+
+def known_vectors(
+    store: Store, keys: Collection[str], *, names: tuple[str, str] = ("chunk", "sentence")
+) -> dict[str, PassageVectors]:
+    """Return the stored vectors of these content keys; ``names`` are the two vector indexes.
+
+    A chunk and its sentences are stored in one transaction: a chunk with a vector and no sentence
+    matrix has no sentence vectors.
+    """
+    chunks = store.vectors(names[0]).by_key(keys)
+    sentences = store.vectors(names[1]).by_key(chunks.keys())
+    return {
+        key: PassageVectors(matrix[0], sentences.get(key, matrix[:0]))
+        for key, matrix in chunks.items()
+    }
+
+
+def holds_vectors(store: Store) -> bool:
+    """Return True if the index holds any vector."""
+    return any(store.vectors(name).count() for name in ("chunk", "entity"))
+
+
+def stored_embedder(store: Store) -> str:
+    """Return the name of the embedder of the stored vectors; empty without vectors."""
+    stored = store.meta().get(EMBEDDER_META, "")
+    return stored if stored and holds_vectors(store) else ""
+
+
+def unfinished_embedder(store: Store) -> str:
+    """Return the name of the embedder that the index is being switched to; empty for none."""
+    return store.meta().get(INTO_META, "")
+
+
+def check_not_switching(store: Store) -> None:
+    """Raise SchemaMismatch while the index is being switched to another embedder."""
+    into = unfinished_embedder(store)
+    if into:
+        raise SchemaMismatch(
+            f"The index is being switched to the vectors of `{into}`, and takes no new documents "
+            "until that is finished.",
+            fix=f"Finish it: {REEMBED_COMMAND} --model {into}",
+        )
+
+
+def check_embedder(store: Store, name: str) -> None:
+    """Raise SchemaMismatch if the index holds the vectors of another embedder than ``name``.
+
+    An index without vectors fits every embedder: the next run embeds its documents.
+    """
+    stored = stored_embedder(store)
+    if stored in {"", name}:
+        return
+    if not name:
+        raise SchemaMismatch(
+            f"The index holds vectors of `{stored}`, which cannot be loaded here.",
+            fix="Install its extra (`knotwork doctor` names it), or switch the index to a model "
+            f"that is installed: {REEMBED_COMMAND}",
+        )
+    raise SchemaMismatch(
+        f"The index holds vectors of `{stored}`, but the settings name `{name}`.",
+        fix=f'Set embedding.model to "{stored}" or "auto", or embed the index again: '
+        f"{REEMBED_COMMAND} --model {name}",
+    )
+
+
+def stamp_embedder(store: Store, embedding: Embedding) -> None:
+    """Store the name, dimension and languages of the embedder, if there is one."""
+    if not embedding:
+        return
+    meta = store.meta()
+    languages = " ".join(sorted(embedding.languages))
+    if meta.get(EMBEDDER_META) != embedding.name:
+        dimension = str(embedding.dimension)
+        store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
+    if meta.get(LANGUAGES_META, "") != languages:
+        store.set_meta({LANGUAGES_META: languages})

@@ -1,0 +1,370 @@
+"""Merge the descriptions of each entity into one text, by a model only if they are long.
+
+An entity has a description for each chunk in which a model read about it. Distinct lines are
+merged, the fullest first. A short merged text is used unchanged; a model summarizes longer ones,
+and again only when enough is new. A homonym has a part for each of its meanings.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+
+from knotwork._indexing.description_writer import DescriptionEntry, DescriptionWriter
+from knotwork._indexing.steps import Steps
+from knotwork._inference.concurrency import Patience
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import ReadingStore, StoresReadings
+from knotwork._stores.resolutions import read_senses
+from knotwork._text.languages import detect_language
+from knotwork._text.sentences import split_sentences
+from knotwork._text.terms import content_terms
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.reply_records import Complaint
+from knotwork.records import EXTRACTIVE_SOURCE, Description, EntitySummary, content_id
+
+MERGED_TOKENS = 120
+"""The longest text that is only merged; a model summarizes longer ones."""
+
+ENTRY_TOKENS = 320
+"""Tokens of an entity's descriptions in a prompt, the fullest first."""
+
+_REPEATED = 0.75
+"""A line is dropped if another line has this share of its terms."""
+_NEW = 1 / 3
+"""A summary is written again if more than this share of the lines is new."""
+_MOST_LINES = 200
+_MARK = 8
+_STOPS = re.compile(r"[.!?。！？…;；]$")
+_SLICE = 1_000
+_MODEL, _STAND_IN, _MERGED = "m", "s", "x"
+"""Who wrote a summary, the first letter of its key: a model, the rules because the model's reply
+was unusable, or the rules without a model."""
+
+
+@dataclass(slots=True)
+class DescriptionChanges:
+    """The outcome of an update: entities ``summarised`` by a model, and current summaries ``kept``.
+
+    ``merged`` entities need no summary. ``stand_ins`` got merged descriptions because the model's
+    replies were unusable; ``complaints`` say why, and which parts of other replies were dropped.
+    For ``unanswered`` entities no server answered: they have merged descriptions until the next
+    update asks again.
+    """
+
+    merged: int = 0
+    summarised: int = 0
+    kept: int = 0
+    stand_ins: int = 0
+    seconds: float = 0.0
+    complaints: tuple[Complaint, ...] = ()
+    unanswered: int = 0
+
+
+def describe_in_steps(
+    store: Store,
+    *,
+    writer: DescriptionWriter | None = None,
+    entity_ids: Collection[str] | None = None,
+    groups: Mapping[str, str] | None = None,
+) -> Steps[DescriptionChanges]:
+    """Update the summaries of entities, and yield how many of those by a model are done.
+
+    Covers all entities, or those of ``entity_ids``. ``groups`` map entities to the one that stands
+    for all that are the same: they share a text. The model is called between transactions, with
+    several entities a call; the summaries of each call are stored at once. Without ``writer``, only
+    summaries that no document supports are replaced. Does nothing for a store without readings.
+    Raises ModelError and BudgetExceeded if no more calls can be made; what is finished is stored.
+    """
+    begun = time.monotonic()
+    changes = DescriptionChanges()
+    if isinstance(store, StoresReadings):
+        wanted = sorted(entity_ids) if entity_ids is not None else store.readings.described()
+        shared = EntityGroups(groups or {}, read_senses(store))
+        holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
+        outdated: dict[str, KnownDescription] = {}
+        for start in range(0, len(holders), _SLICE):
+            known = read_known_descriptions(store.readings, shared, holders[start : start + _SLICE])
+            outdated |= _find_outdated(store, store.readings, known.values(), writer, changes)
+        if writer is not None and outdated:
+            yield from _write(store, store.readings, outdated, writer, changes)
+    changes.seconds = time.monotonic() - begun
+    return changes
+
+
+class Describer:
+    """Returns the best text of entities, and reads each only once.
+
+    That is the merged descriptions if they are short, else a current summary, else as many
+    descriptions as fit. A text has at most about ``most_tokens`` and ends with a sentence.
+    ``groups`` map each merged entity to the one that stands for it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        groups: Mapping[str, str] | None = None,
+        most_tokens: int = MERGED_TOKENS,
+    ) -> None:
+        self._readings = store.readings if isinstance(store, StoresReadings) else None
+        self._store = store
+        self._groups = groups or {}
+        self._most_tokens = most_tokens
+        self._texts: dict[str, str] = {}
+
+    def describe(self, entity_ids: Collection[str]) -> dict[str, str]:
+        """Return the text of each entity that has one, in the order of ``entity_ids``."""
+        if self._readings is None:
+            return {}
+        holders = {key: self._groups.get(key, key) for key in entity_ids}
+        new = [holder for holder in holders.values() if holder not in self._texts]
+        shared = EntityGroups(self._groups, read_senses(self._store, new))
+        known = read_known_descriptions(self._readings, shared, new) if new else {}
+        for holder in new:
+            text = description_of(known[holder], self._most_tokens) if holder in known else ""
+            self._texts[holder] = text
+        found = ((key, self._texts[holder]) for key, holder in holders.items())
+        return {key: text for key, text in found if text}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDescription:
+    """The distinct description lines of an entity or a group, and its stored summary.
+
+    ``holder`` is the entity that has the summary. ``marks`` are short hashes of all lines before
+    merging, to compare a summary with; empty without a summary. ``meanings`` are the lines of each
+    meaning of a homonym, that of most chunks first.
+    """
+
+    holder: str
+    lines: tuple[str, ...]
+    marks: frozenset[str]
+    summary: EntitySummary | None
+    meanings: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_short(self) -> bool:
+        """True if the merged lines are the text."""
+        return bool(self.meanings) or sum(map(count_tokens, self.lines)) <= MERGED_TOKENS
+
+    @property
+    def prompt_lines(self) -> tuple[str, ...]:
+        """The lines that a model gets."""
+        return tuple(_within(self.lines, ENTRY_TOKENS))
+
+    @property
+    def is_current(self) -> bool:
+        """True if all lines that the summary was written from still exist, and few are new."""
+        if self.summary is None:
+            return False
+        written = _marks_in(self.summary.content_key)
+        lines = self.prompt_lines
+        new = sum(_mark(line) not in written for line in lines)
+        return self.is_supported and new <= _NEW * len(lines)
+
+    @property
+    def is_supported(self) -> bool:
+        """True if all lines that the summary was written from still exist."""
+        return self.summary is not None and _marks_in(self.summary.content_key) <= self.marks
+
+    def summarized(self, text: str, source: str, kind: str) -> EntitySummary:
+        """Return a summary with this text, keyed by the lines that it was written from."""
+        marks = sorted(map(_mark, self.prompt_lines))
+        return EntitySummary(self.holder, text, source, kind + "".join(marks))
+
+
+class EntityGroups:
+    """Merged entities by the one that stands for them, and the ``senses`` of homonyms."""
+
+    def __init__(
+        self, groups: Mapping[str, str], senses: Mapping[str, Mapping[str, int]] | None = None
+    ) -> None:
+        self._groups = groups
+        self.senses = senses or {}
+        self._members: dict[str, list[str]] = {}
+        for key, standing in sorted(groups.items()):
+            self._members.setdefault(standing, []).append(key)
+
+    def standing_for(self, key: str) -> str:
+        return self._groups.get(key, key)
+
+    def members(self, standing: str) -> list[str]:
+        return list(dict.fromkeys([standing, *self._members.get(standing, ())]))
+
+
+def read_known_descriptions(
+    readings: ReadingStore, shared: EntityGroups, standing: Iterable[str]
+) -> dict[str, KnownDescription]:
+    """Return the descriptions of each group that has any, by the entity that stands for it."""
+    members = {key: shared.members(key) for key in standing}
+    every = {key for group in members.values() for key in group}
+    descriptions = readings.descriptions(every)
+    summaries = readings.summaries(every)
+    found: dict[str, KnownDescription] = {}
+    for key, group in members.items():
+        described = [member for member in group if member in descriptions]
+        if described:
+            texts = [item.text for member in described for item in descriptions[member]]
+            summary = summaries.get(described[0])
+            marked = texts if summary is not None else ()
+            marks = frozenset(_mark(" ".join(text.split())) for text in marked)
+            lines = tuple(merge_descriptions(texts))
+            meanings = _meanings(descriptions[described[0]], shared.senses.get(described[0], {}))
+            found[key] = KnownDescription(described[0], lines, marks, summary, meanings)
+    return found
+
+
+def merge_descriptions(texts: Iterable[str]) -> list[str]:
+    """Return the distinct lines, the fullest first, without those that others repeat."""
+    flat = {" ".join(text.split()): None for text in texts}
+    terms = {line: frozenset(content_terms(line)) for line in flat if line}
+    ranked = sorted(terms, key=lambda line: (-len(terms[line]), len(line), line))
+    kept: list[str] = []
+    holding: dict[str, list[int]] = {}
+    for line in ranked[:_MOST_LINES]:
+        own = terms[line]
+        shared = Counter(chain.from_iterable(holding.get(term, ()) for term in own))
+        if kept and max(shared.values(), default=0) >= _REPEATED * len(own):
+            continue
+        for term in own:
+            holding.setdefault(term, []).append(len(kept))
+        kept.append(line)
+    return kept
+
+
+def _meanings(
+    descriptions: Iterable[Description], senses: Mapping[str, int]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the merged lines of each meaning; empty if only one is described."""
+    texts: dict[int, list[str]] = {}
+    for item in descriptions:
+        texts.setdefault(senses.get(item.chunk_id, 0), []).append(item.text)
+    if len(texts) < 2:
+        return ()
+    return tuple(tuple(merge_descriptions(texts[number])) for number in sorted(texts))
+
+
+def description_of(item: KnownDescription, most_tokens: int) -> str:
+    """Return the best text of an entity in at most about ``most_tokens``."""
+    if item.meanings:
+        room = most_tokens // len(item.meanings)
+        parts = [_as_sentences(_within(lines, room)) for lines in item.meanings]
+        return " ".join(f"({number}) {text}" for number, text in enumerate(parts, start=1))
+    if item.summary is not None and not item.is_short and item.is_current:
+        text = item.summary.text
+        if count_tokens(text) <= most_tokens:
+            return text
+        sentences = (text[slice(*span)] for span in split_sentences(text))
+        return _as_sentences(_within(sentences, most_tokens))
+    return _as_sentences(_within(item.lines, most_tokens))
+
+
+def _as_sentences(lines: Iterable[str]) -> str:
+    """Return lines as one text, each ended like a sentence."""
+    stripped = [line.strip() for line in lines]
+    chinese = detect_language("".join(stripped)) == "zh"
+    stop, gap = ("。", "") if chinese else (".", " ")
+    return gap.join(line if _STOPS.search(line) else line + stop for line in stripped)
+
+
+def _within(lines: Iterable[str], most_tokens: int) -> Iterator[str]:
+    """Yield the lines that fit, in order; the first in any case."""
+    total = 0
+    for line in lines:
+        cost = count_tokens(line)
+        if not total or total + cost <= most_tokens:
+            total += cost
+            yield line
+
+
+def _mark(line: str) -> str:
+    return content_id("description", line)[:_MARK]
+
+
+def _marks_in(key: str) -> set[str]:
+    """Return the marks in a summary's key, which follow its first letter."""
+    return {key[place : place + _MARK] for place in range(1, len(key), _MARK)}
+
+
+def _find_outdated(
+    store: Store,
+    readings: ReadingStore,
+    known: Iterable[KnownDescription],
+    writer: DescriptionWriter | None,
+    changes: DescriptionChanges,
+) -> dict[str, KnownDescription]:
+    """Return what a model should summarize; replace summaries that no document supports."""
+    outdated: dict[str, KnownDescription] = {}
+    replaced: list[EntitySummary] = []
+    for item in known:
+        if item.is_short or (writer is None and not item.is_current):
+            changes.merged += 1
+            if item.summary is not None and not item.is_supported:
+                text = description_of(item, MERGED_TOKENS)
+                replaced.append(item.summarized(text, EXTRACTIVE_SOURCE, _MERGED))
+        elif item.is_current and not _is_to_be_written(item, writer):
+            changes.kept += 1
+        else:
+            outdated[item.holder] = item
+    if replaced:
+        _put(store, readings, replaced)
+    return outdated
+
+
+def _write(
+    store: Store,
+    readings: ReadingStore,
+    outdated: Mapping[str, KnownDescription],
+    writer: DescriptionWriter,
+    changes: DescriptionChanges,
+) -> Steps[None]:
+    """Have a model write summaries, and store those of each call."""
+    named = store.graph.entities(outdated.keys())
+    entries = [
+        DescriptionEntry(key, named[key].name if key in named else "", item.prompt_lines)
+        for key, item in outdated.items()
+    ]
+    patience = Patience(writer.patience)
+    yield 0, len(entries)
+    with closing(writer.write(entries)) as calls:
+        for outcome in calls:
+            written = [
+                outdated[entry.key].summarized(text, writer.model.name, _MODEL)
+                for entry, text in outcome.made
+            ]
+            failed = [
+                outdated[entry.key].summarized(
+                    description_of(outdated[entry.key], MERGED_TOKENS), EXTRACTIVE_SOURCE, _STAND_IN
+                )
+                for entry, _ in outcome.failed
+            ]
+            _put(store, readings, [*written, *failed])
+            changes.summarised += len(written)
+            changes.stand_ins += len(failed)
+            changes.complaints += (
+                *outcome.complaints,
+                *(Complaint(entry.name, reason) for entry, reason in outcome.failed),
+            )
+            changes.unanswered += len(outcome.unanswered)
+            yield changes.summarised + changes.stand_ins, len(entries)
+            patience.note("" if written or failed else outcome.absence)
+
+
+def _is_to_be_written(item: KnownDescription, writer: DescriptionWriter | None) -> bool:
+    """Return True if a model should replace a current summary that the rules wrote."""
+    assert item.summary is not None
+    kind = item.summary.content_key[:1]
+    return writer is not None and (kind == _MERGED or (kind == _STAND_IN and writer.retry))
+
+
+def _put(store: Store, readings: ReadingStore, summaries: Sequence[EntitySummary]) -> None:
+    """Store the summaries of entities that still have a description."""
+    with store.transaction():
+        described = readings.descriptions([summary.entity_id for summary in summaries])
+        readings.put_summaries(s for s in summaries if s.entity_id in described)

@@ -1,0 +1,413 @@
+"""Convert the entities, relations and claims of another system to contributions of single chunks.
+
+A link of an entity to a text unit becomes a mention with the spans of its name in the text, or
+without a span if the name does not occur. The weight of a relation is divided among its chunks. A
+description belongs to the first chunk of each document that names the entity, so it is removed with
+the last document that supports it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from knotwork._indexing.foreign_indexes.foreign_index import (
+    ForeignClaim,
+    ForeignEntity,
+    ForeignIndex,
+    ForeignRelation,
+    Losses,
+)
+from knotwork._indexing.foreign_indexes.labels import (
+    is_in_capitals,
+    join_sentences,
+    name_relation,
+    one_line,
+    plain_type,
+    split_relation,
+    unnamed_relation,
+    written_name,
+)
+from knotwork._indexing.foreign_indexes.unit_placement import Placement
+from knotwork._text.names import normal_form
+from knotwork._transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT, ChunkText
+from knotwork.records import (
+    Chunk,
+    ChunkReading,
+    Description,
+    Extraction,
+    Mention,
+    ReadingStatus,
+    Relation,
+    Span,
+    entity_id,
+)
+
+_FALSE = "FALSE"
+_MOST_COMPLAINTS = 20
+_NO_END = "an end of the relation is neither an entity nor in the text"
+
+
+@dataclass(slots=True)
+class _MergedRows:
+    """An entity merged from all rows of the other system with one normal form."""
+
+    form: str
+    name: str
+    type: str
+    descriptions: list[str] = field(default_factory=list)
+    places: dict[str, tuple[Span, ...]] = field(default_factory=dict)
+    """Spans of the name by chunk; () if the chunk is linked but does not contain the name."""
+
+
+@dataclass(slots=True)
+class Contributions:
+    """The contributions of each chunk, and the chunks that references of reports mean.
+
+    ``forms`` are the normal forms by the other system's entity ids; ``cited`` are the chunks of a
+    row, by its kind and number. ``counts`` are the imported items by kind.
+    """
+
+    extractions: dict[str, Extraction]
+    descriptions: dict[str, list[Description]]
+    readings: dict[str, ChunkReading]
+    forms: dict[str, str]
+    cited: dict[tuple[str, int], tuple[str, ...]]
+    counts: Counter[str]
+
+
+def contribute(index: ForeignIndex, placement: Placement) -> Contributions:
+    """Return the contributions of all chunks; count what cannot be imported in ``index.losses``."""
+    return _Assembly(index, placement).assemble()
+
+
+class _Assembly:
+    """Builds the contributions of an index."""
+
+    def __init__(self, index: ForeignIndex, placement: Placement) -> None:
+        self.index = index
+        self.losses: Losses = index.losses
+        self.chunks_of: Mapping[str, Sequence[Chunk]] = placement.chunks_of
+        self.chunks = {c.id: c for placed in placement.documents for c in placed.chunks}
+        self.grounds = NamePlaces(index, self.chunks, self._chunks)
+        self.entities: dict[str, _MergedRows] = {}
+        self.forms: dict[str, str] = {}
+        self.relations: dict[str, dict[tuple[str, str, str], Relation]] = defaultdict(dict)
+        self.texts: dict[str, dict[str, list[str]]] = defaultdict(dict)
+        self.complaints: dict[str, list[str]] = defaultdict(list)
+        self.cited: dict[tuple[str, int], tuple[str, ...]] = {}
+        self.counts: Counter[str] = Counter()
+
+    def assemble(self) -> Contributions:
+        for entity in self.index.entities:
+            self._add_entity(entity)
+        for relation in self.index.relations:
+            self._add_relation(relation)
+        for claim in self.index.claims:
+            self._add_claim(claim)
+        self._describe()
+        entities = self._by_chunk()
+        return Contributions(
+            {key: self._extraction(key, entities.get(key, ())) for key in self.chunks},
+            {key: self._descriptions(key) for key in self.chunks},
+            {key: self._reading(key) for key in self.chunks},
+            self.forms,
+            self.cited,
+            self._counted(),
+        )
+
+    def _add_entity(self, row: ForeignEntity) -> None:
+        form = normal_form(row.name)
+        chunks = self._chunks(row.unit_ids)
+        if not form:
+            self.losses.add("entities", "the name has no letter or digit")
+            return
+        if not chunks:
+            self.losses.add("entities", "none of its text units was imported")
+            return
+        self.forms[row.id] = form
+        entity = self.entities.get(form)
+        kind = plain_type(row.type)
+        if entity is None:
+            entity = self.entities[form] = _MergedRows(form, self.grounds.names[form], kind)
+        else:
+            self.counts["entities that share a name with another"] += 1
+        entity.type = entity.type or kind
+        if row.description:
+            entity.descriptions.append(one_line(row.description))
+        for chunk in chunks:
+            self._place(entity, chunk)
+        self._cite("entities", row.number, chunks)
+
+    def _place(self, entity: _MergedRows, chunk: Chunk) -> None:
+        """Add a mention of an entity to a chunk."""
+        if chunk.id not in entity.places:
+            entity.places[chunk.id] = self.grounds.find(entity.form, chunk.id)
+
+    def _add_relation(self, relation: ForeignRelation) -> None:
+        chunks = self._chunks(relation.unit_ids)
+        if not chunks:
+            chunks = self._shared_chunks(relation.source, relation.target)[:1]
+        if not chunks:
+            self.losses.add("relations", "none of its text units was imported")
+            return
+        source, target = (self._end(n, chunks) for n in (relation.source, relation.target))
+        if source is None or target is None:
+            self._drop_relation(relation, chunks, _NO_END)
+            return
+        if source is target:
+            self._drop_relation(relation, chunks, "the relation links an entity to itself")
+            return
+        self._cite("relationships", relation.number, chunks)
+        label, description, is_reversed = _label_of(relation)
+        if is_reversed:
+            source, target = target, source
+        weights = _shares(relation.weight, len(chunks))
+        if sum(weights) != relation.weight:
+            self.counts["weights that were rounded"] += 1
+        for chunk, weight in zip(chunks, weights, strict=True):
+            self._relate(chunk, source, label, target, weight, description)
+        self.counts["relations"] += 1
+
+    def _relate(
+        self,
+        chunk: Chunk,
+        source: _MergedRows,
+        label: str,
+        target: _MergedRows,
+        weight: int,
+        description: str,
+    ) -> None:
+        for entity in (source, target):
+            if chunk.id not in entity.places:
+                self._place(entity, chunk)
+                self.counts["mentions added for ends of relations"] += 1
+        key = (entity_id(source.form), label, entity_id(target.form))
+        known = self.relations[chunk.id].get(key)
+        if known is not None:
+            self.relations[chunk.id][key] = replace(
+                known,
+                weight=known.weight + weight,
+                description=join_sentences((known.description, description)),
+            )
+            return
+        self.relations[chunk.id][key] = Relation(
+            chunk.id, key[0], label, key[2], weight, description=description
+        )
+
+    def _end(self, name: str, chunks: Sequence[Chunk]) -> _MergedRows | None:
+        """Return the entity of a name; add one if no row has it but the text does, else None."""
+        form = normal_form(name)
+        entity = self.entities.get(form)
+        if entity is not None or not form:
+            return entity
+        mentioning = [chunk for chunk in chunks if self.grounds.find(form, chunk.id)]
+        if not mentioning:
+            return None
+        entity = self.entities[form] = _MergedRows(form, self.grounds.names[form], "")
+        for chunk in mentioning:
+            self._place(entity, chunk)
+        self.counts["entities added for ends of relations"] += 1
+        return entity
+
+    def _shared_chunks(self, source: str, target: str) -> list[Chunk]:
+        entities = [self.entities.get(normal_form(name)) for name in (source, target)]
+        held = [entity.places.keys() for entity in entities if entity is not None]
+        return [self.chunks[key] for key in held[0] if key in held[1]] if len(held) == 2 else []
+
+    def _add_claim(self, claim: ForeignClaim) -> None:
+        """Convert a claim on two entities to a relation, another one to a description."""
+        chunks = self._chunks((claim.unit_id,) if claim.unit_id else ())
+        subject = self.entities.get(normal_form(claim.subject))
+        target = self.entities.get(normal_form(claim.object)) if claim.object else None
+        reason = ""
+        if not chunks:
+            reason = "none of its text units was imported"
+        elif subject is None:
+            reason = "its subject is not an entity"
+        elif claim.status == _FALSE:
+            reason = "it is marked as false"
+        if reason or subject is None:
+            self.losses.add("claims", reason)
+            return
+        self._cite("claims", claim.number, chunks)
+        if target is not None and target is not subject and claim.type:
+            label = claim.type.lower() if claim.type.isascii() else claim.type
+            for chunk in chunks:
+                text = one_line(claim.description)
+                self._relate(chunk, subject, one_line(label.replace("_", " ")), target, 1, text)
+            self.counts["claims as relations"] += 1
+            return
+        for chunk in chunks:
+            self._place(subject, chunk)
+            self.texts[chunk.id].setdefault(subject.form, []).append(one_line(claim.description))
+        self.counts["claims as descriptions"] += 1
+
+    def _describe(self) -> None:
+        """Add descriptions to the first chunk of each document, preferring chunks with the name."""
+        for entity in self.entities.values():
+            first: dict[str, str] = {}
+            for key in sorted(
+                entity.places, key=lambda key: (not entity.places[key], self.chunks[key].ordinal)
+            ):
+                first.setdefault(self.chunks[key].document_id, key)
+            for key in first.values() if entity.descriptions else ():
+                texts = self.texts[key].setdefault(entity.form, [])
+                texts[:0] = entity.descriptions
+
+    def _by_chunk(self) -> dict[str, list[_MergedRows]]:
+        found: defaultdict[str, list[_MergedRows]] = defaultdict(list)
+        for entity in self.entities.values():
+            if is_in_capitals(entity.name):
+                entity.name = self._name_in_text(entity) or entity.name
+            for key in entity.places:
+                found[key].append(entity)
+        return found
+
+    def _name_in_text(self, entity: _MergedRows) -> str:
+        """Return the most frequent spelling of a name in the text, or ""."""
+        forms = Counter(
+            surface
+            for key, spans in entity.places.items()
+            for surface in (self.grounds.surface(span, key) for span in spans)
+            if normal_form(surface) == entity.form
+        )
+        return min(forms, key=lambda form: (-forms[form], form)) if forms else ""
+
+    def _extraction(self, key: str, entities: Iterable[_MergedRows]) -> Extraction:
+        held = list(entities)
+        total = sum(len(entity.places[key]) for entity in held)
+        mentions = []
+        for entity in held:
+            spans = entity.places[key]
+            share = min(MOST_ABOUT, SALIENCE_ABOUT * len(spans) / total) if total else 0.0
+            mentions.append(
+                Mention(key, entity.form, entity.name, entity.type, spans, round(share, 4))
+            )
+        return Extraction(key, tuple(mentions), tuple(self._supported(key, held)))
+
+    def _supported(self, key: str, held: Iterable[_MergedRows]) -> Iterator[Relation]:
+        """Yield the relations of a chunk with the spans of their best supporting sentences."""
+        if not self.relations[key]:
+            return
+        text = ChunkText(self.chunks[key])
+        places = {entity_id(entity.form): entity.places[key] for entity in held}
+        for relation in self.relations[key].values():
+            ends = (places[relation.source], places[relation.target])
+            words = f"{relation.relation} {relation.description}"
+            yield replace(relation, span=text.best_sentence(ends, words))
+
+    def _descriptions(self, key: str) -> list[Description]:
+        return [
+            Description(key, form, join_sentences(texts))
+            for form, texts in self.texts[key].items()
+            if any(texts)
+        ]
+
+    def _reading(self, key: str) -> ChunkReading:
+        complaints = tuple(self.complaints[key][:_MOST_COMPLAINTS])
+        status = ReadingStatus.PARTIAL if complaints else ReadingStatus.OK
+        return ChunkReading(key, self.index.format, status, complaints=complaints)
+
+    def _drop_relation(
+        self, relation: ForeignRelation, chunks: Iterable[Chunk], reason: str
+    ) -> None:
+        self.losses.add("relations", reason)
+        for chunk in chunks:
+            self.complaints[chunk.id].append(f"{relation.source} | {relation.target}: {reason}")
+
+    def _cite(self, kind: str, number: int, chunks: Iterable[Chunk]) -> None:
+        self.cited[kind, number] = tuple(dict.fromkeys(chunk.id for chunk in chunks))
+
+    def _chunks(self, unit_ids: Iterable[str]) -> list[Chunk]:
+        found = {c.id: c for key in unit_ids for c in self.chunks_of.get(key, ())}
+        return list(found.values())
+
+    def _counted(self) -> Counter[str]:
+        for unit in self.index.units:
+            self._cite("sources", unit.number, self.chunks_of.get(unit.id, ()))
+        places = [spans for entity in self.entities.values() for spans in entity.places.values()]
+        self.counts["entities"] = len(self.entities)
+        self.counts["mentions"] = len(places)
+        self.counts["mentions whose name is not in the text"] = sum(not spans for spans in places)
+        self.counts["descriptions"] = sum(len(self._descriptions(key)) for key in self.chunks)
+        return self.counts
+
+
+def _label_of(relation: ForeignRelation) -> tuple[str, str, bool]:
+    """Return the label and the description of a relation, and True if its ends are reversed."""
+    described = one_line(relation.description)
+    source, target = one_line(relation.source), one_line(relation.target)
+    label, rest = split_relation(source, target, described)
+    if label:
+        return label, rest, False
+    if not relation.directed:
+        reverse = name_relation(target, source, described)
+        if reverse:
+            return reverse, described, True
+    label = one_line(relation.label) or unnamed_relation(source + target + described)
+    return label, described, False
+
+
+def _shares(weight: float, chunks: int) -> list[int]:
+    """Divide a weight among chunks, as integers of at least 1."""
+    whole = max(round(weight), chunks)
+    share, rest = divmod(whole, chunks)
+    return [share + (place < rest) for place in range(chunks)]
+
+
+ChunksOf = Callable[[Iterable[str]], Sequence[Chunk]]
+
+
+class NamePlaces:
+    """The spans of names in chunks; ``names`` has the first name of each normal form.
+
+    Parsing the words of a chunk takes megabytes of memory. So each chunk is searched once, for all
+    names that the index links to it.
+    """
+
+    def __init__(
+        self, index: ForeignIndex, chunks: Mapping[str, Chunk], chunks_of: ChunksOf
+    ) -> None:
+        self.names: dict[str, str] = {}
+        self._chunks = chunks
+        wanted: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for name, unit_ids in _links(index):
+            form = normal_form(name)
+            if form:
+                self.names.setdefault(form, name)
+                for chunk in chunks_of(unit_ids):
+                    wanted[chunk.id][form] = None
+        self._places = {key: self._search(key, forms) for key, forms in wanted.items()}
+
+    def find(self, form: str, chunk_id: str) -> tuple[Span, ...]:
+        """Return the spans of a name in a chunk."""
+        places = self._places.setdefault(chunk_id, {})
+        if form not in places:
+            places.update(self._search(chunk_id, (form,)))
+        return places[form]
+
+    def surface(self, span: Span, chunk_id: str) -> str:
+        """Return the text of a span on one line."""
+        chunk = self._chunks[chunk_id]
+        offset = chunk.span.start
+        return one_line(chunk.text[span.start - offset : span.end - offset])
+
+    def _search(self, chunk_id: str, forms: Iterable[str]) -> dict[str, tuple[Span, ...]]:
+        text = ChunkText(self._chunks[chunk_id])
+        names = ((form, self.names[form]) for form in forms)
+        return {form: text.find(name) or text.find_part(name) for form, name in names}
+
+
+def _links(index: ForeignIndex) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield every name with the text units that are linked to it, entities first."""
+    for entity in index.entities:
+        yield written_name(one_line(entity.name), entity.description), entity.unit_ids
+    for relation in index.relations:
+        for end in (relation.source, relation.target):
+            yield one_line(end), relation.unit_ids
+    for claim in index.claims:
+        yield one_line(claim.subject), (claim.unit_id,)
+        if claim.object:
+            yield one_line(claim.object), (claim.unit_id,)

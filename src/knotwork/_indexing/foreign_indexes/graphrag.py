@@ -1,0 +1,298 @@
+"""Read the Parquet tables of Microsoft GraphRAG.
+
+Three generations of the layout are supported: `create_final_*.parquet` of 0.x, with the members of
+communities in a table of nodes; the same file names of 1.x; and `documents.parquet` and so on since
+2.0. Renamed columns are read under each of their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from knotwork._indexing.foreign_indexes.foreign_index import (
+    ForeignClaim,
+    ForeignCommunity,
+    ForeignDocument,
+    ForeignEntity,
+    ForeignFinding,
+    ForeignIndex,
+    ForeignRelation,
+    ForeignReport,
+    ForeignRow,
+    ForeignUnit,
+    Losses,
+    check_columns,
+    column_ids,
+    column_number,
+    column_text,
+    raw_column_text,
+    read_parquet_rows,
+)
+from knotwork.errors import IndexingError
+
+FORMAT = "graphrag"
+
+_OLDER = "create_final_"
+_NO_ROW = frozenset({"", "-1", "none", "nan"})
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "documents": ("id", "title", "text", "raw_content", "text_unit_ids", "text_units"),
+    "text_units": (
+        "id", "human_readable_id", "text", "chunk", "document_ids", "document_id", "entity_ids",
+        "relationship_ids",
+    ),
+    "entities": (
+        "id", "human_readable_id", "title", "name", "type", "description", "text_unit_ids",
+    ),
+    "relationships": (
+        "id", "human_readable_id", "source", "target", "description", "weight", "text_unit_ids",
+    ),
+    "covariates": (
+        "human_readable_id", "subject_id", "object_id", "type", "description", "status",
+        "text_unit_id",
+    ),
+    "communities": ("id", "community", "level", "parent", "entity_ids"),
+    "community_reports": ("community", "title", "summary", "findings", "rank", "full_content_json"),
+    "nodes": ("id", "title", "level", "community"),
+}  # fmt: skip
+_NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "documents": (("id",), ("text", "raw_content")),
+    "text_units": (("id",), ("text", "chunk")),
+    "entities": (("title", "name"),),
+    "relationships": (("source",), ("target",)),
+}
+
+
+def is_graphrag(folder: Path) -> bool:
+    """Return True if a folder has the tables of Microsoft GraphRAG."""
+    return _find(folder, "entities") is not None and _find(folder, "text_units") is not None
+
+
+def read_graphrag(folder: Path, *, name: str) -> ForeignIndex:
+    """Read all tables of a folder.
+
+    Raises IndexingError if a table is missing, cannot be read or lacks a required column,
+    MissingExtra without the extra `parquet`.
+    """
+    losses = Losses()
+    rows = {table: _read_table(folder, table, needed=table in _NEEDED) for table in _COLUMNS}
+    units = _units(rows["text_units"], losses)
+    entities = _entities(rows["entities"], rows["text_units"], losses)
+    return ForeignIndex(
+        FORMAT,
+        name,
+        _documents(rows["documents"]),
+        units,
+        entities,
+        _relations(rows["relationships"], rows["text_units"], losses),
+        _claims(rows["covariates"], losses),
+        _communities(rows["communities"], rows["nodes"], entities),
+        _reports(rows["community_reports"], losses),
+        losses,
+    )
+
+
+def _find(folder: Path, table: str) -> Path | None:
+    for name in (f"{table}.parquet", f"{_OLDER}{table}.parquet"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def _read_table(folder: Path, table: str, *, needed: bool) -> list[dict[str, Any]]:
+    path = _find(folder, table)
+    if path is None:
+        if needed:
+            raise IndexingError(
+                f"`{folder}` has no `{table}.parquet`, nor `{_OLDER}{table}.parquet`.",
+                fix="Give the folder with all tables of Microsoft GraphRAG, such as `output`.",
+            )
+        return []
+    rows = read_parquet_rows(path, _COLUMNS[table])
+    check_columns(path, _NEEDED.get(table, ()))
+    return rows
+
+
+def _number(row: ForeignRow, place: int) -> int:
+    return int(column_number(row, "human_readable_id", place))
+
+
+def _documents(rows: Sequence[ForeignRow]) -> list[ForeignDocument]:
+    return [
+        ForeignDocument(
+            column_text(row, "id"),
+            column_text(row, "title", "id"),
+            raw_column_text(row, "text", "raw_content"),
+            column_ids(row, "text_unit_ids", "text_units"),
+        )
+        for row in rows
+    ]
+
+
+def _units(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignUnit]:
+    found: dict[str, ForeignUnit] = {}
+    for place, row in enumerate(rows):
+        key, text = column_text(row, "id"), raw_column_text(row, "text", "chunk")
+        documents = column_ids(row, "document_ids", "document_id")
+        if not text:
+            losses.add("text units", "without text")
+        elif key in found:  # equal text of two documents had one id
+            losses.add("text units", "the same text unit listed again")
+            both = dict.fromkeys((*found[key].document_ids, *documents))
+            found[key] = ForeignUnit(key, found[key].number, text, tuple(both))
+        else:
+            found[key] = ForeignUnit(key, _number(row, place), text, documents)
+    return list(found.values())
+
+
+def _entities(
+    rows: Sequence[ForeignRow], units: Sequence[ForeignRow], losses: Losses
+) -> list[ForeignEntity]:
+    listed = _listed_in_units(units, "entity_ids")
+    found: list[ForeignEntity] = []
+    for place, row in enumerate(rows):
+        name = _unquoted(column_text(row, "title", "name"))
+        if not name:
+            losses.add("entities", "without a name")
+            continue
+        key = column_text(row, "id") or name
+        held = dict.fromkeys((*column_ids(row, "text_unit_ids"), *listed.get(key, ())))
+        kind, text = _unquoted(column_text(row, "type")), column_text(row, "description")
+        found.append(ForeignEntity(key, _number(row, place), name, kind, text, tuple(held)))
+    return found
+
+
+def _relations(
+    rows: Sequence[ForeignRow], units: Sequence[ForeignRow], losses: Losses
+) -> list[ForeignRelation]:
+    listed = _listed_in_units(units, "relationship_ids")
+    found: list[ForeignRelation] = []
+    for place, row in enumerate(rows):
+        source, target = (_unquoted(column_text(row, end)) for end in ("source", "target"))
+        if not source or not target:
+            losses.add("relations", "an end has no name")
+            continue
+        held = column_ids(row, "text_unit_ids") or tuple(listed.get(column_text(row, "id"), ()))
+        text, weight = column_text(row, "description"), column_number(row, "weight", 1.0)
+        found.append(ForeignRelation(_number(row, place), source, target, text, weight, held))
+    return found
+
+
+def _listed_in_units(units: Iterable[ForeignRow], column: str) -> dict[str, list[str]]:
+    """Return the text units by the ids of entities or relations that they list."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for row in units:
+        for key in column_ids(row, column):
+            found[key].append(column_text(row, "id"))
+    return found
+
+
+def _claims(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignClaim]:
+    found: list[ForeignClaim] = []
+    for place, row in enumerate(rows):
+        subject, about = (_unquoted(column_text(row, end)) for end in ("subject_id", "object_id"))
+        if not subject or subject.casefold() in _NO_ROW:
+            losses.add("claims", "without a subject")
+            continue
+        found.append(
+            ForeignClaim(
+                _number(row, place),
+                subject,
+                "" if about.casefold() in _NO_ROW else about,
+                column_text(row, "type"),
+                column_text(row, "description"),
+                column_text(row, "status").upper(),
+                column_text(row, "text_unit_id"),
+            )
+        )
+    return found
+
+
+def _communities(
+    rows: Sequence[ForeignRow], nodes: Sequence[ForeignRow], entities: Sequence[ForeignEntity]
+) -> list[ForeignCommunity]:
+    """Return the communities; before 1.0 only a table of nodes has their members."""
+    ids = {entity.name: entity.id for entity in entities}
+    members: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+    for node in nodes:
+        name, key = _unquoted(column_text(node, "title")), column_text(node, "community")
+        if key.casefold() not in _NO_ROW and name in ids:
+            members[int(column_number(node, "level")), key].append(ids[name])
+    found = []
+    for row in rows:
+        key, level = column_text(row, "community", "id"), int(column_number(row, "level"))
+        parent = column_text(row, "parent")
+        held = column_ids(row, "entity_ids") or tuple(dict.fromkeys(members[level, key]))
+        above = None if parent.casefold() in _NO_ROW else parent
+        found.append(ForeignCommunity(key, level, above, held))
+    return _with_parents(sorted(found, key=lambda community: community.level))
+
+
+def _with_parents(communities: Sequence[ForeignCommunity]) -> list[ForeignCommunity]:
+    """Add parents if no table has them: the community above with most of the members."""
+    if any(community.parent_id is not None for community in communities):
+        return list(communities)
+    place: dict[tuple[int, str], str] = {}
+    found = []
+    for community in communities:
+        above = Counter(
+            place[community.level - 1, entity]
+            for entity in community.entity_ids
+            if (community.level - 1, entity) in place
+        )
+        parent = max(above, key=lambda key: (above[key], key)) if above else None
+        found.append(ForeignCommunity(community.id, community.level, parent, community.entity_ids))
+        place.update(((community.level, entity), community.id) for entity in community.entity_ids)
+    return found
+
+
+def _reports(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignReport]:
+    found: dict[str, ForeignReport] = {}
+    for row in rows:
+        key = column_text(row, "community")
+        title, summary = column_text(row, "title"), column_text(row, "summary")
+        if key in found:
+            losses.add("reports", "a second report of one community")
+        elif not title and not summary:
+            losses.add("reports", "without title and summary")
+        else:
+            rank = min(max(column_number(row, "rank"), 0.0), 10.0)
+            found[key] = ForeignReport(key, title, summary, _findings(row), rank)
+    return list(found.values())
+
+
+def _findings(row: ForeignRow) -> tuple[ForeignFinding, ...]:
+    """Return the findings of the column or, if it is empty, of the report's JSON."""
+    value = row.get("findings")
+    if isinstance(value, str):
+        value = _parsed(value)
+    if not value:
+        whole = _parsed(column_text(row, "full_content_json"))
+        value = whole.get("findings") if isinstance(whole, dict) else None
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return ()
+    found = []
+    for item in value:
+        if isinstance(item, str):
+            found.append(ForeignFinding(item.strip(), ""))
+        elif isinstance(item, Mapping):
+            found.append(
+                ForeignFinding(column_text(item, "summary"), column_text(item, "explanation"))
+            )
+    return tuple(f for f in found if f.summary or f.explanation)
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None
+
+
+def _unquoted(name: str) -> str:
+    """Return a name without the quotation marks of some model replies."""
+    inner = name[1:-1].strip() if len(name) > 2 and name[0] == name[-1] == '"' else name
+    return " ".join(inner.split())

@@ -1,0 +1,548 @@
+"""Export an index as the tables of Microsoft GraphRAG, version 3.
+
+Values without a column go into descriptions: the name of a relation as in "Ada leads the Squad."
+Passages that support a finding become references to text units. The tables depend on the index
+alone; ids are derived from ours in the formats of GraphRAG.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from knotwork._indexing.communities.detection import stored_communities
+from knotwork._indexing.foreign_indexes.imported_communities import write_reference
+from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
+from knotwork._stores.base import Store
+from knotwork._stores.export.reader import replace_file, split_batches
+from knotwork._stores.extensions import ReadsRelations, StoresCommunities, StoresReadings
+from knotwork._text.names import normal_form
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import MissingExtra, StoreBusy
+from knotwork.records import (
+    ENTITY_EDGES,
+    Chunk,
+    Community,
+    CommunityReport,
+    Document,
+    EdgeType,
+    Entity,
+    Finding,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_BATCH = 1000
+_NO_PARENT = -1
+
+ExportRow = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TablesReport:
+    """The written files, and the number of rows of each table."""
+
+    rows: Mapping[str, int]
+    files: tuple[Path, ...]
+
+
+def export_graphrag(store: Store, output: Path) -> TablesReport:
+    """Write documents, text units, entities, relationships, communities and reports to a folder.
+
+    All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy if
+    the index changes during the export, and OSError if the folder is not writable.
+    """
+    generation = store.generation()
+    tables = _Tables(TableContents(store))
+    rows: dict[str, int] = {}
+    files: list[Path] = []
+    output.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=output, prefix=".knotwork-") as unfinished:
+        for name, content in (
+            ("documents", tables.documents()),
+            ("text_units", tables.text_units()),
+            ("entities", tables.entities()),
+            ("relationships", tables.relationships()),
+            ("communities", tables.communities()),
+            ("community_reports", tables.reports()),
+        ):
+            file, rows[name] = write_table(Path(unfinished), name, content)
+            files.append(file)
+        if store.generation() != generation:
+            raise StoreBusy(
+                "The index changed during the export; nothing was written.",
+                fix="Export again after indexing has ended.",
+            )
+        files = [file.replace(output / file.name) for file in files]
+    return TablesReport(rows, tuple(files))
+
+
+class _Tables:
+    """Yields the rows of all tables of an index."""
+
+    def __init__(self, held: TableContents) -> None:
+        self._held = held
+
+    def documents(self) -> Iterator[ExportRow]:
+        for number, key in enumerate(self._held.document_ids):
+            document = self._held.store.documents.documents([key])[key]
+            entry = self._held.entries.get(key)
+            created = time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
+            yield {
+                "id": _sha512(key, document.text),
+                "human_readable_id": number,
+                "title": document.title or document.uri,
+                "text": document.text,
+                "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.leaves[key]],
+                "creation_date": created.strftime("%Y-%m-%d %H:%M:%S %z") if created else "",
+                "raw_data": None,
+            }
+
+    def text_units(self) -> Iterator[ExportRow]:
+        related: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in self._held.edges:
+            for chunk_id in edge.chunk_ids:
+                related[chunk_id].append(edge.id)
+        for document_id in self._held.document_ids:
+            document = self._held.store.documents.documents([document_id])[document_id]
+            chunks = self._held.store.documents.chunks(self._held.leaves[document_id])
+            mentions = self._held.store.graph.mentions(self._held.leaves[document_id])
+            for key in self._held.leaves[document_id]:
+                named = (mention.entity_id for mention in mentions.get(key, ()))
+                yield {
+                    "id": self._unit_id(key),
+                    "human_readable_id": self._held.units[key],
+                    "text": _unit_text(document, chunks[key]),
+                    "n_tokens": count_tokens(chunks[key].text),
+                    "document_id": _sha512(document_id, document.text),
+                    "entity_ids": [make_uuid("entity", entity) for entity in named],
+                    "relationship_ids": related.get(key, []),
+                    "covariate_ids": [],
+                }
+
+    def entities(self) -> Iterator[ExportRow]:
+        descriptions = self._held.descriptions()
+        for number, (key, entity) in enumerate(self._held.entities.items()):
+            yield {
+                "id": make_uuid("entity", key),
+                "human_readable_id": number,
+                "title": self._held.titles[key],
+                "type": entity.type,
+                "description": descriptions.get(key, ""),
+                "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.mentions[key]],
+                "frequency": len(self._held.mentions[key]),
+                "degree": self._held.degrees.get(key, 0),
+            }
+
+    def relationships(self) -> Iterator[ExportRow]:
+        for start in range(0, len(self._held.edges), _BATCH):
+            batch = self._held.edges[start : start + _BATCH]
+            descriptions = self._held.relation_descriptions(batch)
+            for edge in batch:
+                source, target = self._held.titles[edge.source], self._held.titles[edge.target]
+                text = join_sentences(descriptions.get(edge.id, ()))
+                degrees = [self._held.degrees.get(end, 0) for end in (edge.source, edge.target)]
+                yield {
+                    "id": edge.id,
+                    "human_readable_id": edge.number,
+                    "source": source,
+                    "target": target,
+                    "description": describe_relation(source, edge.relation, target, text),
+                    "weight": float(edge.weight),
+                    "combined_degree": sum(degrees),
+                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
+                }
+
+    def communities(self) -> Iterator[ExportRow]:
+        within = self._held.edges_within()
+        for key, (number, community) in self._held.communities.items():
+            edges = within[key]
+            chunks = {chunk for edge in edges for chunk in edge.chunk_ids}
+            chunks.update(chunk for chunk in community.chunk_ids if chunk in self._held.units)
+            members = [member.entity_id for member in community.members]
+            yield {
+                "id": make_uuid("community", key),
+                **self._place(number, community),
+                "title": f"Community {number}",
+                "entity_ids": [make_uuid("entity", i) for i in members if i in self._held.entities],
+                "relationship_ids": [edge.id for edge in edges],
+                "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
+                "period": self._held.period,
+                "size": community.size,
+            }
+
+    def reports(self) -> Iterator[ExportRow]:
+        if not isinstance(self._held.store, StoresCommunities):
+            return
+        found = self._held.store.communities.reports(list(self._held.communities))
+        for key, (number, community) in self._held.communities.items():
+            if key not in found:
+                continue
+            report = found[key]
+            findings = [self._finding(finding) for finding in report.findings]
+            yield {
+                "id": make_uuid("report", key).replace("-", ""),
+                **self._place(number, community),
+                "title": report.title,
+                "summary": report.summary,
+                "full_content": _full_content(report, findings),
+                "rank": report.rating,
+                "rating_explanation": "",
+                "findings": findings,
+                "full_content_json": _full_json(report, findings),
+                "period": self._held.period,
+                "size": community.size,
+            }
+
+    def _place(self, number: int, community: Community) -> ExportRow:
+        """Return the columns with the position of a community in the hierarchy."""
+        numbered = self._held.communities
+        parent = numbered.get(community.parent_id or "")
+        return {
+            "human_readable_id": number,
+            "community": number,
+            "level": community.level,
+            "parent": parent[0] if parent else _NO_PARENT,
+            "children": [n for n, child in numbered.values() if child.parent_id == community.id],
+        }
+
+    def _finding(self, finding: Finding) -> dict[str, str]:
+        """Return a finding in the form of GraphRAG: a heading, and a text with references."""
+        summary, _, explanation = finding.text.partition("\n")
+        cited = {
+            self._held.units[s.chunk_id] for s in finding.supports if s.chunk_id in self._held.units
+        }
+        reference = write_reference(sorted(cited))
+        return {"explanation": f"{explanation or summary}{reference}", "summary": summary}
+
+    def _unit_id(self, chunk_id: str) -> str:
+        return _sha512("text unit", chunk_id)
+
+
+def _unit_text(document: Document, chunk: Chunk) -> str:
+    return document.text[chunk.span.start : chunk.span.end]
+
+
+def _full_content(report: CommunityReport, findings: Sequence[Mapping[str, str]]) -> str:
+    parts = [f"# {report.title}", report.summary]
+    parts += [f"## {found['summary']}\n\n{found['explanation']}" for found in findings]
+    return "\n\n".join(parts)
+
+
+def _full_json(report: CommunityReport, findings: Sequence[Mapping[str, str]]) -> str:
+    whole = {
+        "title": report.title,
+        "summary": report.summary,
+        "findings": findings,
+        "rating": report.rating,
+        "rating_explanation": "",
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=4)
+
+
+def _sha512(*parts: str) -> str:
+    text = "\n".join(parts).encode("utf-8", "backslashreplace")
+    return hashlib.sha512(text).hexdigest()
+
+
+_NAMESPACE = uuid.UUID("8f1c1f3e-6f3e-5c0e-9d0b-6b6e6f742d6b")
+_NO_DATE = "1970-01-01"
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipRow:
+    """A row of the relationships: one aggregated edge."""
+
+    id: str
+    number: int
+    source: str
+    target: str
+    relation: str
+    weight: float
+    chunk_ids: tuple[str, ...]
+
+
+class TableContents:
+    """The numbered content of an index: documents by uri, text units in reading order."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.entries = {e.document_id: e for e in store.ledger.entries() if e.document_id}
+
+    @cached_property
+    def document_ids(self) -> list[str]:
+        known = self.store.documents.documents(self.store.documents.document_ids())
+        return sorted(known, key=lambda key: known[key].uri)
+
+    @cached_property
+    def leaves(self) -> dict[str, list[str]]:
+        """The ids of the leaf chunks of each document, in order."""
+        found: dict[str, list[str]] = {}
+        for key in self.document_ids:
+            chunks = self.store.documents.chunks(self.store.documents.chunk_ids(key))
+            leaves = [chunk for chunk in chunks.values() if not chunk.is_parent]
+            found[key] = [c.id for c in sorted(leaves, key=lambda c: c.ordinal)]
+        return found
+
+    @cached_property
+    def units(self) -> dict[str, int]:
+        """The number of each text unit, by chunk id."""
+        chunks = (chunk for key in self.document_ids for chunk in self.leaves[key])
+        return {chunk: number for number, chunk in enumerate(chunks)}
+
+    @cached_property
+    def mentions(self) -> dict[str, list[str]]:
+        """The chunks of each entity, in the order of the text units."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in self.store.graph.edges(types=[EdgeType.MENTIONS]):
+            if edge.source in self.units:
+                found[edge.target].append(edge.source)
+        return {key: sorted(found[key], key=self.units.__getitem__) for key in sorted(found)}
+
+    @cached_property
+    def entities(self) -> dict[str, Entity]:
+        found: dict[str, Entity] = {}
+        keys = list(self.mentions)
+        for start in range(0, len(keys), _BATCH):
+            found.update(self.store.graph.entities(keys[start : start + _BATCH]))
+        return {key: found[key] for key in keys if key in found}
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The title of each entity: its name, or its normal form if the name has another one."""
+        return {
+            key: entity.name
+            if normal_form(entity.name) == entity.normal_form
+            else entity.normal_form
+            for key, entity in self.entities.items()
+        }
+
+    @cached_property
+    def edges(self) -> list[RelationshipRow]:
+        edges = self.store.graph.edges(types=ENTITY_EDGES)
+        kept = (e for e in edges if e.source in self.entities and e.target in self.entities)
+        return [
+            RelationshipRow(
+                make_uuid("relationship", edge.source, edge.relation, edge.target),
+                number,
+                edge.source,
+                edge.target,
+                edge.relation,
+                edge.weight,
+                tuple(
+                    sorted((c for c in edge.chunks if c in self.units), key=self.units.__getitem__)
+                ),
+            )
+            for number, edge in enumerate(kept)
+        ]
+
+    @cached_property
+    def degrees(self) -> dict[str, int]:
+        """The number of neighbours of each entity."""
+        linked: defaultdict[str, set[str]] = defaultdict(set)
+        for edge in self.edges:
+            linked[edge.source].add(edge.target)
+            linked[edge.target].add(edge.source)
+        return {key: len(others) for key, others in linked.items()}
+
+    @cached_property
+    def communities(self) -> dict[str, tuple[int, Community]]:
+        """The communities by id, the topmost first, with their numbers."""
+        if not isinstance(self.store, StoresCommunities):
+            return {}
+        found = stored_communities(self.store.communities)
+        return {community.id: (number, community) for number, community in enumerate(found)}
+
+    @cached_property
+    def period(self) -> str:
+        """The date of the newest source, so that equal indexes give equal tables."""
+        newest = max((entry.modified_ns for entry in self.entries.values()), default=0)
+        return time_of(newest).date().isoformat() if newest > 0 else _NO_DATE
+
+    def descriptions(self) -> dict[str, str]:
+        """Return the summary of each entity, or else its joined descriptions."""
+        if not isinstance(self.store, StoresReadings):
+            return {}
+        found: dict[str, str] = {}
+        keys = list(self.entities)
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            for key, given in self.store.readings.descriptions(batch).items():
+                ordered = sorted(given, key=lambda item: self.units.get(item.chunk_id, -1))
+                found[key] = join_sentences(item.text for item in ordered)
+            for key, summary in self.store.readings.summaries(batch).items():
+                found[key] = summary.text
+        return found
+
+    def relation_descriptions(self, batch: Sequence[RelationshipRow]) -> dict[str, dict[str, None]]:
+        """Return the distinct descriptions of relationships, by row id."""
+        graph = self.store.graph
+        if not isinstance(graph, ReadsRelations):
+            return {}
+        ids = {(edge.source, edge.relation, edge.target): edge.id for edge in batch}
+        chunks = {chunk for edge in batch for chunk in edge.chunk_ids}
+        found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        held = graph.relations(sorted(chunks))
+        for chunk in sorted(held, key=lambda key: self.units[key]):
+            for relation in held[chunk]:
+                key = ids.get((relation.source, relation.relation, relation.target))
+                if key is not None and relation.description:
+                    found[key][relation.description] = None
+        return found
+
+    def edges_within(self) -> dict[str, list[RelationshipRow]]:
+        """Return the relationships between members of each community."""
+        of: defaultdict[str, set[str]] = defaultdict(set)
+        for key, (_, community) in self.communities.items():
+            for member in community.members:
+                of[member.entity_id].add(key)
+        within: defaultdict[str, list[RelationshipRow]] = defaultdict(list)
+        for edge in self.edges:
+            for key in of[edge.source] & of[edge.target]:
+                within[key].append(edge)
+        return within
+
+
+def make_uuid(*parts: str) -> str:
+    """Return a UUID that depends on the parts alone."""
+    return str(uuid.uuid5(_NAMESPACE, "\n".join(parts)))
+
+
+def time_of(nanoseconds: int) -> datetime:
+    """Return a time in nanoseconds since 1970 as a UTC datetime."""
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+
+
+ROWS_AT_ONCE = 1000
+
+_TEXT, _NUMBER, _REAL = "text", "number", "real"
+_TEXTS, _NUMBERS, _FINDINGS = "texts", "numbers", "findings"
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "documents": {
+        "id": _TEXT,
+        "human_readable_id": _NUMBER,
+        "title": _TEXT,
+        "text": _TEXT,
+        "text_unit_ids": _TEXTS,
+        "creation_date": _TEXT,
+        "raw_data": _TEXT,
+    },
+    "text_units": {
+        "id": _TEXT,
+        "human_readable_id": _NUMBER,
+        "text": _TEXT,
+        "n_tokens": _NUMBER,
+        "document_id": _TEXT,
+        "entity_ids": _TEXTS,
+        "relationship_ids": _TEXTS,
+        "covariate_ids": _TEXTS,
+    },
+    "entities": {
+        "id": _TEXT,
+        "human_readable_id": _NUMBER,
+        "title": _TEXT,
+        "type": _TEXT,
+        "description": _TEXT,
+        "text_unit_ids": _TEXTS,
+        "frequency": _NUMBER,
+        "degree": _NUMBER,
+    },
+    "relationships": {
+        "id": _TEXT,
+        "human_readable_id": _NUMBER,
+        "source": _TEXT,
+        "target": _TEXT,
+        "description": _TEXT,
+        "weight": _REAL,
+        "combined_degree": _NUMBER,
+        "text_unit_ids": _TEXTS,
+    },
+    "communities": {
+        "id": _TEXT,
+        "human_readable_id": _NUMBER,
+        "community": _NUMBER,
+        "level": _NUMBER,
+        "parent": _NUMBER,
+        "children": _NUMBERS,
+        "title": _TEXT,
+        "entity_ids": _TEXTS,
+        "relationship_ids": _TEXTS,
+        "text_unit_ids": _TEXTS,
+        "period": _TEXT,
+        "size": _NUMBER,
+    },
+    "community_reports": {
+        "id": _TEXT,
+        "human_readable_id": _NUMBER,
+        "community": _NUMBER,
+        "level": _NUMBER,
+        "parent": _NUMBER,
+        "children": _NUMBERS,
+        "title": _TEXT,
+        "summary": _TEXT,
+        "full_content": _TEXT,
+        "rank": _REAL,
+        "rating_explanation": _TEXT,
+        "findings": _FINDINGS,
+        "full_content_json": _TEXT,
+        "period": _TEXT,
+        "size": _NUMBER,
+    },
+}
+"""The columns of each table with their kinds, in order."""
+
+
+def write_table(output: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> tuple[Path, int]:
+    """Write a table into a folder; return its file and its number of rows.
+
+    Text that is not valid Unicode is escaped. Raises MissingExtra without the extra `parquet`,
+    OSError if the folder is not writable.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtra("Export as tables of GraphRAG", "parquet") from error
+    schema = _schema(name)
+    target = output / f"{name}.parquet"
+    written = 0
+    with replace_file(target) as file, pq.ParquetWriter(file, schema) as writer:
+        for batch in split_batches(rows, ROWS_AT_ONCE):
+            writer.write_table(pa.Table.from_pylist([_storable(r) for r in batch], schema=schema))
+            written += len(batch)
+    return target, written
+
+
+def _schema(name: str) -> pa.Schema:
+    import pyarrow as pa
+
+    finding = pa.struct([("explanation", pa.string()), ("summary", pa.string())])
+    kinds = {
+        _TEXT: pa.string(),
+        _NUMBER: pa.int64(),
+        _REAL: pa.float64(),
+        _TEXTS: pa.list_(pa.string()),
+        _NUMBERS: pa.list_(pa.int64()),
+        _FINDINGS: pa.list_(finding),
+    }
+    return pa.schema([(column, kinds[kind]) for column, kind in COLUMNS[name].items()])
+
+
+def _storable(value: Any) -> Any:  # noqa: ANN401 - rows, their values, and the items of these
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {key: _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,292 @@
+"""Compose documents from facts: a line per fact, a chunk per subject, documents of bounded size.
+
+A fact is one line and one sentence. It contributes a relation with the span of its line, and
+mentions of both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+from knotwork._indexing.foreign_indexes.labels import one_line, plain_type
+from knotwork._indexing.graph_import.entity_names import NameFinder, has_han, identifier_words
+from knotwork._indexing.graph_import.formats import value_text
+from knotwork._indexing.graph_import.spool import End, EntityStatements, Spool, SpooledEntity
+from knotwork._indexing.section_tree import SectionTree
+from knotwork._text.languages import detect_language
+from knotwork._text.names import normal_form
+from knotwork._text.sentences import split_sentences
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT
+from knotwork.records import (
+    ALIAS_RELATION,
+    GRAPH_URI,
+    Chunk,
+    Document,
+    Extraction,
+    Mention,
+    PropertyValue,
+    Relation,
+    Section,
+    Span,
+    content_id,
+    entity_id,
+)
+
+CHUNK_TOKENS = 200
+"""A chunk is full at this number of tokens."""
+PART_CHUNKS = 2_000
+"""Most chunks of a document; a larger graph becomes several documents."""
+_VOWELS = frozenset("aeiou")
+_LONGEST_NAME = 200
+"""Most characters of a name."""
+_LONGEST_LINE = 600
+"""Most characters of a value on one line; a longer one is split into sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameInLine:
+    """A name in a line; ``start`` is its offset in the line, ``shown`` its best spelling."""
+
+    form: str
+    name: str
+    shown: str
+    type: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactLine:
+    """A line of text with its names, and the relation that it states, if any.
+
+    A relation is (normal form of the source, name, normal form of the target).
+    """
+
+    text: str
+    names: tuple[NameInLine, ...]
+    relation: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPart:
+    """A document with its section, its chunks and their extractions."""
+
+    document: Document
+    section: Section
+    chunks: tuple[Chunk, ...]
+    extractions: tuple[Extraction, ...]
+
+
+@dataclass(slots=True)
+class _Passage:
+    """The lines of a chunk."""
+
+    subject: SpooledEntity
+    lines: list[FactLine] = field(default_factory=list)
+    tokens: int = 0
+
+
+def lines_about(
+    entity: SpooledEntity,
+    statements: EntityStatements,
+    facts: Iterable[End],
+    hidden: frozenset[str],
+) -> Iterator[FactLine]:
+    """Yield the lines of an entity: its types, aliases, properties and facts.
+
+    ``hidden`` properties are part of its name and left out. Without any line, yield its name.
+    """
+    others = (entity.plain, *statements.names[1:], *statements.aliases)
+    lines = chain(
+        _type_lines(entity, statements.labels),
+        _alias_lines(entity, others),
+        _property_lines(entity, statements.properties, hidden),
+        chain.from_iterable(_fact_lines(entity, end) for end in facts),
+    )
+    is_empty = True
+    for line in lines:
+        is_empty = False
+        yield line
+    if is_empty:
+        yield FactLine(_ended(entity.name), (_subject(entity),))
+
+
+def compose_parts(
+    spool: Spool, finder: NameFinder, *, name: str, metadata: Mapping[str, str]
+) -> Iterator[GraphPart]:
+    """Yield the documents of a graph in order; a single one has the uri of the graph."""
+    passages: list[_Passage] = []
+    number = 0
+    for passage in _passages(spool, finder):
+        if len(passages) == PART_CHUNKS:
+            number += 1
+            yield _part(passages, name, f"{GRAPH_URI}{name}/{number}", metadata)
+            passages = []
+        passages.append(passage)
+    if passages:
+        uri = f"{GRAPH_URI}{name}/{number + 1}" if number else f"{GRAPH_URI}{name}"
+        yield _part(passages, name, uri, metadata)
+
+
+def _passages(spool: Spool, finder: NameFinder) -> Iterator[_Passage]:
+    for entity in spool.subjects():
+        statements = spool.statements_of(entity.number)
+        hidden = frozenset(finder.name_properties(statements, entity.label))
+        passage = _Passage(entity)
+        for line in lines_about(entity, statements, spool.facts_of(entity.number), hidden):
+            tokens = count_tokens(line.text)
+            if passage.lines and passage.tokens + tokens > CHUNK_TOKENS:
+                yield passage
+                passage = _Passage(entity)
+            passage.lines.append(line)
+            passage.tokens += tokens
+        yield passage
+
+
+def _type_lines(entity: SpooledEntity, labels: Iterable[str]) -> Iterator[FactLine]:
+    for label in labels:
+        words = identifier_words(label)
+        article = "an" if words[:1].lower() in _VOWELS else "a"
+        verb = "是" if has_han(entity.name) else f"is {article}"
+        yield FactLine(_ended(f"{entity.name} {verb} {words}"), (_subject(entity),))
+
+
+def _alias_lines(entity: SpooledEntity, others: Iterable[str]) -> Iterator[FactLine]:
+    for other in dict.fromkeys(one_line(other) for other in others):
+        form = normal_form(other)
+        if not form or other == entity.name:
+            continue
+        opening = (
+            f"{entity.name}{' 又名 ' if has_han(entity.name + other) else ' is also known as '}"
+        )
+        named = NameInLine(form, other, other, "", len(opening))
+        relation = (form, ALIAS_RELATION, entity.form) if form != entity.form else None
+        yield FactLine(_ended(opening + other), (_subject(entity), named), relation)
+
+
+def _property_lines(
+    entity: SpooledEntity, properties: Mapping[str, PropertyValue], hidden: frozenset[str]
+) -> Iterator[FactLine]:
+    for name, value in properties.items():
+        text = "" if name in hidden else value_text(value)
+        if text:
+            yield from _value_lines(entity, f"{entity.name} {identifier_words(name)}: ", text)
+
+
+def _value_lines(entity: SpooledEntity, opening: str, text: str) -> Iterator[FactLine]:
+    """Yield a value on one line, or a long one with a sentence per line."""
+    if len(text) <= _LONGEST_LINE:
+        yield FactLine(_ended(opening + text), (_subject(entity),))
+        return
+    first, *rest = [text[start:end] for start, end in split_sentences(text)]
+    yield FactLine(_ended(opening + first), (_subject(entity),))
+    for sentence in rest:
+        yield FactLine(_ended(sentence), ())
+
+
+def _fact_lines(entity: SpooledEntity, end: End) -> Iterator[FactLine]:
+    if len(end.name) > _LONGEST_NAME:  # a description rather than a name
+        yield from _value_lines(entity, f"{entity.name} {end.relation}: ", end.name)
+        return
+    opening = f"{entity.name} {end.relation} "
+    properties = ((identifier_words(k), value_text(value)) for k, value in end.properties.items())
+    details = "; ".join(f"{name}: {value}" for name, value in properties if value)
+    text = f"{opening}{end.name}{f' ({details})' if details else ''}"
+    kind = _type(end.label)
+    target = NameInLine(end.form, end.name, end.shown, kind, len(opening))
+    # A relation of an entity to itself is text only, not an edge.
+    relation = (entity.form, end.relation, end.form) if entity.form != end.form else None
+    yield FactLine(_ended(text), (_subject(entity), target), relation)
+
+
+def _subject(entity: SpooledEntity) -> NameInLine:
+    kind = _type(entity.label)
+    return NameInLine(entity.form, entity.name, entity.shown, kind, 0)
+
+
+@lru_cache(maxsize=1_024)
+def _type(label: str) -> str:
+    """Return a label in the spelling of entity types."""
+    return plain_type(identifier_words(label))
+
+
+def _ended(text: str) -> str:
+    if text.endswith((".", "!", "?", "。", "！", "？")):
+        return text
+    return f"{text}。" if has_han(text) else f"{text}."
+
+
+def _part(passages: list[_Passage], name: str, uri: str, metadata: Mapping[str, str]) -> GraphPart:
+    texts = ["\n".join(line.text for line in passage.lines) for passage in passages]
+    text = "\n\n".join(texts)
+    document = Document(
+        uri, text, title=name, language=detect_language(text), metadata=dict(metadata)
+    )
+    section = SectionTree(document).sections[0]
+    chunks, extractions = [], []
+    start = 0
+    for number, (passage, body) in enumerate(zip(passages, texts, strict=True)):
+        span = Span(start, start + len(body))
+        chunk_id = content_id("chunk", document.id, *span, body)
+        places = _places(passage.lines, start)
+        chunks.append(
+            Chunk(
+                id=chunk_id,
+                document_id=document.id,
+                section_id=section.id,
+                ordinal=number,
+                span=span,
+                text=body,
+                sentences=tuple(places),
+                document_title=document.title,
+            )
+        )
+        extractions.append(_extract(passage, chunk_id, places))
+        start = span.end + 2
+    return GraphPart(document, section, tuple(chunks), tuple(extractions))
+
+
+def _places(lines: Iterable[FactLine], start: int) -> list[Span]:
+    found = []
+    for line in lines:
+        found.append(Span(start, start + len(line.text)))
+        start += len(line.text) + 1
+    return found
+
+
+def _extract(passage: _Passage, chunk_id: str, places: Iterable[Span]) -> Extraction:
+    spans: dict[str, list[Span]] = {passage.subject.form: []}
+    names: dict[str, tuple[str, str]] = {}
+    relations: dict[tuple[str, str, str], Relation] = {}
+    subject = _subject(passage.subject)
+    names[subject.form] = subject.shown, subject.type
+    for line, place in zip(passage.lines, places, strict=True):
+        for named in line.names:
+            start = place.start + named.start
+            spans.setdefault(named.form, []).append(Span(start, start + len(named.name)))
+            name, kind = names.get(named.form, (named.shown, ""))
+            names[named.form] = name, kind or named.type
+        if line.relation is not None:
+            source, relation, target = line.relation
+            key = entity_id(source), relation, entity_id(target)
+            known = relations.get(key)
+            weight = known.weight + 1 if known else 1
+            span = known.span if known else place
+            relations[key] = Relation(chunk_id, *key, weight, span)
+    total = sum(map(len, spans.values())) or 1
+    mentions = tuple(
+        Mention(
+            chunk_id,
+            form,
+            *names[form],
+            tuple(sorted(set(found))),
+            1.0
+            if form == passage.subject.form
+            else round(min(MOST_ABOUT, SALIENCE_ABOUT * len(found) / total), 4),
+        )
+        for form, found in spans.items()
+    )
+    return Extraction(chunk_id, mentions, tuple(relations.values()))

@@ -1,0 +1,289 @@
+"""Define the formats of graph files, the elements that readers yield, and typed values.
+
+To add a format, write a reader in its own module and add an entry to `FORMATS`. Readers are
+imported on first use.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from knotwork.errors import IndexingError, UnknownName
+from knotwork.records import PropertyValue
+
+Properties = Mapping[str, PropertyValue]
+
+SPACE = "\x1f"
+"""Separates the namespace of an id, such as a node type, from the id."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """One statement about an entity; a file may have several.
+
+    ``key`` identifies the entity in its graph: its id, after a namespace and `SPACE` if ids are
+    unique per namespace only. ``names`` are stated names, the best first, and ``aliases`` others;
+    without names, one is chosen from the properties or derived from the key. ``is_name`` is True if
+    the key itself is a name.
+    """
+
+    key: str
+    names: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    properties: Properties = field(default_factory=dict)
+    is_name: bool = False
+
+
+def spaced_key(space: str, identifier: str) -> str:
+    """Return the key of an id in a namespace, or the id itself if ``space`` is ""."""
+    return f"{space}{SPACE}{identifier}" if space else identifier
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRow:
+    """A relation of two entities, given by their keys.
+
+    ``relation`` is its name as in the file. ``are_names`` is True if the keys are names.
+    """
+
+    source: str
+    relation: str
+    target: str
+    properties: Properties = field(default_factory=dict)
+    are_names: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFault:
+    """An invalid line; with ``kept`` it was read in part. ``text`` is the line or its beginning."""
+
+    line: int
+    reason: str
+    text: str = ""
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBytes:
+    """The progress of a reader in bytes of its file."""
+
+    count: int
+
+
+GraphElement = EntityRow | RelationRow | ReadFault | ReadBytes
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options of a graph import.
+
+    ``columns`` name the columns of tables without a header. ``delimiter`` separates them; ""
+    detects it. ``vectors`` sets whether passages are embedded; names always are. By default (None)
+    passages of up to 2,000 entities are embedded. Those of a larger graph, which would take long,
+    are found by full text and the graph.
+    """
+
+    columns: tuple[str, ...] = ()
+    delimiter: str = ""
+    vectors: bool | None = None
+
+
+GraphReader = Callable[[Path, ImportOptions], Iterator[GraphElement]]
+
+_HEAD_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFormat:
+    """A format of graph files.
+
+    ``reader`` is "module:function", imported on use. A file without one of the ``suffixes`` is
+    recognized by one of the ``marks`` in its first bytes.
+    """
+
+    reader: str
+    suffixes: tuple[str, ...]
+    summary: str
+    marks: tuple[bytes, ...] = ()
+
+    def open(self) -> GraphReader:
+        """Import and return the reader."""
+        module, _, function = self.reader.partition(":")
+        found: GraphReader = getattr(
+            import_module(f"knotwork._indexing.graph_import.{module}"), function
+        )
+        return found
+
+
+FORMATS = {
+    "table": GraphFormat(
+        "tables:read_table",
+        (".tsv", ".csv", ".tab", ".txt", ".psv"),
+        "triples, nodes or edges as TSV or CSV",
+    ),
+    "graphml": GraphFormat(
+        "graphml:read_graphml",
+        (".graphml",),
+        "GraphML",
+        marks=(b"<graphml", b"graphml.graphdrawing"),
+    ),
+    "turtle": GraphFormat("rdf:read_turtle", (".ttl",), "RDF as Turtle"),
+    "ntriples": GraphFormat("rdf:read_ntriples", (".nt",), "RDF as N-Triples"),
+    "nquads": GraphFormat("rdf:read_nquads", (".nq",), "RDF as N-Quads"),
+    "trig": GraphFormat("rdf:read_trig", (".trig",), "RDF as TriG"),
+}
+
+
+def choose_format(path: Path, *, format: str = "") -> str:  # noqa: A002
+    """Return the name of a file's format, by its suffix or its first bytes.
+
+    Raises UnknownName for an unknown ``format``, IndexingError if none is recognized.
+    """
+    if format:
+        if format not in FORMATS:
+            raise UnknownName("graph format", format, FORMATS)
+        return format
+    suffix = path.suffix.lower()
+    for name, known in FORMATS.items():
+        if suffix in known.suffixes:
+            return name
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    for name, known in FORMATS.items():
+        if any(mark in head for mark in known.marks):
+            return name
+    raise IndexingError(
+        f"The format of `{path}` cannot be detected.",
+        fix=f"Set --format to one of {', '.join(FORMATS)}.",
+    )
+
+
+def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, str]]:  # noqa: A002
+    """Return the files of a graph with their formats; files of a folder are sorted by name.
+
+    Files in a folder that have an unknown suffix are skipped. Raises IndexingError for a path that
+    does not exist, and if no graph file is found.
+    """
+    found: dict[Path, str] = {}
+    for path in paths:
+        if path.is_dir():
+            for file in sorted(item for item in path.rglob("*") if item.is_file()):
+                if _is_known(file):
+                    found[file] = choose_format(file, format=format)
+        elif path.is_file():
+            found[path] = choose_format(path, format=format)
+        else:
+            raise IndexingError(
+                f"`{path}` does not exist.", fix="Give the path of a graph file or a folder."
+            )
+    if not found:
+        listed = ", ".join(ending for known in FORMATS.values() for ending in known.suffixes)
+        raise IndexingError(
+            f"`{paths[0]}` has no graph files." if paths else "No graph file was given.",
+            fix=f"Graph files end with {listed}.",
+        )
+    return list(found.items())
+
+
+def _is_known(file: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.parts[-2:])
+    suffixes = {ending for known in FORMATS.values() for ending in known.suffixes}
+    return not hidden and file.suffix.lower() in suffixes - {".txt"}
+
+
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
+_EXACT_DIGITS = 15
+"""Digits that a float preserves; a longer number stays text."""
+_TRUTHS = {"true": True, "false": False}
+_KINDS = {
+    "int": "int",
+    "integer": "int",
+    "long": "int",
+    "short": "int",
+    "byte": "int",
+    "int8": "int",
+    "int16": "int",
+    "int32": "int",
+    "int64": "int",
+    "float": "float",
+    "double": "float",
+    "number": "float",
+    "boolean": "bool",
+    "bool": "bool",
+}
+
+
+def kind_named(declared: str) -> str:
+    """Return the kind of a declared type such as "int32": "int", "float", "bool" or "str"."""
+    return _KINDS.get(declared.strip().lower(), "str")
+
+
+class KindFinder:
+    """Finds the narrowest kind that fits all values of a column."""
+
+    def __init__(self) -> None:
+        self._open = ["int", "float", "bool"]
+        self._seen = False
+
+    def add(self, text: str) -> None:
+        """Take a value into account; empty values do not count."""
+        if text and self._open:
+            self._seen = True
+            self._open = [kind for kind in self._open if _fits(text, kind)]
+            if sum(map(str.isdigit, text)) > _EXACT_DIGITS and "float" in self._open:
+                self._open.remove("float")
+
+    @property
+    def kind(self) -> str:
+        """The kind found: "str" if no other fits or there are no values."""
+        return self._open[0] if self._seen and self._open else "str"
+
+
+def parse_value(text: str, kind: str) -> PropertyValue:
+    """Return a text as a value of a kind, or the text itself if it does not fit."""
+    if kind == "str" or not _fits(text, kind):
+        return text
+    if kind == "bool":
+        return _TRUTHS[text.lower()]
+    return int(text) if kind == "int" else float(text)
+
+
+def parse_list(text: str, kind: str, *, separator: str = ";") -> list[PropertyValue]:
+    """Return the values of a list in one field."""
+    return [parse_value(part.strip(), kind) for part in text.split(separator) if part.strip()]
+
+
+def value_text(value: PropertyValue) -> str:
+    """Return a value as text on one line; "" for None and empty values."""
+    if value is None or isinstance(value, str):
+        return " ".join((value or "").split())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if math.isfinite(value) and value.is_integer() else repr(value)
+    if isinstance(value, Sequence):
+        return ", ".join(filter(None, map(value_text, value)))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {value_text(item)}" for key, item in value.items())
+    return str(value)
+
+
+def pack(value: object) -> str:
+    """Return a value as JSON; NaN and infinity are written as such."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _fits(text: str, kind: str) -> bool:
+    if kind == "bool":
+        return text.lower() in _TRUTHS
+    if kind == "int":
+        return _INTEGER.fullmatch(text) is not None
+    return _DECIMAL.fullmatch(text) is not None

@@ -1,0 +1,437 @@
+"""Import a graph: spool its files to disk, compose documents from its facts, and index these.
+
+If the store can hold property graphs, the graph is also stored for Cypher.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+from knotwork._indexing.commits import Batch, commit_documents, remove_sources
+from knotwork._indexing.embedding import NO_VECTORS, Embedding, check_embedder, check_not_switching
+from knotwork._indexing.graph_import.entity_names import is_iri, name_all, short_name
+from knotwork._indexing.graph_import.fact_documents import GraphPart, compose_parts
+from knotwork._indexing.graph_import.formats import (
+    FORMATS,
+    ImportOptions,
+    ReadBytes,
+    ReadFault,
+    list_files,
+)
+from knotwork._indexing.graph_import.spool import Spool
+from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.property_graphs import StoresPropertyGraphs
+from knotwork.errors import IndexingError
+from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Relationship, content_id
+
+MOST_EXAMPLES = 20
+MOST_EMBEDDED_THINGS = 2_000
+UNEMBEDDED_NOTE = (
+    "The passages have no vectors, because embedding so many takes long. Full text and the graph"
+    " find them. Import with --vectors to embed them."
+)
+_VERSION = "graph-1"
+"""Version of the import; increase it if the same files would give another index."""
+
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """An invalid line of a file; with ``kept``, its valid part was imported."""
+
+    file: str
+    line: int
+    reason: str
+    text: str = ""
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphImportReport:
+    """The outcome of an import.
+
+    ``formats`` maps file names to formats. ``things`` (entities), ``facts`` and distinct
+    ``relations`` were read; ``loops`` of the facts relate an entity to itself and are in the text
+    only. ``bad_lines`` counts the lines that were not fully read, by reason; ``examples`` are the
+    first of them. ``documents`` and ``chunks`` were written, none if ``unchanged``.
+    ``shared_names`` entities were renamed, because others share their name. ``removed`` are the
+    documents of an earlier import that are no longer part of the graph.
+    """
+
+    name: str
+    uri: str
+    formats: Mapping[str, str]
+    unchanged: bool = False
+    things: int = 0
+    facts: int = 0
+    relations: int = 0
+    loops: int = 0
+    shared_names: int = 0
+    documents: int = 0
+    chunks: int = 0
+    bad_lines: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[BadLine, ...] = ()
+    removed: tuple[str, ...] = ()
+    property_graph: bool = False
+    embedder: str = ""
+    notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphImportStep:
+    """The progress of an import in a stage, "read" (in bytes) or "write" (in entities).
+
+    The last step has the report.
+    """
+
+    stage: str
+    done: int
+    total: int
+    report: GraphImportReport | None = None
+
+
+def import_graph_steps(
+    store: Store,
+    paths: Sequence[Path],
+    *,
+    format: str = "",  # noqa: A002
+    name: str = "",
+    options: ImportOptions | None = None,
+    embedding: Embedding | None = None,
+) -> Iterator[GraphImportStep]:
+    """Import files and folders as one graph, and yield the progress.
+
+    ``name`` is the name of the graph, by default that of the first path. An earlier import of that
+    name is replaced, or left unchanged if files and options are the same. Raises UnknownName for an
+    unknown format, IndexingError if no graph can be read, MissingExtra if a reader is not
+    installed, SchemaMismatch if the index has vectors of another embedder, StoreBusy, and
+    ModelError if the embedder fails.
+    """
+    embedding = embedding or Embedding()
+    check_not_switching(store)
+    check_embedder(store, embedding.name)
+    files = list_files(paths, format=format)
+    run = _Import(store, files, _graph_name(paths, name), options or ImportOptions(), embedding)
+    yield from run.steps()
+
+
+class _Import:
+    """State of one import."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: Sequence[tuple[Path, str]],
+        name: str,
+        options: ImportOptions,
+        embedding: Embedding,
+    ) -> None:
+        self.store = store
+        self.files = files
+        self.name = name
+        self.root = graph_root(name)
+        self.options = options
+        self.embedding = embedding
+        self.bad: dict[str, int] = {}
+        self.examples: list[BadLine] = []
+        self.seconds: dict[str, float] = {}
+        self.has_property_graph = False
+        self.has_vectors = True
+        self.notes: list[str] = []
+        self.begun = time.monotonic()
+
+    def steps(self) -> Iterator[GraphImportStep]:
+        settings = self._fingerprint()
+        if self._is_current(settings) and not lacks_property_graph(self.store, self.name):
+            yield GraphImportStep("write", 0, 0, self._report(unchanged=True))
+            return
+        with Spool() as spool:
+            yield from self._read(spool)
+            yield from self._write(spool, settings)
+
+    def _read(self, spool: Spool) -> Iterator[GraphImportStep]:
+        total = sum(path.stat().st_size for path, _ in self.files)
+        before = 0
+        for path, found in self.files:
+            for element in FORMATS[found].open()(path, self.options):
+                if isinstance(element, ReadBytes):
+                    yield GraphImportStep("read", min(before + element.count, total), total)
+                elif isinstance(element, ReadFault):
+                    self._record_fault(path, element)
+                else:
+                    spool.add(element)
+            before += path.stat().st_size
+        yield GraphImportStep("read", total, total)
+        spool.finish_reading()
+        if not spool.count("SELECT count(*) FROM entity"):
+            raise self._empty_graph()
+        self.seconds["read"] = self._lap()
+
+    def _write(self, spool: Spool, settings: str) -> Iterator[GraphImportStep]:
+        finder = name_all(spool, self.name)
+        self.seconds["name"] = self._lap()
+        total = spool.count("SELECT count(*) FROM entity")
+        self._decide_vectors(total)
+        metadata = {"imported_from": ", ".join(sorted({found for _, found in self.files}))}
+        parts = compose_parts(spool, finder, name=self.name, metadata=metadata)
+        uris: list[str] = []
+        chunks = 0
+        for part, following in pairwise(chain(parts, [None])):
+            assert part is not None, "only the last item is None"
+            uris.append(part.document.uri)
+            is_last = following is None
+            batch = self._prepare(part, f"{settings} {len(uris)}" if is_last else settings)
+            missing = batch.recall(self.store, self.embedding)
+            for done in batch.embed(missing, self.embedding):
+                yield GraphImportStep("write", min(chunks + done, total), total)
+            with self.store.transaction():
+                self._commit(batch)
+                if is_last:
+                    removed = self._remove_others(uris)
+                    self.has_property_graph = put_property_graph(self.store, spool, self.name)
+            chunks += batch.chunks
+            yield GraphImportStep("write", min(chunks, total), total)
+        self.seconds["write"] = self._lap()
+        report = self._report(spool, documents=len(uris), chunks=chunks, removed=removed)
+        yield GraphImportStep("write", total, total, report)
+
+    def _prepare(self, part: GraphPart, settings: str) -> Batch:
+        document = part.document
+        embedding = self.embedding
+        prepared = Prepared(
+            Candidate(document.uri, lambda: document, root=self.root, size=len(document.text)),
+            document,
+            (part.section,),
+            part.chunks,
+            part.extractions,
+            settings=settings,
+            keys=tuple(map(self._key, part.chunks)) if embedding else (),
+        )
+        batch = Batch()
+        batch.add(prepared)
+        return batch
+
+    def _key(self, chunk: Chunk) -> str:
+        return self.embedding.chunk_key(chunk) if self.has_vectors else NO_VECTORS
+
+    def _decide_vectors(self, entities: int) -> None:
+        """Decide whether passages are embedded."""
+        wanted = self.options.vectors
+        self.has_vectors = entities <= MOST_EMBEDDED_THINGS if wanted is None else wanted
+        if self.embedding and wanted is None and not self.has_vectors:
+            self.notes.append(UNEMBEDDED_NOTE)
+
+    def _commit(self, batch: Batch) -> None:
+        """Write a document, unless an interrupted run has already written it."""
+        (prepared,) = batch.prepared
+        entry = self.store.ledger.get([prepared.source.uri]).get(prepared.source.uri)
+        if entry is not None and (entry.revision, entry.settings, entry.error) == (
+            prepared.document.revision,
+            prepared.settings,
+            "",
+        ):
+            return
+        commit_documents(self.store, [prepared], vectors=batch.vectors, embedding=self.embedding)
+
+    def _remove_others(self, uris: Sequence[str]) -> tuple[str, ...]:
+        """Remove the other documents of an earlier import of this name; return their uris."""
+        kept = set(uris)
+        gone = [entry for entry in self._entries() if entry.uri not in kept]
+        if gone:
+            remove_sources(self.store, gone)
+        return tuple(entry.uri for entry in gone)
+
+    def _entries(self) -> list[LedgerEntry]:
+        return [entry for entry in self.store.ledger.entries() if entry.root == self.root]
+
+    def _is_current(self, settings: str) -> bool:
+        """Return True if the index has exactly the documents of this graph.
+
+        The settings of the last document include their number.
+        """
+        entries = self._entries()
+        last = f"{settings} {len(entries)}"
+        marks = [entry.settings for entry in entries]
+        return marks.count(last) == 1 and marks.count(settings) == len(entries) - 1
+
+    def _fingerprint(self) -> str:
+        """Return a hash of the files and of all options that shape the index."""
+        parts = [_VERSION, self.embedding.identity, repr(self.options)]
+        for path, found in self.files:
+            digest = blake2b(digest_size=16)
+            with path.open("rb") as file:
+                while block := file.read(_BLOCK_BYTES):
+                    digest.update(block)
+            parts += [path.name, found, digest.hexdigest()]
+        return content_id(*parts)
+
+    def _record_fault(self, path: Path, fault: ReadFault) -> None:
+        self.bad[fault.reason] = self.bad.get(fault.reason, 0) + 1
+        if len(self.examples) < MOST_EXAMPLES:
+            text = fault.text if len(fault.text) <= 80 else f"{fault.text[:79]}…"
+            self.examples.append(BadLine(path.name, fault.line, fault.reason, text, fault.kept))
+
+    def _empty_graph(self) -> IndexingError:
+        files = ", ".join(f"`{path}`" for path, _ in self.files[:3])
+        why = ""
+        if self.examples:
+            first = self.examples[0]
+            why = f" Line {first.line} of `{first.file}`: {first.reason}."
+        return IndexingError(
+            f"No entity or relation could be read from {files}.{why}",
+            fix="Set the --format, or the --columns of a table.",
+        )
+
+    def _report(
+        self,
+        spool: Spool | None = None,
+        *,
+        unchanged: bool = False,
+        documents: int = 0,
+        chunks: int = 0,
+        removed: tuple[str, ...] = (),
+    ) -> GraphImportReport:
+        self.seconds["total"] = time.monotonic() - self.begun
+        report = GraphImportReport(
+            self.name,
+            self.root,
+            {path.name: found for path, found in self.files},
+            unchanged,
+            documents=documents,
+            chunks=chunks,
+            bad_lines=dict(sorted(self.bad.items(), key=lambda item: (-item[1], item[0]))),
+            examples=tuple(self.examples),
+            removed=removed,
+            property_graph=self.has_property_graph,
+            embedder=self.embedding.name,
+            notes=tuple(self.notes),
+            seconds=self.seconds,
+        )
+        return replace(report, **_counts(spool)) if spool else report
+
+    def _lap(self) -> float:
+        """Return the seconds since the last stage ended."""
+        return time.monotonic() - self.begun - sum(self.seconds.values())
+
+
+def _counts(spool: Spool) -> dict[str, Any]:
+    return {
+        "things": spool.count("SELECT count(*) FROM entity"),
+        "facts": spool.count("SELECT count(*) FROM fact"),
+        "relations": spool.count("SELECT count(*) FROM relation"),
+        "shared_names": spool.count("SELECT count(*) FROM entity WHERE plain != ''"),
+        "loops": spool.count(
+            "SELECT count(*) FROM fact f JOIN entity s ON s.id = f.source"
+            " JOIN entity t ON t.id = f.target WHERE s.form = t.form"
+        ),
+    }
+
+
+def _graph_name(paths: Sequence[Path], name: str) -> str:
+    """Return the name of a graph: the given one, or that of its first path."""
+    given = " ".join(name.replace("/", " ").split())
+    if given or not paths:
+        return given
+    path = paths[0].absolute()
+    return " ".join((path.name if path.is_dir() else path.stem).split()) or "graph"
+
+
+def describe_graph_import(report: GraphImportReport) -> dict[str, Any]:
+    """Return a report as JSON for the command line and the server."""
+    return {
+        "name": report.name,
+        "uri": report.uri,
+        "formats": dict(report.formats),
+        "unchanged": report.unchanged,
+        "things": report.things,
+        "facts": report.facts,
+        "relations": report.relations,
+        "loops": report.loops,
+        "shared_names": report.shared_names,
+        "documents": report.documents,
+        "chunks": report.chunks,
+        "bad_lines": dict(report.bad_lines),
+        "examples": [
+            {
+                "file": bad.file,
+                "line": bad.line,
+                "reason": bad.reason,
+                "text": bad.text,
+                "kept": bad.kept,
+            }
+            for bad in report.examples
+        ],
+        "removed": list(report.removed),
+        "property_graph": report.property_graph,
+        "embedder": report.embedder,
+        "notes": list(report.notes),
+        "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
+    }
+
+
+_RELATIONSHIP_ROWS = (
+    "SELECT f.id, r.raw, f.source, f.target, f.properties FROM fact f"
+    " JOIN relation r ON r.id = f.relation ORDER BY f.id"
+)
+
+
+def graph_root(name: str) -> str:
+    """Return the root of a graph in the ledger, which is never inside a folder."""
+    return f"{GRAPH_URI}{name}"
+
+
+def put_property_graph(store: Store, spool: Spool, name: str) -> bool:
+    """Store a property graph under its name; return False if the store cannot hold one."""
+    if not isinstance(store, StoresPropertyGraphs):
+        return False
+    store.property_graphs.put(name, _nodes(spool), _relationships(spool))
+    return True
+
+
+def lacks_property_graph(store: Store, name: str) -> bool:
+    """Return True if the store can hold property graphs and this one is missing."""
+    return isinstance(store, StoresPropertyGraphs) and name not in store.property_graphs.names()
+
+
+def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None:
+    """Remove the property graphs of removed documents that have no document left."""
+    roots = {entry.root for entry in entries if entry.root.startswith(GRAPH_URI)}
+    if roots and isinstance(store, StoresPropertyGraphs):
+        left = {entry.root for entry in store.ledger.entries()}
+        for root in sorted(roots - left):
+            store.property_graphs.remove(root.removeprefix(GRAPH_URI))
+
+
+def _nodes(spool: Spool) -> Iterator[PropertyNode]:
+    remaining = spool.statements()
+    number, statements = next(remaining, (-1, None))
+    for entity, key, name in spool.rows("SELECT id, key, name FROM entity ORDER BY id"):
+        labels: tuple[str, ...] = ()
+        properties: dict[str, PropertyValue] = {}
+        has_name = True
+        if statements is not None and number == entity:
+            labels, properties = tuple(statements.labels), statements.properties
+            has_name = bool(statements.names) or not properties
+            number, statements = next(remaining, (-1, None))
+        if has_name:  # a name derived from an id is not added to other properties
+            properties.setdefault("name", name)
+        if is_iri(key):
+            properties.setdefault("iri", key)
+        yield PropertyNode(str(entity), labels, properties)
+
+
+def _relationships(spool: Spool) -> Iterator[Relationship]:
+    for number, raw, source, target, packed in spool.rows(_RELATIONSHIP_ROWS):
+        properties = json.loads(packed) if packed else {}
+        kind = short_name(raw) if is_iri(raw) else raw
+        yield Relationship(str(number), kind, str(source), str(target), properties)

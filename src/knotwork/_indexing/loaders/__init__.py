@@ -1,0 +1,22 @@
+"""Load files of many formats as documents: text, title, headings, pages, tables and metadata."""
+
+from knotwork._indexing.loaders.loader import Content, Loader, Source, TextBuilder
+from knotwork._indexing.loaders.loader_registry import (
+    LOADERS,
+    load_document,
+    load_edge_keys,
+    load_file,
+    supported_suffixes,
+)
+
+__all__ = [
+    "LOADERS",
+    "Content",
+    "Loader",
+    "Source",
+    "TextBuilder",
+    "load_document",
+    "load_edge_keys",
+    "load_file",
+    "supported_suffixes",
+]

@@ -1,0 +1,227 @@
+"""Find and remove the lines that a web site repeats at the edges of its pages.
+
+`edge_line_keys` returns the candidates of one page. `knotwork._indexing.sources` compares the pages
+of a site and decides which lines are repeated. `remove_boilerplate` removes these from a page.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+from knotwork._indexing.loaders.loader import Content
+from knotwork.records import FrameKind, Span, content_id, id_to_int
+
+EDGE_LINES = 256
+"""Candidate lines at each end of a page."""
+
+MAX_OWN_TEXT = 300
+"""Characters of the page's own text, without links, after which the edge ends.
+
+Leaves room for a title, a date and an author between the lines of the site.
+"""
+
+MAX_REPEATED_PROSE = 1_000
+"""Characters of repeated text at one edge, without links, that still count as boilerplate.
+
+More than this is content: documents made from one template share whole clauses. A Chinese
+character counts as two.
+"""
+
+_MAX_LINE_LENGTH = 1_000
+T = TypeVar("T")
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_INTRODUCES = re.compile(r"(?:[:：…]|\.\.\.)$")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？][\"'”’)）]*$")
+_CONTENT_FRAMES = (FrameKind.CODE, FrameKind.ROW, FrameKind.TERM)
+"""Code, table rows and definitions are content, however often they are repeated."""
+
+
+class _Line(NamedTuple):
+    """A line of a page.
+
+    ``key`` is a hash of its text, 0 if the line must never be removed. ``width`` is its length,
+    with each Chinese character counted as two. ``level`` is the level of a heading, else 0. A line
+    that ``introduces`` others ends with a colon or dots.
+    """
+
+    span: Span
+    key: int
+    width: int
+    level: int
+    is_link: bool
+    introduces: bool
+    ends_sentence: bool
+
+
+def edge_line_keys(content: Content) -> list[int]:
+    """Return the keys of the lines of a page that its site may repeat, distinct and ascending.
+
+    A key is a 63-bit hash of the text of a line.
+    """
+    lines = _read_lines(content)
+    edges = {*lines[:EDGE_LINES], *lines[-EDGE_LINES:]}
+    return sorted({line.key for line in edges if line.key})
+
+
+def remove_boilerplate(content: Content, repeated: Collection[int]) -> Content:
+    """Return a page without those lines at its edges whose keys are ``repeated``.
+
+    An edge ends where the page's own text begins. A heading is removed only with its whole section,
+    an introducing line only with the line it introduces. A page that would become empty is returned
+    unchanged.
+    """
+    lines = _read_lines(content)
+    marked = _repeated_at_start(lines, repeated) | {
+        len(lines) - 1 - index for index in _repeated_at_start(lines[::-1], repeated)
+    }
+    removed = _removable(lines, marked)
+    if not removed or len(removed) == len(lines):
+        return content
+    kept = _KeptLines(
+        content.text, [line.span for index, line in enumerate(lines) if index not in removed]
+    )
+    headings = kept.moved((heading, heading.span) for heading in content.headings)
+    frames = kept.moved((frame, frame.span) for frame in content.frames)
+    links = kept.moved((link, link) for link in content.links)
+    end = len(content.text)
+    pages = kept.moved((page, Span(page.start, end)) for page in content.pages)
+    return replace(
+        content,
+        text=kept.text,
+        headings=tuple(replace(heading, span=span) for heading, span in headings),
+        frames=tuple(frame._replace(span=span) for frame, span in frames),
+        links=tuple(span for _, span in links),
+        pages=tuple(replace(page, start=span.start) for page, span in pages),
+    )
+
+
+def _read_lines(content: Content) -> list[_Line]:
+    """Return the lines of a page that are not blank."""
+    levels = {heading.span.start: heading.level for heading in content.headings}
+    links = {span.start for span in content.links}
+    protected = _Coverage(frame.span for frame in content.frames if frame.kind in _CONTENT_FRAMES)
+    lines: list[_Line] = []
+    for match in _LINE.finditer(content.text):
+        start = match.start()
+        text = " ".join(match.group().split())
+        introduces = _INTRODUCES.search(text) is not None
+        is_removable = start not in protected and len(text) <= _MAX_LINE_LENGTH
+        lines.append(
+            _Line(
+                Span(*match.span()),
+                id_to_int(content_id(text)) if is_removable else 0,
+                len(text) if text.isascii() else sum(1 + (c > "\u2e80") for c in text),
+                levels.get(start, 0),
+                start in links,
+                introduces,
+                not introduces and _ENDS_SENTENCE.search(text) is not None,
+            )
+        )
+    return lines
+
+
+class _Coverage:
+    """The positions in a text that some spans cover."""
+
+    def __init__(self, spans: Iterator[Span]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for span in sorted(spans):
+            if self._ends and span.start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], span.end)
+            else:
+                self._starts.append(span.start)
+                self._ends.append(span.end)
+
+    def __contains__(self, position: int) -> bool:
+        index = bisect_right(self._starts, position) - 1
+        return index >= 0 and position < self._ends[index]
+
+
+def _repeated_at_start(lines: Sequence[_Line], repeated: Collection[int]) -> set[int]:
+    """Return the indices of the repeated lines between the first line and the end of the edge.
+
+    After a line of the page itself or a heading, only links, sentences, introducing lines and
+    headings count as boilerplate: other short lines may label content of the page.
+    """
+    own = prose = 0
+    marked: set[int] = set()
+    is_outermost = True
+    for index, line in enumerate(lines):
+        if line.key not in repeated or not line.key:
+            is_outermost = False
+            own += 0 if line.is_link else line.width
+            if own > MAX_OWN_TEXT:
+                break
+        elif is_outermost or line.is_link or line.level or line.introduces or line.ends_sentence:
+            marked.add(index)
+            prose += 0 if line.level or line.is_link else line.width
+            is_outermost &= not line.level
+    if prose > MAX_REPEATED_PROSE:
+        return {index for index in marked if lines[index].is_link}
+    return marked
+
+
+def _removable(lines: Sequence[_Line], marked: Collection[int]) -> set[int]:
+    """Return the marked lines, without headings and introducing lines of lines that stay."""
+    removed: set[int] = set()
+    for index in sorted(marked, reverse=True):
+        line = lines[index]
+        if line.level:
+            is_removable = all(below in removed for below in _section(lines, index))
+        else:
+            below = index + 1
+            is_removable = not line.introduces or below == len(lines) or below in removed
+        if is_removable:
+            removed.add(index)
+    return removed
+
+
+def _section(lines: Sequence[_Line], heading: int) -> Iterator[int]:
+    """Yield the indices of the lines below a heading, at least that of the next line."""
+    for below in range(heading + 1, len(lines)):
+        if below > heading + 1 and 0 < lines[below].level <= lines[heading].level:
+            return
+        yield below
+
+
+class _KeptLines:
+    """The text that remains after other lines were removed; maps old spans to new ones."""
+
+    def __init__(self, text: str, lines: Sequence[Span]) -> None:
+        parts: list[str] = []
+        length = 0
+        self._starts = [line.start for line in lines]
+        self._ends = [line.end for line in lines]
+        self._moves: list[int] = []
+        for number, line in enumerate(lines):
+            if number:
+                between = text[self._ends[number - 1] : line.start]
+                if not between.isspace():  # lines are removed here
+                    between = "\n\n" if "\n\n" in between else "\n"
+                parts.append(between)
+                length += len(between)
+            self._moves.append(length - line.start)
+            parts.append(text[line.start : line.end])
+            length += line.end - line.start
+        self.text = "".join(parts)
+
+    def move(self, span: Span) -> Span:
+        """Return the new span, from its first kept character to its last; empty if none is kept."""
+        first = bisect_right(self._ends, span.start)
+        last = bisect_left(self._starts, span.end) - 1
+        if first > last:
+            return Span(0, 0)
+        start = max(span.start, self._starts[first]) + self._moves[first]
+        return Span(start, min(span.end, self._ends[last]) + self._moves[last])
+
+    def moved(self, spans: Iterable[tuple[T, Span]]) -> Iterator[tuple[T, Span]]:
+        """Yield the items that still have text, with their new spans."""
+        for item, span in spans:
+            new = self.move(span)
+            if new.end > new.start:
+                yield item, new

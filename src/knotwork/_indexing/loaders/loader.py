@@ -1,0 +1,211 @@
+"""Define the Loader protocol, its input and output, and the TextBuilder that loaders share.
+
+A TextBuilder assembles the text of a document from blocks and records the offsets of its
+headings, pages, frames and tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from knotwork._text.sentences import split_sentences
+from knotwork.errors import LoadError
+from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table
+
+MEGABYTE = 1_000_000
+_UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
+
+
+def format_size(size_bytes: float) -> str:
+    """Return a size in the largest fitting unit with up to three decimals, as in "1.5 MB"."""
+    for unit, name in _UNITS:
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:,.3f}".rstrip("0").rstrip(".") + f" {name}"
+    return f"{size_bytes:,.0f} {'byte' if size_bytes == 1 else 'bytes'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of a file, with the limit and the password for reading them.
+
+    ``max_bytes`` limits the file itself and the text of an archive after decompression.
+    """
+
+    uri: str
+    data: bytes
+    max_bytes: int = 100 * MEGABYTE
+    password: str = ""
+
+    @property
+    def name(self) -> str:
+        """The last part of ``uri``."""
+        return self.uri.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the name in lower case, with its dot; "" without one."""
+        return "." + self.name.rpartition(".")[2].lower() if "." in self.name else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The result of a loader; the spans of headings, pages, frames and tables refer to ``text``.
+
+    ``links`` are the spans of blocks that consist of links alone.
+    """
+
+    text: str
+    media_type: str
+    title: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[Page, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    tables: tuple[Table, ...] = ()
+    links: tuple[Span, ...] = ()
+
+
+class Loader(Protocol):
+    """Reads one format. ``signatures`` are leading bytes that identify it, whatever its suffix."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+
+    @property
+    def signatures(self) -> tuple[bytes, ...]: ...
+
+    def load(self, source: Source) -> Content:
+        """Return the content of a file.
+
+        Raises LoadError if the reason of a failure is known. Any other exception is reported as a
+        broken file.
+        """
+
+
+def clean_text(text: str) -> str:
+    """Return text with newlines as its only line ends, without NULs and lone surrogates.
+
+    All other characters are kept.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\x00", "").removeprefix("\ufeff")
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def lead_in_sentence(text: str) -> str:
+    """Return the last sentence of a text if it ends with a colon, else ""."""
+    line = text.rpartition("\n")[2].strip()
+    if not line.endswith((":", "：")):
+        return ""
+    last = split_sentences(line)[-1]
+    return line[last.start : last.end]
+
+
+class TextBuilder:
+    """Builds a text from blocks, and records its headings, pages, frames, tables and links."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self.headings: list[Heading] = []
+        self.pages: list[Page] = []
+        self.frames: list[Frame] = []
+        self.tables: list[Table] = []
+        self.links: list[Span] = []
+
+    def add(self, text: str, *, gap: str = "\n\n") -> Span:
+        """Append ``gap`` and a block, and return the span of the block; ignore blank text."""
+        block = _LINE_END_SPACE.sub("", clean_text(text)).strip()
+        if not block:
+            return Span(self._length, self._length)
+        if self._parts:
+            self._append(gap)
+        start = self._length
+        self._append(block)
+        return Span(start, self._length)
+
+    def heading(self, level: int, title: str) -> None:
+        """Append a heading; levels count from 1."""
+        line = " ".join(title.split())
+        span = self.add(line)
+        if span.end > span.start:
+            self.headings.append(Heading(max(1, level), clean_text(line).strip(), span))
+
+    def page(self, label: str, *, gap: int = 2) -> None:
+        """Begin a page, slide or sheet with the next block, ``gap`` characters from here."""
+        self.pages.append(Page(label, self._length + (gap if self._parts else 0)))
+
+    def frame(
+        self, kind: FrameKind, start: int, label: str = "", *, end: int | None = None
+    ) -> None:
+        """Put the text from ``start`` to ``end`` (default: the current end) into a frame.
+
+        Does nothing if the text is empty, or if the frame has no label and is not code.
+        """
+        end = self._length if end is None else end
+        if end > start and (label or kind is FrameKind.CODE):
+            self.frames.append(Frame(kind, Span(start, end), " ".join(label.split())))
+
+    def lead(self) -> str:
+        """Return the sentence that introduces the next block, "" if the last block has none."""
+        return lead_in_sentence(self.tail)
+
+    @property
+    def length(self) -> int:
+        """The number of characters so far."""
+        return self._length
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._parts)
+
+    @property
+    def tail(self) -> str:
+        """The block that was appended last."""
+        return self._parts[-1] if self._parts else ""
+
+    def content(
+        self, media_type: str, *, title: str = "", metadata: Mapping[str, str] | None = None
+    ) -> Content:
+        """Return the text with everything recorded about it."""
+        pages = tuple(page for page in self.pages if page.start < max(1, self._length))
+        return Content(
+            text=self.text,
+            media_type=media_type,
+            title=title,
+            metadata=metadata or {},
+            headings=tuple(self.headings),
+            pages=pages,
+            tables=tuple(self.tables),
+            links=tuple(self.links),
+            frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
+        )
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def broken_file_error(source: Source, reason: str) -> LoadError:
+    """Return the error for a file that violates its format; ``reason`` follows a colon."""
+    return LoadError(
+        "broken",
+        f"`{source.uri}` is broken: {reason}.",
+        fix="Open it in the program that made it, and save it again.",
+    )
+
+
+def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
+    """Return the entries that are not empty, as one-line strings."""
+    flat = {key: " ".join(clean_text(str(value)).split()) for key, value in pairs.items() if value}
+    return {key: value for key, value in flat.items() if value}

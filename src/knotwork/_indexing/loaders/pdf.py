@@ -1,0 +1,325 @@
+"""Load PDF files: lines joined to paragraphs, tables, headings from bookmarks, and metadata."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from knotwork._indexing.loaders.archives import encrypted_file_error
+from knotwork._indexing.loaders.loader import (
+    Content,
+    Source,
+    TextBuilder,
+    clean_text,
+    flat_metadata,
+)
+from knotwork._indexing.loaders.pdf_content_stream import PdfFonts, correct_space_widths
+from knotwork._indexing.loaders.pdf_lines import (
+    WIDE,
+    PdfLine,
+    read_lines,
+    without_contents,
+    without_running_lines,
+)
+from knotwork._indexing.loaders.pdf_structure import (
+    PlacedLine,
+    frame_lines,
+    headings_by_type,
+    is_item,
+    name_cells_of_rows,
+)
+from knotwork._indexing.loaders.tables_and_lists import row_key
+from knotwork.errors import LoadError
+from knotwork.records import FrameKind, Heading, Span
+
+_ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
+_BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
+_WIDE_CHARACTER = re.compile(rf"[{WIDE}]")
+_WRAPPED = re.compile(rf"[{WIDE}]{{12}}\s*\Z")
+_MIN_WRAPPED_WIDTH = 24
+"""Half-width characters in a wrapped line of Chinese, at least; shorter lines may be a list."""
+_FULL_SHARE = 0.6
+"""Length of a wrapped line of Chinese, at least, as a share of the longest line of its page; rows
+of tables are shorter."""
+_HYPHENATED = re.compile(r"([a-zß-ÿ]{2,})[-\u00ad\u2010]\Z")
+_MAX_WORD_LENGTH = 60
+_FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？]['\"”’」』)）]*\s*\Z")
+_AT_MARGIN = 0.1
+"""The share of lines that must begin at one position for it to be the margin of a page."""
+_INDENT = re.compile("[ \u3000]{2,}")
+_INDENTED = 1.5
+"""Indent of the first line of a Chinese paragraph, in multiples of the font size."""
+_ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
+_PARAGRAPH_GAP = 1.3
+"""Distance of lines where a paragraph ends, as a multiple of the usual distance."""
+_WIDE_GAP = 1.7
+"""The same if the next line begins in lower case, as after a formula."""
+_OTHER_SIZE = 0.1
+"""Relative change of the font size where another part of the text begins."""
+_NUMBERING = re.compile(
+    r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
+    re.IGNORECASE,
+)
+
+
+class PdfLoader:
+    """Reads the text layer of a PDF.
+
+    Leaves out running heads and feet, page numbers, tables of contents and indexes.
+    """
+
+    name = "pdf"
+    suffixes = (".pdf",)
+    signatures = (b"%PDF-",)
+
+    def load(self, source: Source) -> Content:
+        from pypdf import PdfReader
+
+        _silence_pypdf()
+        reader = PdfReader(io.BytesIO(source.data), strict=False)
+        if reader.is_encrypted and not reader.decrypt(source.password):
+            raise encrypted_file_error(source)
+        correct_space_widths(reader)
+        fonts = PdfFonts()
+        pages = [read_lines(page, number, fonts) for number, page in enumerate(reader.pages)]
+        if not any(pages):
+            held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
+            raise LoadError(
+                "no_text",
+                f"`{source.uri}` has {held} without any text; it is probably a scan.",
+                fix="Run text recognition (OCR) on it first.",
+            )
+        lines = [line for page in without_running_lines(pages) for line in page]
+        builder = TextBuilder()
+        placed = _add_lines(builder, without_contents(lines, len(pages)) or lines)
+        headings = _outline_headings(reader, builder) or headings_by_type(placed)
+        frame_lines(builder, placed, headings)
+        builder.headings.extend(headings)
+        return builder.content(
+            "application/pdf",
+            title=_text_of(reader.metadata, "/Title"),
+            metadata={**_metadata(reader), "pages": str(len(pages))},
+        )
+
+
+def _silence_pypdf() -> None:
+    """Hide pypdf's warnings about sloppy files, unless the user configured its logger."""
+    logger = logging.getLogger("pypdf")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+
+
+def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLine]:
+    """Append lines as paragraphs, joining hyphenated words, and return the lines with spans."""
+    words = _Words(lines)
+    prose = [line for line in lines if line.row is None]
+    pitch = _usual_pitch(prose)
+    pages = _measure_pages(prose)
+    lines = name_cells_of_rows(lines, words.join)
+    placed: list[PlacedLine] = []
+    gap = ""
+    for line, following in pairwise([*lines, None]):
+        assert line is not None
+        begins_paragraph = gap == "\n\n" or not placed
+        if not placed or placed[-1].line.page != line.page:
+            builder.page(str(line.page + 1), gap=len(gap))
+        after, cut = "", 0
+        if following is not None and (line.row or following.row):
+            after = "\n" if following.row and following.row.place else "\n\n"
+        elif following is not None:
+            begins = _is_indented(following, pages[following.page].margin)
+            wrapped = _is_wrapped(line, following, pages[line.page].columns)
+            after, cut = _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
+        span = builder.add(line.text[: len(line.text.rstrip()) - cut], gap=gap)
+        placed.append(PlacedLine(line, span, begins_paragraph=begins_paragraph))
+        if line.row:
+            builder.frame(FrameKind.ROW, span.start, row_key(line.row.cells))
+        gap = after
+    return placed
+
+
+class _Measure(NamedTuple):
+    """The left margin of a page in points, and its longest line in half-width characters."""
+
+    margin: float
+    columns: int
+
+
+def _measure_pages(lines: Sequence[PdfLine]) -> dict[int, _Measure]:
+    measured = {}
+    for page, run in groupby(lines, key=lambda line: line.page):
+        own = list(run)
+        starts = Counter(line.x // 1 for line in own)
+        fewest = min(_AT_MARGIN * len(own), max(starts.values()))
+        margin = min(x for x, count in starts.items() if count >= fewest)
+        measured[page] = _Measure(margin, max(_columns(line.text) for line in own))
+    return measured
+
+
+def _is_indented(line: PdfLine, margin: float) -> bool:
+    """Return True if a line is indented as the first line of a Chinese paragraph."""
+    if not _BEGINS_WIDE.match(line.text):
+        return False
+    return line.x >= margin + _INDENTED * line.size > margin or bool(_INDENT.match(line.text))
+
+
+def _gap_between(
+    line: PdfLine, following: PdfLine, pitch: float, words: _Words, *, begins: bool, wrapped: bool
+) -> tuple[str, int]:
+    """Return the separator of two lines, and the number of characters to drop before it.
+
+    ``begins`` is True if the second line begins a Chinese paragraph by its indent, ``wrapped`` if
+    the first is a line of Chinese that continues in the second.
+    """
+    if _ends_paragraph(line, following, pitch):
+        return "\n\n", 0
+    if begins and _ENDS_SENTENCE.search(line.text):
+        return "\n\n", 0
+    hyphenated = _HYPHENATED.search(line.text.rstrip()[-_MAX_WORD_LENGTH:])
+    rest = _FIRST_WORD.match(following.text)
+    if hyphenated and rest and not line.monospaced:
+        return "", 0 if words.has_hyphen(hyphenated[1], rest[0]) else 1
+    return "" if wrapped else "\n", 0
+
+
+def _is_wrapped(line: PdfLine, following: PdfLine, longest: int) -> bool:
+    """Return True if a line of Chinese continues in the next one, to be joined without a space."""
+    if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
+        return False
+    is_full = _columns(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
+    return (is_full or _WRAPPED.search(line.text) is not None) and not is_item(following.text)
+
+
+def _columns(text: str) -> int:
+    """Return the width of a text in half-width characters."""
+    return len(text) + len(_WIDE_CHARACTER.findall(text))
+
+
+def _ends_paragraph(line: PdfLine, following: PdfLine, pitch: float) -> bool:
+    """Return True if a paragraph ends between two lines, by distance, size and punctuation.
+
+    ``pitch`` is the usual distance of lines as a multiple of the font size.
+    """
+    first = following.text.lstrip()[:1]
+    goes_on = first.islower() or "\u3400" <= first <= "\u9fff"
+    larger = max(line.size, following.size)
+    distance = line.y - following.y
+    # A new column begins much higher up on the page than raised text such as superscripts.
+    if line.page != following.page or distance < -2 * larger:
+        return bool(_ENDS_PARAGRAPH.search(line.text)) or not goes_on
+    if following.after_blank:
+        return True
+    if not larger or distance < 0:
+        return False
+    if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
+        return line.bold or following.bold or not first.islower()
+    gap = distance / (pitch * larger)
+    return gap > _WIDE_GAP or (gap > _PARAGRAPH_GAP and not first.islower())
+
+
+def _usual_pitch(lines: Sequence[PdfLine]) -> float:
+    """Return the distance of lines within a paragraph, as a multiple of their font size."""
+    distances = [
+        (line.y - following.y) / following.size
+        for line, following in pairwise(lines)
+        if line.page == following.page and following.size and line.size == following.size
+    ]
+    near = sorted(distance for distance in distances if 0.7 < distance < 4)
+    # The lower quartile, because the median is that of paragraphs if most have a single line.
+    return near[len(near) // 4] if near else 1.2
+
+
+class _Words:
+    """Word counts of a document, to decide whether a word cut by a line end keeps its hyphen."""
+
+    def __init__(self, lines: Sequence[PdfLine]) -> None:
+        self._counts = Counter(
+            word for line in lines for word in _WORD.findall(line.text.casefold())
+        )
+
+    def has_hyphen(self, first: str, second: str) -> bool:
+        """Return True if the document has the parts more often with a hyphen than as one word."""
+        return self._counts[f"{first}-{second}"] > self._counts[f"{first}{second}"]
+
+    def join(self, line: str, following: str) -> str:
+        """Join two lines of a table cell."""
+        hyphenated = _HYPHENATED.search(line[-_MAX_WORD_LENGTH:])
+        rest = _FIRST_WORD.match(following)
+        if hyphenated and rest:
+            return (line if self.has_hyphen(hyphenated[1], rest[0]) else line[:-1]) + following
+        is_wide = _ENDS_WIDE.search(line) and _BEGINS_WIDE.match(following)
+        return line + following if is_wide else f"{line} {following}"
+
+
+def _text_of(metadata: Mapping[str, object] | None, key: str) -> str:
+    """Return an entry of the document information, "" if it is missing or not a string."""
+    value = (metadata or {}).get(key)
+    return " ".join(clean_text(value).split()) if isinstance(value, str) else ""
+
+
+def _metadata(reader: Any) -> dict[str, str]:  # noqa: ANN401 - a pypdf reader
+    information = reader.metadata
+    date = re.match(r"D:(\d{4})(\d\d)?(\d\d)?", _text_of(information, "/CreationDate"))
+    return flat_metadata(
+        {
+            "author": _text_of(information, "/Author"),
+            "subject": _text_of(information, "/Subject"),
+            "keywords": _text_of(information, "/Keywords"),
+            "date": "-".join(filter(None, date.groups())) if date else "",
+        }
+    )
+
+
+def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:  # noqa: ANN401
+    """Return a heading for each bookmark whose title is found on or after its page, in order.
+
+    A line that consists of the title, with or without a number, is preferred to the same words in a
+    sentence.
+    """
+    from pypdf.errors import PyPdfError
+
+    starts = [(int(page.label), page.start) for page in builder.pages]
+    text = builder.text
+    headings: list[Heading] = []
+    position = 0
+    try:
+        for level, title, number in _bookmarks(reader, reader.outline, 1):
+            # A page without text has no offset: search from the next page that has one.
+            on_page = next((start for page, start in starts if page >= number), len(text))
+            start = max(position, on_page)
+            numbering = _NUMBERING.match(title)
+            words = [
+                re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()
+            ]
+            if not words or len(words) > 40:
+                continue
+            bare = r"\s+".join(words)
+            line = re.compile(rf"^(?:{_NUMBERING.pattern})?{bare}$", re.MULTILINE | re.IGNORECASE)
+            match = line.search(text, start, start + 20_000) or re.compile(
+                r"\s+".join(map(re.escape, title.split()))
+            ).search(text, start, start + 20_000)
+            if match:
+                headings.append(Heading(level, " ".join(match[0].split()), Span(*match.span())))
+                position = match.end()
+    except (PyPdfError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        # With a broken outline, keep the text and the headings found so far.
+        return tuple(headings)
+    return tuple(headings)
+
+
+def _bookmarks(reader: Any, outline: Any, level: int) -> Iterator[tuple[int, str, int]]:  # noqa: ANN401
+    """Yield the level, title and page number (from 1) of each bookmark of an outline."""
+    for item in outline:
+        if isinstance(item, list):
+            yield from _bookmarks(reader, item, level + 1)
+            continue
+        page = reader.get_destination_page_number(item)
+        if page is not None and isinstance(item.title, str):
+            yield level, clean_text(item.title), page + 1

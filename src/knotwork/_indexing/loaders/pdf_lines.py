@@ -1,0 +1,337 @@
+"""Build the lines of PDF pages, and remove running heads, page numbers, contents and indexes."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from knotwork._indexing.loaders.loader import clean_text
+from knotwork._indexing.loaders.pdf_content_stream import PdfFonts, Piece, PieceReader
+from knotwork._indexing.loaders.pdf_tables import FoundTable, find_tables
+from knotwork._indexing.loaders.titles_and_captions import (
+    MIN_REPEATING_PAGES,
+    is_bold_font,
+    is_monospaced_font,
+    run_in_term,
+)
+
+WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
+"""Chinese characters and punctuation, for a character class of a regular expression."""
+_STRETCHED = re.compile(rf"(?<=[{WIDE}]) (?=[{WIDE}])")
+_TIGHT = re.compile(rf"[{WIDE}](?=[{WIDE}])")
+_MIN_STRETCHED = 12
+"""Fewest Chinese characters of a line with gaps from justification; rows of tables have fewer."""
+_EDGE_LINES = 3
+"""Lines at each end of a page that may be running heads or feet."""
+_REPEATED_SHARE = 0.7
+"""The share of repeated lines at one position of the pages, from which it is a head or foot."""
+_COMPATIBLE = re.compile("[\ufb00-\ufb06\u2e80-\u2fdf]+")
+"""Ligatures, and Chinese radicals used in place of characters, to be replaced."""
+_DIGITS = re.compile(r"\d+")
+_EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
+_PAGE_NUMBER = re.compile(
+    r"(?:page|seite|p\.|第)?\s*[-–—|(\[]*\s*(?:\d{1,4}|[ivxlcdm]{1,7})\s*[-–—|)\]]*"
+    r"(?:\s*(?:/|of|von|页|頁|共)\s*\d{0,4}\s*[页頁]?)?",
+    re.IGNORECASE,
+)
+_LEADERS = re.compile(r"(?:(?:[.…·‥_]\s?){3,}|\s{4,}|\t)\s*(\d{1,4}|[ivxlc]{1,7})\s*\Z")
+_LOOSE_ENTRY = re.compile(r"\S(?:\s+(?:\d{1,4}|[ivxlc]{1,7})|,\s*\d{1,4}(?:[-–,]\s*\d{1,4})*)\s*\Z")
+_LAST_NUMBER = re.compile(r"(\d{1,4})\s*\Z")
+_CONTENTS_TITLE = re.compile(
+    r"(?:table of contents|contents|list of (?:figures|tables)|目\s*录|目\s*次|目\s*錄)",
+    re.IGNORECASE,
+)
+_INDEX_TITLE = re.compile(r"(?:[\w ]{0,30}\bindex|索\s*引)", re.IGNORECASE)
+_ENTRY_END = 80
+"""Characters at the end of a line to search for a page number."""
+_MIN_ENTRIES = 4
+_MIN_UNTITLED_ENTRIES = 8
+"""Fewest entries of a table of contents with and without a title above it."""
+_GAP = 3
+"""Most lines from one entry to the next: entries may take two lines, or have a letter above."""
+_UNCOUNTED_PAGES = 20
+"""Page numbers may exceed the number of pages by this many, as in a chapter of a book."""
+_IN_ORDER = 0.85
+"""The share of neighbouring entries in order, for a table of contents or an index."""
+
+
+class PdfRow(NamedTuple):
+    """A row of a table: its cells, with line ends between their lines, and its index from 0.
+
+    ``lefts`` are the left edges of the columns in points. ``is_header`` is True if font or a ruling
+    line sets the row apart as the header.
+    """
+
+    cells: tuple[str, ...]
+    place: int
+    lefts: tuple[float, ...]
+    is_header: bool = False
+
+
+class PdfLine(NamedTuple):
+    """A line of a page, with its start in points from the lower left and its font size.
+
+    ``page`` counts from 0. ``bold`` and ``monospaced`` are True if the whole line is. ``term`` is a
+    bold term at its start. ``after_blank`` is True if the line above is blank. ``row`` is set if
+    the line is a row of a table.
+    """
+
+    text: str
+    page: int
+    x: float = 0.0
+    y: float = 0.0
+    size: float = 0.0
+    bold: bool = False
+    monospaced: bool = False
+    term: str = ""
+    after_blank: bool = False
+    row: PdfRow | None = None
+
+    @property
+    def shape(self) -> tuple[str, int, int]:
+        """The text without digits, height and size: equal for a line repeated on many pages."""
+        return _DIGITS.sub("#", self.text), round(self.y), round(self.size)
+
+
+class _Run(NamedTuple):
+    text: str
+    x: float
+    y: float
+    size: float
+    font: str
+
+
+def read_lines(page: Any, number: int, fonts: PdfFonts) -> list[PdfLine]:  # noqa: ANN401 - a pypdf page
+    """Return the lines of a page in file order, rows of tables merged; ``number`` is from 0."""
+    runs: list[_Run] = []
+    reader = PieceReader(fonts.of(page))
+
+    def visit(text: str, cm: list[float], tm: list[float], font: Any, size: float) -> None:  # noqa: ANN401
+        reader.text(text)
+        if text:
+            name = font.get("/BaseFont", "") if font is not None else ""
+            scale = math.sqrt(
+                abs((tm[0] * tm[3] - tm[1] * tm[2]) * (cm[0] * cm[3] - cm[1] * cm[2]))
+            )
+            x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
+            y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+            runs.append(_Run(text, x, y, size * scale, str(name).rpartition("+")[2]))
+
+    text = page.extract_text(
+        visitor_text=visit, visitor_operand_before=reader.before, visitor_operand_after=reader.after
+    )
+    if "".join(run.text for run in runs) != text:
+        runs = [_Run(text, 0.0, 0.0, 0.0, "")]
+    return _with_rows(list(_make_lines(runs, number)), reader)
+
+
+def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
+    """Return the lines of a page, with the lines of each table replaced by one line for a row."""
+    pieces = [
+        piece if piece.text.isascii() else piece._replace(text=_usual(piece.text))
+        for piece in reader.pieces
+    ]
+    tables = list(find_tables(pieces, reader.drawn)) if reader.is_complete else []
+    holders = _lines_of(pieces, lines) if tables else []
+    if not holders:
+        return lines
+    rows: dict[int, list[PdfLine]] = {}
+    replaced: set[int] = set()
+    for table in tables:
+        own = {number for row in table.pieces for number in row}
+        touched = {holders[number] for number in own}
+        if any(holder in touched and number not in own for number, holder in enumerate(holders)):
+            continue  # the table is only a part of some line
+        replaced |= touched
+        rows[min(touched)] = [
+            _make_row(table, place, lines[holders[min(table.pieces[place])]])
+            for place in range(len(table.rows))
+        ]
+    return [
+        line
+        for number, old in enumerate(lines)
+        for line in (rows.get(number, []) if number in replaced else [old])
+    ]
+
+
+def _lines_of(pieces: Sequence[Piece], lines: Sequence[PdfLine]) -> list[int]:
+    """Return the index of the line that contains each piece, or [] if the texts differ."""
+    inked = ["".join(line.text.split()) for line in lines]
+    if "".join(piece.text for piece in pieces) != "".join(inked):
+        return []
+    ends = list(accumulate(map(len, inked)))
+    starts = accumulate((len(piece.text) for piece in pieces), initial=0)
+    return [bisect_right(ends, start) for start, _ in zip(starts, pieces, strict=False)]
+
+
+def _make_row(table: FoundTable, place: int, line: PdfLine) -> PdfLine:
+    cells = table.rows[place]
+    row = PdfRow(cells, place, table.lefts, is_header=table.has_header and place == 0)
+    text = " ".join(" ".join(cells).split())
+    return PdfLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
+
+
+def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[PdfLine]:
+    own: list[_Run] = []
+    after_blank = False
+    for run in [*runs, _Run("\n", 0.0, 0.0, 0.0, "")]:
+        first, *others = _usual(run.text).split("\n")
+        own.append(run._replace(text=first))
+        for piece in others:
+            line = _make_line(own, page, after_blank=after_blank)
+            if line is not None:
+                yield line
+            after_blank = line is None
+            own = [run._replace(text=piece)]
+
+
+def _usual(text: str) -> str:
+    """Return clean text, with ligatures and radicals replaced by the characters people type."""
+    text = clean_text(text)
+    if text.isascii():
+        return text
+    return _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+
+
+def _tightened(text: str) -> str:
+    """Return a line without spaces between Chinese characters, if they come from justification."""
+    gaps = len(_STRETCHED.findall(text))
+    tight = len(_TIGHT.findall(text))
+    is_stretched = gaps + tight >= _MIN_STRETCHED and gaps > 2 * tight
+    return _STRETCHED.sub("", text) if is_stretched else text
+
+
+def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> PdfLine | None:
+    text = _tightened("".join(run.text for run in runs).rstrip())
+    inked = [run for run in runs if run.text.strip()]
+    if not inked:
+        return None
+    sizes: Counter[float] = Counter()
+    for run in inked:
+        sizes[round(run.size, 1)] += len(run.text.strip())
+    return PdfLine(
+        text=text,
+        page=page,
+        x=inked[0].x,
+        y=inked[0].y,
+        size=sizes.most_common(1)[0][0],
+        bold=all(is_bold_font(run.font) for run in inked),
+        monospaced=all(is_monospaced_font(run.font) for run in inked),
+        term=run_in_term((run.text, is_bold_font(run.font)) for run in runs),
+        after_blank=after_blank,
+    )
+
+
+def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]:
+    """Return pages without running heads, feet and page numbers.
+
+    A head or foot is the same on most pages, digits apart, or it is repeated at a height where most
+    pages have repeated lines, such as chapter titles. Page numbers increase with the pages. The
+    only line of a page is kept, unless it is a head or foot of other pages.
+    """
+    kept = [list(page) for page in pages]
+    if len(kept) < MIN_REPEATING_PAGES:
+        return kept
+    for place in (0, -1):
+        for _ in range(_EDGE_LINES):
+            edges = [page[place] for page in kept if len(page) > 1]
+            running = _running(edges, len(kept))
+            if not running:
+                break
+            shapes = {line.shape for line in running}
+            for page in kept:
+                is_alone = len(page) == 1 and page[0].shape in shapes
+                if is_alone or (len(page) > 1 and page[place] in running):
+                    del page[place]
+    return kept
+
+
+def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
+    """Return the lines among the first (or last) lines of all pages that are heads or numbers."""
+    shapes = Counter(line.shape for line in edges)
+    heights = Counter(round(line.y) for line in edges)
+    repeated = Counter(round(line.y) for line in edges if shapes[line.shape] > 1)
+    offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
+    numbered = {height for (_, height), count in offsets.items() if 2 * count > pages}
+    found: set[PdfLine] = set()
+    for line in edges:
+        height = round(line.y)
+        is_head = 2 * heights[height] > pages and (
+            repeated[height] >= _REPEATED_SHARE * heights[height]
+        )
+        repeats = 2 * shapes[line.shape] > pages or (is_head and shapes[line.shape] > 1)
+        counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
+        is_number = height in numbered and _PAGE_NUMBER.fullmatch(line.text.strip())
+        if repeats or counts or is_number:
+            found.add(line)
+    return found
+
+
+def _offsets(line: PdfLine) -> set[int]:
+    """Return the numbers at both ends of a line, minus the index of its page."""
+    numbers = (match[1] or match[2] for match in _EDGE_NUMBER.finditer(line.text.strip()))
+    return {int(number) - line.page for number in numbers}
+
+
+def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
+    """Return lines without tables of contents and indexes, whose entries end in page numbers.
+
+    Page numbers must increase, as in a table of contents, or entries be in alphabetical order, as
+    in an index. Other lists that end in numbers, such as prices, are kept.
+    """
+    left_out: set[int] = set()
+    for block in _blocks_of_entries(lines):
+        first = block[0]
+        announced = next(
+            (i for i in range(first - 1, max(first - 4, -1), -1) if _announces(lines[i].text)), None
+        )
+        entries = [lines[i].text for i in block]
+        fewest = _MIN_ENTRIES if announced is not None else _MIN_UNTITLED_ENTRIES
+        if len(block) >= fewest and _lead_to_pages(entries, pages, announced is not None):
+            left_out.update(range(first if announced is None else announced, block[-1] + 1))
+    return [line for number, line in enumerate(lines) if number not in left_out]
+
+
+def _blocks_of_entries(lines: Sequence[PdfLine]) -> Iterator[list[int]]:
+    """Yield blocks of lines that may be entries, as indices, at most ``_GAP`` lines apart."""
+    block: list[int] = []
+    nearest = -_GAP  # index of the last entry below a title, or of the title
+    for number, line in enumerate(lines):
+        is_near = number - nearest <= _GAP
+        end = line.text[-_ENTRY_END:]
+        if _announces(line.text):
+            nearest = number
+        elif _LEADERS.search(end) or (is_near and _LOOSE_ENTRY.search(end)):
+            if block and number - block[-1] > _GAP:
+                yield block
+                block = []
+            block.append(number)
+            nearest = number if is_near else nearest
+    if block:
+        yield block
+
+
+def _announces(text: str) -> bool:
+    line = text.strip()
+    return bool(_CONTENTS_TITLE.fullmatch(line) or _INDEX_TITLE.fullmatch(line))
+
+
+def _lead_to_pages(entries: Sequence[str], pages: int, announced: bool) -> bool:
+    """Return True if the numbers at the ends of entries can be page numbers in order."""
+    numbers = [int(match[1]) for entry in entries if (match := _LAST_NUMBER.search(entry))]
+    if not numbers or max(numbers) > pages + _UNCOUNTED_PAGES:
+        return False
+    labels = [entry.strip().casefold() for entry in entries]
+    return _in_order(numbers) >= _IN_ORDER or (announced and _in_order(labels) >= _IN_ORDER)
+
+
+def _in_order(values: Sequence[Any]) -> float:
+    """Return the share of neighbouring pairs that are in ascending order."""
+    pairs = list(pairwise(values))
+    return sum(a <= b for a, b in pairs) / len(pairs) if pairs else 0.0

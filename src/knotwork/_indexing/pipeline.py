@@ -1,0 +1,527 @@
+"""Index documents: load, split, extract, read by a model, embed, store.
+
+Documents are gathered into batches (`commits.py`) that are committed in one transaction; a document
+is never split over two. If a run stops, the index is as after its last commit, and the next run
+continues from there, because the ledger commits with the documents. The result depends on the
+documents alone, not on the batches or their order.
+
+The pipeline itself runs in one thread, so that an interruption finds everything at rest. If there
+is much to read, files are prepared in other processes (`preparation.py`), and a language model is
+called from threads of its own (`document_reader.py`). `Tally` counts what a run does and builds its
+events and report; `ChunkForecast` estimates the number of chunks from file sizes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import PurePosixPath
+
+from knotwork._indexing.changes import (
+    Tiers,
+    compare_with_ledger,
+    failed_entry,
+    lies_in,
+    touched_entry,
+)
+from knotwork._indexing.chunk_questions import write_questions
+from knotwork._indexing.commits import (
+    BATCH_CHUNKS,
+    EMBEDDED_BATCH_CHUNKS,
+    READ_BATCH_CHUNKS,
+    Batch,
+    commit_documents,
+    remove_sources,
+)
+from knotwork._indexing.document_reader import (
+    READ_AHEAD_CHUNKS,
+    DocumentReader,
+    quarantined_documents,
+)
+from knotwork._indexing.embedding import (
+    EMBEDDING_CHUNKS,
+    UNREAD_FIX,
+    UNREAD_NOTE,
+    Embedding,
+    check_embedder,
+    check_not_switching,
+)
+from knotwork._indexing.preparation import Preparation, load_error_of, open_preparer, timed
+from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.report import (
+    OUTCOMES,
+    EventKind,
+    Failure,
+    IndexEvent,
+    IndexingInterrupted,
+    IndexReport,
+)
+from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.role_models import ModelRun
+from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.extensions import CountsSettings
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import BudgetExceeded, LoadError, ModelError
+from knotwork.records import ReadingStatus
+
+REMOVAL_DOCUMENTS = 64
+"""Documents that are removed in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Brings an index up to date with sources.
+
+    A commit holds about ``batch_chunks`` chunks, by default as many as suit the stages; the
+    embedder gets ``embedding_chunks`` at a time. ``workers`` are processes that prepare documents,
+    -1 for one per spare core. ``clock`` returns seconds.
+    """
+
+    store: Store
+    stages: IndexingStages
+    _: KW_ONLY
+    batch_chunks: int | None = None
+    embedding_chunks: int = EMBEDDING_CHUNKS
+    workers: int = 0
+    clock: Callable[[], float] = time.monotonic
+
+    def run(
+        self,
+        sources: Sequence[Candidate],
+        *,
+        covers: Callable[[LedgerEntry], bool] | None = None,
+        failures: Sequence[Failure] = (),
+        retry: bool = False,
+        tally: Tally | None = None,
+    ) -> Iterator[IndexEvent]:
+        """Index what changed, remove entries that ``covers`` selects and ``sources`` lack.
+
+        Yields an event for each step. ``failures`` were met while finding the sources and are only
+        reported. ``retry`` reads again what failed last time. A source that fails is reported and
+        the run continues. An error that concerns every document, of the store or a model, is
+        raised after a commit of the finished documents. Raises SchemaMismatch if the index holds
+        the vectors of another embedder, and IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C,
+        after a commit too.
+        """
+        run = _Run(self, tally or Tally())
+        sources = list({source.uri: source for source in sources}.values())
+        run.tally.total = len(sources) + len(failures)
+        check_not_switching(self.store)
+        check_embedder(self.store, self.stages.embedding.name)
+        try:
+            yield from run.events(sources, covers, failures, retry=retry)
+        except KeyboardInterrupt:
+            run.commit_finished(give_up=True)
+            raise IndexingInterrupted(run.report(interrupted=True)) from None
+        except (ModelError, GeneratorExit) as stop:
+            run.commit_finished(give_up=not isinstance(stop, BudgetExceeded))
+            raise
+        finally:
+            if run.reader:
+                run.reader.close(give_up=True)
+
+
+class _Run:
+    """The state of one run: the open batch, the documents that a model reads, the tally."""
+
+    def __init__(self, pipeline: Pipeline, tally: Tally) -> None:
+        stages = pipeline.stages
+        self.pipeline = pipeline
+        self.store = pipeline.store
+        self.stages = stages
+        self.tally = tally
+        self.batch = Batch(clock=pipeline.clock)
+        self.batch_chunks = pipeline.batch_chunks or _usual_batch_chunks(stages)
+        self.reader: DocumentReader | None = None
+        if stages.model_extractor:
+            self.reader = DocumentReader(stages.model_extractor, stages.tiers)
+
+    def events(
+        self,
+        sources: Sequence[Candidate],
+        covers: Callable[[LedgerEntry], bool] | None,
+        failures: Sequence[Failure],
+        *,
+        retry: bool,
+    ) -> Iterator[IndexEvent]:
+        yield self.tally.event(EventKind.DISCOVERED)
+        stored = self.store.ledger.get([failure.uri for failure in failures])
+        for failure in failures:
+            kept = failure.uri in stored and stored[failure.uri].chunks > 0
+            yield self.tally.failure(replace(failure, kept=kept))
+        yield from self._index(sources, retry=retry)
+        yield from self._flush()
+        if covers is not None:
+            present = {item.uri for group in (sources, failures) for item in group}
+            yield from self._remove_gone(present, covers)
+        event = self.tally.event(EventKind.FINISHED)
+        yield replace(event, chunks_known=0, chunks_expected=0, report=self.report())
+
+    def _index(self, sources: Sequence[Candidate], *, retry: bool) -> Iterator[IndexEvent]:
+        """Prepare what changed, have a model read it if one should, and fill batches."""
+        reread = quarantined_documents(self.store) if retry and self.reader else frozenset()
+        candidates = list(
+            compare_with_ledger(
+                sources, self.store.ledger, self.stages.tiers, retry=retry, reread=reread
+            )
+        )
+        changed = [source for source in candidates if source.needs_reading]
+        for source in changed:
+            self.tally.forecast.expect(source)
+        preparer = open_preparer(
+            self.stages.recipe,
+            workers=self.pipeline.workers,
+            total_bytes=sum(source.size for source in changed),
+        )
+        with closing(preparer):
+            for source in candidates:
+                if source.needs_reading:
+                    yield self.tally.event(EventKind.STARTED, source.uri)
+                    preparer.begin(source)
+                elif source.entry is not None:
+                    yield self._skip(source, source.entry)
+                while preparer.is_ready():
+                    yield from self._take_over(preparer.take())
+            while preparer.open:
+                yield from self._take_over(preparer.take())
+        yield from self._collect(waiting_chunks=0)
+
+    def _skip(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
+        """Leave a source as it was indexed, or as it failed, and update what the ledger knows."""
+        if entry.error:
+            return self.tally.failure(_failure_of(entry))
+        touched = touched_entry(entry, source)
+        if touched != entry:
+            self.batch.entries.append(touched)
+        return self.tally.event(EventKind.UNCHANGED, source.uri)
+
+    def _take_over(self, found: Preparation) -> Iterator[IndexEvent]:
+        """Put a document that was prepared into the batch, or in the queue of a model."""
+        source = found.source
+        for stage, seconds in found.seconds.items():
+            self.tally.seconds[stage] += seconds
+        chunks = len(found.leaves) if isinstance(found, Prepared) else 0
+        self.tally.forecast.note(source, chunks)
+        if isinstance(found, Prepared):
+            self._add(found)
+        elif (error := load_error_of(found)) is not None:
+            yield self._fail(source, error)
+        elif source.entry is not None:
+            yield self._skip(source, source.entry)
+        yield from self._collect(waiting_chunks=READ_AHEAD_CHUNKS)
+        if self.batch.is_full(self.batch_chunks):
+            yield from self._flush()
+
+    def _add(self, prepared: Prepared) -> None:
+        leaves = prepared.leaves
+        self.tally.chunks_known += len(leaves)
+        if embedding := self.stages.embedding:
+            prepared = replace(prepared, keys=tuple(map(embedding.chunk_key, leaves)))
+        if self.reader and prepared.source.wants_model:
+            self.reader.begin(prepared)
+        else:
+            self.batch.add(prepared)
+
+    def _fail(self, source: Candidate, error: LoadError) -> IndexEvent:
+        failed = failed_entry(source, error, self.stages.tiers)
+        if failed != source.entry:
+            self.batch.entries.append(failed)
+        return self.tally.failure(_failure_of(failed))
+
+    def _collect(self, *, waiting_chunks: int) -> Iterator[IndexEvent]:
+        """Take over what a model has read; wait while more chunks than these are open."""
+        reader = self.reader
+        while reader and (reader.is_ready() or reader.open_chunks > waiting_chunks):
+            with self.tally.timed("read"):
+                finished = reader.step()
+            yield self.tally.event(EventKind.READ, read=reader.read_chunks + self.batch.chunks)
+            if finished:
+                self.batch.add(finished)
+                if self.batch.is_full(self.batch_chunks):
+                    yield from self._flush()
+
+    def _flush(self) -> Iterator[IndexEvent]:
+        """Embed and commit the batch."""
+        embedding, tally = self.stages.embedding, self.tally
+        with tally.timed("embed"):
+            missing = self.batch.recall(self.store, embedding)
+        if missing and not embedding.is_loaded:
+            yield replace(tally.event(EventKind.LOADING), message=embedding.name)
+            with tally.timed("embed"):
+                embedding.load()
+        stored = tally.chunks
+        steps = self.batch.embed(missing, embedding, chunks_at_once=self.pipeline.embedding_chunks)
+        while True:
+            with tally.timed("embed"):
+                done = next(steps, None)
+            if done is None:
+                break
+            tally.chunks = stored + done
+            yield tally.event(EventKind.EMBEDDED)
+        tally.chunks = stored
+        yield from self._commit()
+
+    def _commit(self) -> list[IndexEvent]:
+        """Write the batch, open the next one, and return the outcomes."""
+        batch = self.batch
+        if batch.prepared or batch.entries:
+            questions: Mapping[str, Sequence[str]] = {}
+            if self.stages.questions is not None:
+                with self.tally.timed("extract"):
+                    questions = write_questions(self.stages.questions, batch.prepared)
+            with self.tally.timed("store"):
+                commit_documents(
+                    self.store,
+                    batch.prepared,
+                    vectors=batch.vectors,
+                    embedding=self.stages.embedding,
+                    entries=batch.entries,
+                    questions=questions,
+                )
+        self.batch = Batch(clock=self.pipeline.clock)
+        self.tally.chunks += batch.chunks
+        for prepared in batch.prepared:
+            self.tally.stored(prepared)
+        return [
+            self.tally.event(
+                EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
+                prepared.source.uri,
+            )
+            for prepared in batch.prepared
+        ]
+
+    def commit_finished(self, *, give_up: bool) -> None:
+        """Commit the documents of a run that was stopped, if they are read and embedded in full.
+
+        Waits for calls to a language model that are in progress, unless ``give_up``.
+        """
+        for prepared in self.reader.close(give_up=give_up) if self.reader else ():
+            self.batch.add(prepared)
+        self.batch.drop_unfinished()
+        self._commit()
+
+    def _remove_gone(
+        self, present: set[str], covers: Callable[[LedgerEntry], bool]
+    ) -> Iterator[IndexEvent]:
+        """Remove the documents that are gone, except those in a folder that cannot be read."""
+        closed = {failure.uri for failure in self.tally.failures}
+        gone = [
+            entry
+            for entry in self.store.ledger.entries()
+            if entry.uri not in present and covers(entry) and not lies_in(entry.uri, closed)
+        ]
+        for start in range(0, len(gone), REMOVAL_DOCUMENTS):
+            batch = gone[start : start + REMOVAL_DOCUMENTS]
+            with self.tally.timed("store"):
+                remove_sources(self.store, batch)
+            for entry in batch:
+                if entry.chunks or not entry.error:
+                    yield self.tally.event(EventKind.REMOVED, entry.uri)
+
+    def report(self, *, interrupted: bool = False) -> IndexReport:
+        return self.tally.report(self.store, self.stages, interrupted=interrupted)
+
+
+def _failure_of(entry: LedgerEntry) -> Failure:
+    return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)
+
+
+def _usual_batch_chunks(stages: IndexingStages) -> int:
+    if stages.model_extractor and stages.tiers.reads_new:
+        return READ_BATCH_CHUNKS
+    return EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
+
+
+_TEXT_BYTES = 1_000
+_PACKED_BYTES = 20_000
+"""Assumed bytes of a chunk before any file of the format was read: text, and packed formats."""
+_PRIOR_CHUNKS = 20
+"""The weight of that assumption, in chunks, once files of the format have been read."""
+_PACKED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".xls", ".doc", ".ppt", ".epub", ".zip"})
+
+
+@dataclass(slots=True)
+class _Format:
+    """Files of one suffix: bytes to read, bytes read, and the chunks that these made."""
+
+    left: int = 0
+    read: int = 0
+    chunks: int = 0
+
+
+class ChunkForecast:
+    """Estimates the chunks of a run from the chunks per byte of the files read so far.
+
+    Each suffix counts apart: a megabyte of PDF makes far fewer chunks than one of plain text.
+    """
+
+    def __init__(self) -> None:
+        self._formats: defaultdict[str, _Format] = defaultdict(_Format)
+        self.total = 0
+        """The chunks of the whole run."""
+
+    def expect(self, source: Candidate) -> None:
+        """Add a file that will be read."""
+        self._formats[_suffix(source)].left += source.size
+        self._count()
+
+    def note(self, source: Candidate, chunks: int) -> None:
+        """Add how many chunks a file made, 0 if it is unchanged or failed."""
+        found = self._formats[_suffix(source)]
+        found.left = max(found.left - source.size, 0)
+        found.read += source.size
+        found.chunks += chunks
+        self._count()
+
+    def _count(self) -> None:
+        total = 0.0
+        for suffix, found in self._formats.items():
+            chunk_bytes = _PACKED_BYTES if suffix in _PACKED else _TEXT_BYTES
+            read = found.read + _PRIOR_CHUNKS * chunk_bytes
+            total += found.chunks + found.left * (found.chunks + _PRIOR_CHUNKS) / read
+        self.total = round(total)
+
+
+def _suffix(source: Candidate) -> str:
+    return PurePosixPath(source.uri).suffix.lower()
+
+
+STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
+NO_EMBEDDER_NOTE = (
+    "No embedder: this index answers from full text and the knowledge graph alone. "
+    "Install one with pip install 'knotwork[local]', then index again."
+)
+OUTDATED_NOTE = (
+    "{count:,} of {chunks:,} chunks have no vectors: {outdated:,} documents were indexed with "
+    "other settings, such as without an embedder. Index their folders again to change that."
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts the outcomes of a run of ``total`` sources, and builds its events and report."""
+
+    total: int = 0
+    chunks: int = 0
+    chunks_known: int = 0
+    chunks_shown: int = 0
+    forecast: ChunkForecast = field(default_factory=ChunkForecast)
+    sentences: int = 0
+    mentions: int = 0
+    relations: int = 0
+    text_tokens: int = 0
+    """Tokens of the committed documents, counted if a model that summarizes is set."""
+    readings: Counter[ReadingStatus] = field(default_factory=Counter)
+    models: ModelRun | None = None
+    removed: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    outcomes: Counter[EventKind] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    started: float = field(default_factory=time.perf_counter)
+
+    def timed(self, stage: str) -> AbstractContextManager[None]:
+        """Add the time of the block to a stage."""
+        return timed(self.seconds, stage)
+
+    def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
+        """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
+        if kind in OUTCOMES:
+            self.outcomes[kind] += 1
+        if kind is EventKind.REMOVED:
+            self.removed.append(uri)
+        self.chunks_shown = max(self.chunks_shown, self.chunks + read)
+        return IndexEvent(
+            kind,
+            uri,
+            done=sum(self.outcomes.values()) - len(self.removed),
+            total=self.total,
+            chunks=self.chunks_shown,
+            chunks_known=self.chunks_known,
+            chunks_expected=self.forecast.total,
+        )
+
+    def failure(self, failure: Failure) -> IndexEvent:
+        """Count a failure and return its event."""
+        self.failures.append(failure)
+        event = self.event(EventKind.FAILED, failure.uri)
+        return replace(event, reason=failure.reason, message=failure.message)
+
+    def stored(self, prepared: Prepared) -> None:
+        """Count what a committed document brought."""
+        leaves = prepared.leaves
+        self.sentences += sum(len(chunk.sentences) for chunk in leaves)
+        self.mentions += sum(len(e.mentions) for e in prepared.extractions)
+        self.relations += sum(len(e.relations) for e in prepared.extractions)
+        if self.models is not None and self.models.has("summarize"):
+            self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
+        self.readings.update(reading.status for reading in prepared.readings)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.started
+
+    def report(
+        self, store: Store, stages: IndexingStages, *, interrupted: bool = False
+    ) -> IndexReport:
+        """Return the report of the run so far."""
+        embedding = stages.embedding
+        seconds = {**self.seconds, "total": self.elapsed_s}
+        seconds["embed"] += embedding.names_s
+        seconds["store"] -= embedding.names_s
+        chunks = store.documents.chunk_count()
+        bare = chunks - store.vectors("chunk").count() if embedding else 0
+        outdated = _count_outdated(store, stages.tiers) if bare else 0
+        return IndexReport(
+            added=self.outcomes[EventKind.ADDED],
+            changed=self.outcomes[EventKind.CHANGED],
+            unchanged=self.outcomes[EventKind.UNCHANGED],
+            removed=tuple(self.removed),
+            failures=tuple(self.failures),
+            chunks=self.chunks,
+            sentences=self.sentences,
+            mentions=self.mentions,
+            relations=self.relations,
+            readings=dict(self.readings),
+            usage=self.models.meter.by_stage() if self.models else {},
+            money=self.models.meter.money(self.models.prices) if self.models else None,
+            total_documents=store.documents.document_count(),
+            total_chunks=chunks,
+            total_entities=store.graph.entity_count(),
+            embedder=embedding.name,
+            embedded=embedding.embedded,
+            reused=embedding.reused,
+            seconds=seconds,
+            without_vectors=bare,
+            notes=(
+                *_notes(embedding, chunks, bare, outdated),
+                *(self.models.notes if self.models else ()),
+            ),
+            interrupted=interrupted,
+        )
+
+
+def _count_outdated(store: Store, tiers: Tiers) -> int:
+    """Return how many documents were indexed with other settings than these."""
+    ledger = store.ledger
+    counts: Mapping[str, int]
+    if isinstance(ledger, CountsSettings):
+        counts = ledger.settings_counts()
+    else:
+        counts = Counter(e.settings for e in ledger.entries() if not e.error_reason)
+    return sum(count for settings, count in counts.items() if not tiers.is_current(settings))
+
+
+def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:
+    """Return what the user should know about an index of ``chunks``, ``bare`` without vectors."""
+    if not embedding:
+        return (NO_EMBEDDER_NOTE,) if embedding.wanted else ()
+    if bare and outdated:
+        return (OUTDATED_NOTE.format(count=bare, chunks=chunks, outdated=outdated),)
+    if bare and embedding.languages:
+        note = UNREAD_NOTE.format(count=bare, chunks=chunks, embedder=embedding.name)
+        return (f"{note} {UNREAD_FIX}",)
+    return ()

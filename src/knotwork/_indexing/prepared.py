@@ -1,0 +1,100 @@
+"""The record of a document on its way through indexing.
+
+A `Candidate` is a source before it is read; the ledger decides what is done with it. Preparation
+turns it into a `Prepared` document, which a model may read and the index stores, or into an
+`Unprepared` one. Nothing here knows a model or a setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from knotwork._indexing.discovery import UNKNOWN_TIME_NS
+from knotwork._stores.base import LedgerEntry
+from knotwork.errors import KnotworkError
+from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A source to index: its identity, how to read it, and what the ledger decides about it.
+
+    ``read`` raises LoadError if the source cannot be read. ``edge_keys`` and ``repeated`` are those
+    of `LedgerEntry`, for a page of a web site. ``size`` is in bytes, ``modified_ns`` in nanoseconds
+    since the epoch.
+
+    The other fields are set by `changes.compare_with_ledger`. ``entry`` is the ledger's entry, if
+    any. The source is skipped unless ``needs_reading``, and left as it is if the document has the
+    ``known_revision``. ``settings`` are recorded in the ledger with the document. ``wants_model``
+    is true if a model should read the document.
+    """
+
+    uri: str
+    read: Callable[[], Document]
+    root: str = ""
+    size: int = 0
+    modified_ns: int = UNKNOWN_TIME_NS
+    edge_keys: bytes = b""
+    repeated: str = ""
+    entry: LedgerEntry | None = None
+    needs_reading: bool = True
+    known_revision: str = ""
+    settings: str = ""
+    wants_model: bool = False
+
+    @property
+    def was_indexed(self) -> bool:
+        """True if the index holds a document of this source."""
+        return self.entry is not None and (self.entry.chunks > 0 or not self.entry.error)
+
+
+def document_source(document: Document) -> Candidate:
+    """Return a candidate for a document in memory."""
+    return Candidate(document.uri, partial(_same, document), size=len(document.text))
+
+
+def _same(document: Document) -> Document:
+    return document  # a function, as a lambda could not be sent to a worker process
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that was read, split and extracted from.
+
+    ``settings`` are recorded in its ledger entry. ``keys`` are the content keys of the leaf chunks,
+    in order, NO_VECTORS for a chunk without a vector; empty without an embedder. ``memories`` are
+    what the prompt about each chunk recalls, by chunk id. ``readings`` and ``descriptions`` are
+    what a model read, the latter also what definitions in the text say. ``seconds`` are by stage.
+    """
+
+    source: Candidate
+    document: Document
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    extractions: tuple[Extraction, ...]
+    settings: str
+    keys: tuple[str, ...] = ()
+    readings: tuple[ChunkReading, ...] = ()
+    descriptions: tuple[Description, ...] = ()
+    memories: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def leaves(self) -> list[Chunk]:
+        """The chunks that are searched."""
+        return [chunk for chunk in self.chunks if not chunk.is_parent]
+
+
+@dataclass(frozen=True, slots=True)
+class Unprepared:
+    """A document that is not indexed: ``error`` says why, or it has the known revision.
+
+    ``trace`` is the traceback of an unexpected exception.
+    """
+
+    source: Candidate
+    error: KnotworkError | None = None
+    trace: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)

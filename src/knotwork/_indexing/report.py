@@ -1,0 +1,185 @@
+"""Events and reports of an indexing run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from knotwork._inference.chat import TokenUsage
+from knotwork.records import ReadingStatus
+
+if TYPE_CHECKING:
+    from knotwork._indexing.enrichment import Enrichment
+
+
+class EventKind(StrEnum):
+    """The kind of an event. Every source has exactly one of the five outcomes."""
+
+    DISCOVERED = "discovered"
+    STARTED = "started"
+    READ = "read"
+    LOADING = "loading"
+    EMBEDDED = "embedded"
+    ENRICHING = "enriching"
+    ADDED = "added"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    REMOVED = "removed"
+    STOPPED = "stopped"
+    FINISHED = "finished"
+
+
+OUTCOMES = frozenset(
+    {
+        EventKind.ADDED,
+        EventKind.CHANGED,
+        EventKind.UNCHANGED,
+        EventKind.FAILED,
+        EventKind.REMOVED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEvent:
+    """One step of a run.
+
+    ``done`` of ``total`` sources have their outcome. ``chunks`` were read by a model, embedded or
+    stored so far, out of ``chunks_known`` found so far; the whole run will have about
+    ``chunks_expected``, 0 if unknown. ``reason`` and ``message`` explain a failure. In ``LOADING``,
+    ``message`` names the embedding model that is loaded next. In ``ENRICHING``, ``message`` names
+    the step, and ``done`` and ``total`` are those of the step. ``FINISHED`` and ``STOPPED`` have
+    the ``report``; after ``STOPPED``, the error of the language model is raised.
+    """
+
+    kind: EventKind
+    uri: str = ""
+    done: int = 0
+    total: int = 0
+    chunks: int = 0
+    chunks_known: int = 0
+    chunks_expected: int = 0
+    reason: str = ""
+    message: str = ""
+    report: IndexReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A source that could not be indexed; ``kept`` if its earlier content is still searchable."""
+
+    uri: str
+    reason: str
+    message: str
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """The outcome of a run.
+
+    ``chunks``, ``sentences``, ``mentions`` and ``relations`` were written by this run; the
+    ``total_*`` fields count the index afterwards. ``embedded`` texts went through the embedder,
+    ``reused`` ones kept their vectors. ``without_vectors`` counts the chunks of the index without
+    one, if there is an embedder. ``readings`` counts the chunks that a model read in this run, by
+    status, and ``usage`` the tokens by stage; ``money`` is None if the price of a model is unknown.
+    ``enrichment`` is the work done after all documents. ``seconds`` are by stage. ``notes`` are for
+    the user.
+    """
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    chunks: int = 0
+    sentences: int = 0
+    mentions: int = 0
+    relations: int = 0
+    readings: Mapping[ReadingStatus, int] = field(default_factory=dict)
+    usage: Mapping[str, TokenUsage] = field(default_factory=dict)
+    money: Decimal | None = None
+    enrichment: Enrichment | None = None
+    total_documents: int = 0
+    total_chunks: int = 0
+    total_entities: int = 0
+    embedder: str = ""
+    embedded: int = 0
+    reused: int = 0
+    without_vectors: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def documents(self) -> int:
+        """The number of documents written by this run."""
+        return self.added + self.changed
+
+    @property
+    def failed(self) -> int:
+        """The number of sources that could not be indexed."""
+        return len(self.failures)
+
+    def __str__(self) -> str:
+        counts = [
+            f"{self.added} added",
+            f"{self.changed} changed",
+            f"{self.unchanged} unchanged",
+            f"{len(self.removed)} removed",
+            f"{self.failed} failed",
+        ]
+        totals = [
+            f"{self.total_documents} documents",
+            f"{self.total_chunks} chunks",
+            f"{self.total_entities} entities",
+        ]
+        texts = f"{self.embedded} texts embedded, {self.reused} reused"
+        lines = [
+            f"Documents: {', '.join(counts)}.",
+            f"Index: {', '.join(totals)}.",
+            f"Embedder: {self.embedder or 'none'} ({texts}).",
+        ]
+        lines += [f"Failed: {f.uri}: {f.message}" for f in self.failures]
+        lines += self.notes
+        return "\n".join(lines)
+
+
+def describe_counts(report: IndexReport) -> dict[str, Any]:
+    """Return the counts of a run as JSON values."""
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "unchanged": report.unchanged,
+        "removed": list(report.removed),
+        "skipped": [asdict(failure) for failure in report.failures],
+        "chunks": report.chunks,
+        "sentences": report.sentences,
+        "mentions": report.mentions,
+        "relations": report.relations,
+        "index": {
+            "documents": report.total_documents,
+            "chunks": report.total_chunks,
+            "entities": report.total_entities,
+        },
+        "embedder": report.embedder,
+        "embedded": report.embedded,
+    }
+
+
+class IndexingInterrupted(KeyboardInterrupt):
+    """The user stopped a run. All that ``report`` counts is committed; the same call continues.
+
+    A KeyboardInterrupt, so that code that stops on Ctrl-C still does.
+    """
+
+    def __init__(self, report: IndexReport) -> None:
+        written = report.documents + len(report.removed)
+        super().__init__(
+            f"Interrupted; {written} changes are kept. Run the same command again to continue."
+        )
+        self.report = report

@@ -1,0 +1,340 @@
+"""Ask a model to judge the pairs that rules leave open: many per call, within a token limit.
+
+Public entries: `read_margin` selects the open pairs, `ask_judge` asks about them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
+from knotwork._indexing.resolution.pair_survey import PairSurvey
+from knotwork._indexing.resolution.rules import Ruling
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.concurrency import work_ordered
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import StoresReadings
+from knotwork._text.languages import detect_language
+from knotwork._text.sentences import split_sentences
+from knotwork._text.token_counts import count_tokens, token_starts
+from knotwork.errors import Unparsable
+from knotwork.records import RULES_SOURCE, Chunk, SameAs, Verdict, content_id
+
+FULL_SHARE = 0.15
+"""Resolution tokens allowed per corpus token if a model also reads the documents."""
+LEAN_SHARE = 0.1
+"""Resolution tokens allowed per corpus token if a model does nothing else at index time."""
+
+_VERDICT = re.compile(
+    r"\W*(?:\d{1,4}[.)]\s+)?(\d{1,4})[\s*.)、:：\]\"']*[|｜\t:：,， ]\W{0,4}"
+    r"(same|different|相同|同一|不同)(?=\W|$)",
+    re.IGNORECASE,
+)
+_SAME = frozenset({"same", "相同", "同一"})
+_TOKENS_A_NUMBER = 3
+_TOKENS_A_VERDICT = 6
+_TOKENS_A_CALL = 12
+"""Overhead of a call in tokens: roles, separators and line breaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A model that decides whether two names mean the same entity.
+
+    A run may use about ``ceiling_tokens`` input and output tokens; without a ceiling the model
+    judges every open pair.
+    """
+
+    model: ChatModel
+    ceiling_tokens: int | None = None
+    pairs_a_call: int = 25
+    concurrency: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The result of a call: verdicts by pair, and the questions whose verdict is ``missing``."""
+
+    verdicts: Mapping[tuple[str, str], Verdict]
+    missing: tuple[PairQuestion, ...]
+
+
+def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[PairQuestion]:
+    """Return the questions that fit under the judge's ceiling, in descending order of worth."""
+    ranked = sorted(questions, key=lambda question: (-question.worth, question.pair))
+    if judge.ceiling_tokens is None:
+        return ranked
+    left = judge.ceiling_tokens
+    chosen: Counter[str] = Counter()
+    for question in ranked:
+        language = _language([question])
+        cost = count_tokens(question.text) + _TOKENS_A_NUMBER + _TOKENS_A_VERDICT
+        if chosen[language] % judge.pairs_a_call == 0:
+            cost += count_tokens(_instructions(language)) + _TOKENS_A_CALL
+        if cost > left:
+            break
+        left -= cost
+        chosen[language] += 1
+    return ranked[: chosen.total()]
+
+
+def ask_judge(judge: Judge, questions: Sequence[PairQuestion]) -> Generator[Judged, None, None]:
+    """Yield the result of each call; ask about missing pairs once more in additional calls.
+
+    A pair that is still missing stays undecided. Raises as `ChatModel.complete` does; results
+    yielded before remain valid.
+    """
+    missing: list[PairQuestion] = []
+    for judged in _ask_all(judge, questions):
+        missing.extend(judged.missing)
+        yield Judged(judged.verdicts, ())
+    yield from _ask_all(judge, missing)
+
+
+def _ask_all(judge: Judge, questions: Sequence[PairQuestion]) -> Iterator[Judged]:
+    """Ask in calls of one language each, with up to ``pairs_a_call`` pairs."""
+    of_language: dict[str, list[PairQuestion]] = {"en": [], "zh": []}
+    for question in questions:
+        of_language[_language([question])].append(question)
+    batches = [
+        own[start : start + judge.pairs_a_call]
+        for own in of_language.values()
+        for start in range(0, len(own), judge.pairs_a_call)
+    ]
+    yield from work_ordered(
+        lambda batch: _ask_once(judge, batch), batches, concurrency=judge.concurrency
+    )
+
+
+def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> Judged:
+    try:
+        verdicts = complete_checked(
+            judge.model,
+            judge_request(questions),
+            lambda reply: read_verdicts(reply, len(questions)),
+        )
+    except Unparsable:
+        verdicts = {}
+    found = {q.pair: verdicts[n] for n, q in enumerate(questions, start=1) if n in verdicts}
+    return Judged(found, tuple(q for q in questions if q.pair not in found))
+
+
+def judge_request(questions: Sequence[PairQuestion]) -> ChatRequest:
+    """Return the request for a list of pairs, in their predominant language."""
+    lines = "\n".join(f"{number}. {q.text}" for number, q in enumerate(questions, start=1))
+    return ChatRequest(
+        (
+            Message("system", _instructions(_language(questions))),
+            Message("user", f"<pairs>\n{lines}\n</pairs>"),
+        ),
+        max_output_tokens=32 + 10 * len(questions),
+        stage="resolve",
+    )
+
+
+def read_verdicts(reply: ChatReply, count: int) -> dict[int, Verdict]:
+    """Return the valid verdicts of a reply by number.
+
+    Contradictory verdicts on one number are dropped. Raises Unparsable if no verdict is left.
+    """
+    found: dict[int, Verdict] = {}
+    twice: set[int] = set()
+    for line in reply.text.splitlines():
+        match = _VERDICT.match(line)
+        number = int(match[1]) if match else 0
+        if match is None or not 1 <= number <= count:
+            continue
+        verdict = Verdict.SAME if match[2].lower() in _SAME else Verdict.DIFFERENT
+        if found.setdefault(number, verdict) is not verdict:
+            twice.add(number)
+    verdicts = {number: verdict for number, verdict in found.items() if number not in twice}
+    if not verdicts and count:
+        raise Unparsable("The reply has no verdict on any pair.")
+    return verdicts
+
+
+def _language(questions: Sequence[PairQuestion]) -> str:
+    text = " ".join(question.text for question in questions)
+    return "zh" if detect_language(text) == "zh" else "en"
+
+
+@cache
+def _instructions(language: str) -> str:
+    prompts = files("knotwork._indexing.resolution").joinpath("prompts")
+    return prompts.joinpath(f"judge-pairs.{language}.txt").read_text("utf-8").strip()
+
+
+_FEWEST_TOKENS = 20
+"""Least cost of a pair; it limits how many pairs are described before the exact selection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The open pairs of a survey.
+
+    ``kept`` pairs have a verdict on an unchanged question, ``asked`` are the questions to ask now,
+    and ``left`` is the number of further pairs without a verdict.
+    """
+
+    kept: frozenset[EntityPair]
+    asked: tuple[PairQuestion, ...]
+    left: int
+
+
+def read_margin(
+    store: Store, survey: PairSurvey, held: Mapping[EntityPair, SameAs], judge: Judge | None
+) -> Margin:
+    """Return the open pairs of a survey; ``held`` are the stored decisions."""
+    opened = {
+        pair: ruling
+        for pair, ruling in survey.rulings.items()
+        if ruling.verdict is None and not (pair in held and held[pair].by_person)
+    }
+    known = [pair for pair in opened if pair in held and held[pair].source != RULES_SOURCE]
+    new = [pair for pair in opened if pair not in held or held[pair].source == RULES_SOURCE]
+    if judge is None:
+        new = []
+    elif judge.ceiling_tokens is not None:
+        new.sort(key=lambda pair: (-_worth(pair, opened[pair], survey.profiles), pair))
+        new = new[: judge.ceiling_tokens // _FEWEST_TOKENS]
+    questions = _questions_on(store, [*known, *new], opened, survey.profiles)
+    kept = frozenset(
+        pair for pair in known if held[pair].content_key == questions[pair].content_key
+    )
+    asked: Sequence[PairQuestion] = ()
+    if judge is not None:
+        asked = choose_questions([q for p, q in questions.items() if p not in kept], judge)
+    return Margin(kept, tuple(asked), len(opened) - len(kept) - len(asked))
+
+
+def _questions_on(
+    store: Store,
+    pairs: Sequence[EntityPair],
+    opened: Mapping[EntityPair, Ruling],
+    profiles: Mapping[str, EntityProfile],
+) -> dict[EntityPair, PairQuestion]:
+    involved = sorted({entity for pair in pairs for entity in pair})
+    lines = describe_entities(store, [profiles[entity] for entity in involved])
+    return {
+        (one, other): PairQuestion(
+            (one, other),
+            lines[one],
+            lines[other],
+            opened[one, other].reason,
+            _worth((one, other), opened[one, other], profiles),
+        )
+        for one, other in pairs
+    }
+
+
+def _worth(pair: EntityPair, ruling: Ruling, profiles: Mapping[str, EntityProfile]) -> float:
+    """Return the expected number of chunks that merging the pair adds to the more frequent name."""
+    return ruling.score * min(profiles[entity].entity.chunk_count for entity in pair)
+
+
+QUESTION_VERSION = "pairs-1"
+"""Version of questions; increase it if the same entities would give another question."""
+
+DESCRIPTION_TOKENS = 14
+_BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
+_MARKS = re.compile(r"<(/?\w+)\s*>")
+_EDGE = re.compile(r"^[\W_]+")
+_COLON = re.compile(r"\s*[:：]\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuestion:
+    """A question to a judge: two described entities, and the worth of a verdict in chunks.
+
+    ``content_key`` hashes what the judge is shown; it does not depend on the model.
+    """
+
+    pair: tuple[str, str]
+    first: str
+    second: str
+    reason: str
+    worth: float
+
+    @property
+    def content_key(self) -> str:
+        return content_id(QUESTION_VERSION, self.first, self.second)
+
+    @property
+    def text(self) -> str:
+        """The question as one line of a prompt."""
+        return f"{self.first} || {self.second}"
+
+
+def describe_entities(store: Store, profiles: Collection[EntityProfile]) -> dict[str, str]:
+    """Return a line for each entity: "NAME: TYPE, words", with up to `DESCRIPTION_TOKENS` of words.
+
+    The words are a model's description if the store has one, else a sentence that names the entity
+    in the chunk that is most about it. Equal graphs give equal lines.
+    """
+    described = _model_descriptions(store, [profile.id for profile in profiles])
+    rest = [profile for profile in profiles if profile.id not in described]
+    chunks = _best_chunks(store, [profile.id for profile in rest])
+    lines: dict[str, str] = {}
+    for profile in profiles:
+        entity = profile.entity
+        words = described.get(profile.id, "")
+        if not words and profile.id in chunks:
+            words = _best_words(chunks[profile.id].text, entity.name)
+        shown = ", ".join(part for part in (entity.type, _cut(_EDGE.sub("", _flat(words)))) if part)
+        name = _COLON.sub(" ", _flat(entity.name))
+        lines[profile.id] = f"{name}: {shown}" if shown else name
+    return lines
+
+
+def _model_descriptions(store: Store, entity_ids: list[str]) -> dict[str, str]:
+    if not isinstance(store, StoresReadings):
+        return {}
+    # Summaries are written later than this, and would change the question of every pair.
+    described = store.readings.descriptions(entity_ids)
+    return {entity: notes[0].text for entity, notes in described.items() if notes}
+
+
+def _best_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
+    """Return, for each entity, the chunk that is most about it."""
+    best = {e: found[0].id for e, found in store.graph.about(entity_ids, fan=1).items() if found}
+    chunks = store.documents.chunks(sorted(set(best.values())))
+    return {entity: chunks[chunk] for entity, chunk in best.items() if chunk in chunks}
+
+
+def _best_words(text: str, name: str) -> str:
+    """Return the words after a name in its first sentence, or that sentence if few follow.
+
+    Without the name, return the first sentence.
+    """
+    sentences = [text[span.start : span.end] for span in split_sentences(text)]
+    folded = name.lower()
+    for sentence in sentences:
+        place = sentence.lower().find(folded)
+        if place < 0:
+            continue
+        rest = sentence[place:]
+        if count_tokens(rest) - count_tokens(name) >= DESCRIPTION_TOKENS // 2:
+            return rest[len(name) :]
+        return sentence
+    return sentences[0] if sentences else ""
+
+
+def _cut(text: str) -> str:
+    """Cut a text after `DESCRIPTION_TOKENS` tokens, at the end of a word."""
+    starts = token_starts(text)
+    if len(starts) <= DESCRIPTION_TOKENS:
+        return text
+    end = starts[DESCRIPTION_TOKENS]
+    while end > 0 and text[end - 1].isascii() and text[end - 1].isalnum() and text[end].isalnum():
+        end -= 1
+    return text[:end].rstrip(" ,，、(（#")
+
+
+def _flat(text: str) -> str:
+    """Return a text on one line, without field separators and section marks of a prompt."""
+    return " ".join(_MARKS.sub(r"‹\1›", _BREAKS.sub(" ", text)).split())

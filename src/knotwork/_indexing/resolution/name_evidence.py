@@ -1,0 +1,188 @@
+"""Read the evidence on entities from an index: parsed names, chunks, documents, stated aliases.
+
+All evidence on a pair of entities is read here and depends only on the chunks that mention one of
+them. So a pair is compared again only if one of the two was touched, and the decision equals that
+of a fresh index.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from knotwork._indexing.resolution.name_shapes import (
+    HAN_LEGAL_FORMS,
+    LEGAL_FORMS,
+    NameShape,
+    PersonName,
+    read_name,
+    read_person,
+)
+from knotwork._stores.base import Store
+from knotwork.records import ALIAS_RELATION, EdgeType, Entity, Label
+
+UNRESOLVED_TYPES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
+"""Types of entities that have no aliases: only 1998 means 1998."""
+
+_CHUNKS_OF_ALIAS = 16
+"""The limit of `GraphStore.neighbours`, so that partial and full reads of a graph agree."""
+_BATCH = 2_000
+_NOWHERE = 1 << 62
+
+EntityPair = tuple[str, str]
+"""The ids of two entities, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityProfile:
+    """An entity with its parsed name."""
+
+    entity: Entity
+    shape: NameShape
+    person: PersonName | None
+
+    @property
+    def id(self) -> str:
+        return self.entity.id
+
+
+@dataclass(slots=True)
+class NameEvidence:
+    """Where entities are mentioned, and what is stated about their names.
+
+    By entity id: its ``chunks`` and ``documents``; ``firsts``, the offset of its first mention in
+    each document; ``partners``, the entities that an alias relation links it to. By other keys:
+    ``aliases``, the chunks that state an alias of a pair; ``owners``, the document of a chunk;
+    ``texts`` of the chunks that state an alias; ``kinds``, the type of an entity in a chunk;
+    ``around``, the entities that a chunk mentions.
+    """
+
+    chunks: dict[str, frozenset[str]] = field(default_factory=dict)
+    documents: dict[str, frozenset[str]] = field(default_factory=dict)
+    firsts: dict[str, dict[str, int]] = field(default_factory=dict)
+    partners: dict[str, frozenset[str]] = field(default_factory=dict)
+    aliases: Mapping[EntityPair, tuple[str, ...]] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    kinds: dict[tuple[str, str], str] = field(default_factory=dict)
+    around: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def is_introduced(self, short: str, full: str) -> bool:
+        """Return True if every document that names both entities names the full one first."""
+        shorts, fulls = self.firsts.get(short, {}), self.firsts.get(full, {})
+        shared = self.shared_documents(short, full)
+        return all(fulls.get(key, _NOWHERE) < shorts.get(key, _NOWHERE) for key in shared)
+
+    def shared_documents(self, first: str, second: str) -> frozenset[str]:
+        """Return the documents that name both entities."""
+        return self.documents[first] & self.documents[second]
+
+    def is_within(self, entity_id: str, other_id: str) -> bool:
+        """Return True if every document that names the first entity also names the other."""
+        return self.documents[entity_id] <= self.documents[other_id]
+
+
+def read_profiles(store: Store) -> dict[str, EntityProfile]:
+    """Return every entity that may have aliases, by ascending id."""
+    count = store.graph.entity_count()
+    nodes = store.graph.find(label=Label.ENTITY, limit=count) if count else []
+    entities = (
+        Entity(
+            node.id,
+            node.name,
+            str(node.properties["normal_form"]),
+            str(node.properties["type"]),
+            int(node.properties["chunk_count"]),
+        )
+        for node in nodes  # ordered by id
+    )
+    return {
+        entity.id: make_profile(entity)
+        for entity in entities
+        if entity.type not in UNRESOLVED_TYPES and not _is_legal_form(entity.normal_form)
+    }
+
+
+def _is_legal_form(form: str) -> bool:
+    return form in HAN_LEGAL_FORMS or all(word in LEGAL_FORMS for word in form.split())
+
+
+def make_profile(entity: Entity) -> EntityProfile:
+    """Return an entity with its parsed name."""
+    shape = read_name(entity.name)
+    return EntityProfile(entity, shape, read_person(shape, entity.type))
+
+
+def read_aliases(
+    store: Store, of: Collection[str] | None = None
+) -> dict[EntityPair, tuple[str, ...]]:
+    """Return the ids of the chunks that state an alias, for each pair of entities.
+
+    With ``of``, return only pairs with one of these entities.
+    """
+    relates = [EdgeType.RELATES]
+    if of is None:
+        edges = store.graph.edges(types=relates)
+    else:
+        around = store.graph.neighbours(of, types=relates)
+        edges = (edge for ends in around.values() for edge in ends)
+    stated: defaultdict[EntityPair, set[str]] = defaultdict(set)
+    for edge in edges:
+        if edge.relation == ALIAS_RELATION and edge.source != edge.target:
+            ids = min(edge.source, edge.target), max(edge.source, edge.target)
+            stated[ids].update(edge.chunks[:_CHUNKS_OF_ALIAS])
+    return {ids: tuple(sorted(chunks)) for ids, chunks in sorted(stated.items())}
+
+
+def read_evidence(
+    store: Store, entity_ids: Iterable[str], aliases: Mapping[EntityPair, tuple[str, ...]]
+) -> NameEvidence:
+    """Return the evidence on entities; ``aliases`` must include all of theirs."""
+    evidence = NameEvidence(aliases=aliases)
+    wanted = sorted(set(entity_ids))
+    partners: defaultdict[str, set[str]] = defaultdict(set)
+    for first, second in aliases:
+        partners[first].add(second)
+        partners[second].add(first)
+    evidence.partners = {entity: frozenset(partners.get(entity, ())) for entity in wanted}
+    edges = store.graph.neighbours(wanted, types=[EdgeType.MENTIONS], direction="in")
+    for entity in wanted:
+        evidence.chunks[entity] = frozenset(edge.source for edge in edges.get(entity, ()))
+    held = set().union(*evidence.chunks.values()) if wanted else set()
+    stating = {chunk for chunks in aliases.values() for chunk in chunks}
+    owner = evidence.owners
+    for batch in _batches(sorted(held)):
+        for key, node in store.graph.nodes(batch).items():
+            owner[key] = str(node.properties["document"])
+            if key in stating:
+                evidence.texts[key] = str(node.properties["text"])
+    for entity in wanted:
+        evidence.documents[entity] = frozenset(owner[c] for c in evidence.chunks[entity])
+    return evidence
+
+
+def read_mentions(store: Store, evidence: NameEvidence, entity_ids: Collection[str]) -> None:
+    """Read the mentions of entities into ``kinds``, ``firsts`` and ``around`` of ``evidence``."""
+    wanted = set(entity_ids)
+    chunks = {chunk for entity in wanted for chunk in evidence.chunks[entity]}
+    for batch in _batches(sorted(chunks)):
+        for chunk, mentions in store.graph.mentions(batch).items():
+            evidence.around[chunk] = frozenset(mention.entity_id for mention in mentions)
+            document = evidence.owners[chunk]
+            for mention in mentions:
+                if mention.entity_id not in wanted:
+                    continue
+                if mention.type:
+                    evidence.kinds[chunk, mention.entity_id] = mention.type
+                if mention.spans:
+                    known = evidence.firsts.setdefault(mention.entity_id, {})
+                    start = mention.spans[0].start
+                    known[document] = min(start, known.get(document, _NOWHERE))
+
+
+def _batches(ids: list[str]) -> Iterator[list[str]]:
+    rest = iter(ids)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch

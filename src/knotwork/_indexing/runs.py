@@ -1,0 +1,271 @@
+"""Run indexing from settings to report, or estimate its cost before.
+
+`IndexingRun` opens the models, runs the pipeline, then the enrichment. `estimate_reading` samples a
+few chunks to price what a model would read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+from knotwork._config import Settings
+from knotwork._indexing.changes import Tier, compare_with_ledger
+from knotwork._indexing.communities.detection import CommunityOptions
+from knotwork._indexing.document_reader import jobs_of
+from knotwork._indexing.enrichment import Enricher, Enrichment
+from knotwork._indexing.pipeline import Pipeline, Tally
+from knotwork._indexing.preparation import load_error_of, prepare
+from knotwork._indexing.prepared import Candidate, Unprepared
+from knotwork._indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
+from knotwork._indexing.sources import SourceSelection
+from knotwork._indexing.stages import IndexingStages, compose_stages
+from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.call_costs import (
+    PriceTable,
+    RunEstimate,
+    SampledCall,
+    count_request,
+    estimate_run,
+    plan_calls,
+)
+from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.role_models import ModelRun
+from knotwork._stores.base import Ledger, Store
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
+from knotwork.errors import ModelError, ModelUnavailable
+
+
+class IndexOptions(TypedDict, total=False):
+    """Options of an indexing run.
+
+    ``retry`` reads again what could not be read last time, and asks again if no reply of a language
+    model could be used. ``tier`` ("none", "lean" or "full") applies to all documents of this run;
+    by default, new ones have that of the settings, and those that a model read once stay so.
+    ``budget`` limits tokens or money, in the syntax of `parse_ceiling`.
+    """
+
+    retry: bool
+    tier: str | None
+    budget: str
+
+
+class IndexingRun:
+    """One run that brings an index up to date; close it afterwards."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        options: IndexOptions,
+        *,
+        embedder: Embedder | None,
+        chat_model: ChatModel | None = None,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._retry = options.get("retry", False)
+        self.models = ModelRun(
+            settings.llm,
+            store_url=store.url,
+            count_tokens=count_tokens,
+            model=chat_model,
+            budget=options.get("budget", ""),
+            retry=self._retry,
+        )
+        self.tally = Tally(models=self.models)
+        self.stages = compose_stages(
+            settings, embedder=embedder, models=self.models, tier=options.get("tier")
+        )
+
+    def events(self, selection: SourceSelection) -> Iterator[IndexEvent]:
+        """Index what changed, enrich the index with a model, and yield every step.
+
+        Raises as `Pipeline.run`, and ModelError of the model. What is finished is stored, and the
+        last event before a ModelError is ``STOPPED``, with the report.
+        """
+        workers = self._settings.index.workers
+        pipeline = Pipeline(self._store, self.stages, workers=workers)
+        done = Enrichment()
+        try:
+            for event in pipeline.run(
+                selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
+            ):
+                if event.report is None:
+                    yield event
+                else:
+                    yield from self._enrich(event, event.report, done)
+        except ModelError:
+            report = self.tally.report(self._store, self.stages, interrupted=True)
+            event = self.tally.event(EventKind.STOPPED)
+            yield replace(event, report=self._with_enrichment(report, done))
+            raise
+
+    def _enrich(
+        self, last: IndexEvent, report: IndexReport, done: Enrichment
+    ) -> Iterator[IndexEvent]:
+        """Yield the steps of enrichment, then ``last`` with the report of all that was done."""
+        if self.stages.tier is Tier.NONE or not self.models.has("summarize"):
+            yield replace(last, report=replace(report, enrichment=done))
+            return
+        enricher = Enricher(
+            self._store,
+            self.models,
+            self.stages.tier,
+            embedding=self.stages.embedding,
+            concurrency=self._settings.llm.concurrency,
+            retry=self._retry,
+            communities=CommunityOptions.of(self._settings.communities),
+            done=done,
+        )
+        try:
+            for step in enricher.run(text_tokens=self.tally.text_tokens):
+                yield replace(
+                    last,
+                    kind=EventKind.ENRICHING,
+                    message=step.name,
+                    chunks_known=self.tally.chunks_known,
+                    done=step.done,
+                    total=step.total,
+                    report=None,
+                )
+        except KeyboardInterrupt:
+            self.models.halt.set()
+            report = self._with_enrichment(report, done)
+            raise IndexingInterrupted(replace(report, interrupted=True)) from None
+        yield replace(last, report=self._with_enrichment(report, done))
+
+    def _with_enrichment(self, report: IndexReport, done: Enrichment) -> IndexReport:
+        return replace(
+            report,
+            usage=self.models.meter.by_stage(),
+            money=self.models.meter.money(self.models.prices),
+            seconds={**report.seconds, **done.seconds, "total": self.tally.elapsed_s},
+            enrichment=done,
+            notes=tuple(dict.fromkeys((*report.notes, *self.models.notes))),
+        )
+
+    def estimate(self, selection: SourceSelection) -> IndexEstimate:
+        """Return what a model would read in `events` and what that would cost.
+
+        Samples a few chunks; raises as `estimate_reading`.
+        """
+        return estimate_reading(
+            selection.candidates,
+            ledger=self._store.ledger,
+            stages=self.stages,
+            prices=self.models.prices,
+        )
+
+    def close(self) -> None:
+        """Close the cache of calls to language models."""
+        self.models.close()
+
+
+SAMPLED_CHUNKS = 12
+"""Chunks whose replies predict the cost of others; those with cached replies come first."""
+
+_Pair = tuple[ChunkJob, ChatRequest]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEstimate:
+    """What a model would read in a run, and at what cost.
+
+    It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
+    are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
+    ``run`` is the cost of the rest.
+    """
+
+    documents: int
+    chunks: int
+    text_tokens: int
+    kept: int
+    sampled: int
+    spent: TokenUsage
+    run: RunEstimate
+
+
+def estimate_reading(
+    sources: Sequence[Candidate],
+    *,
+    ledger: Ledger,
+    stages: IndexingStages,
+    prices: PriceTable,
+    sampled_chunks: int = SAMPLED_CHUNKS,
+) -> IndexEstimate:
+    """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
+
+    Leaves out sources that cannot be read. Raises ModelError if the model fails.
+    """
+    extractor = stages.model_extractor
+    if extractor is None:
+        return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
+    model = extractor.model
+    jobs = list(_jobs(sources, ledger, stages, extractor))
+    cached: list[_Pair] = []
+    new: list[_Pair] = []
+    for job in jobs:
+        if request := extractor.request(job):
+            is_cached = isinstance(model, CachedChatModel) and model.is_kept(request)
+            (cached if is_cached else new).append((job, request))
+    free = _spread(cached, sampled_chunks)
+    bought = _spread(new, sampled_chunks - len(free))
+    before = _spent(model)
+    calls = [_sample(extractor, job, request) for job, request in (*free, *bought)]
+    spent = _spent(model).since(before)
+    left = [request for job, request in new if not any(job is other for other, _ in bought)]
+    planned = plan_calls(model.name, left, count_tokens=count_tokens)
+    return IndexEstimate(
+        documents=len({job.document.uri for job in jobs}),
+        chunks=len(jobs),
+        text_tokens=sum(count_tokens(job.chunk.text) for job in jobs),
+        kept=len(cached),
+        sampled=len(bought),
+        spent=spent,
+        run=estimate_run(calls, planned, prices=prices),
+    )
+
+
+def _jobs(
+    sources: Sequence[Candidate], ledger: Ledger, stages: IndexingStages, extractor: ModelExtractor
+) -> Iterator[ChunkJob]:
+    recipe = stages.recipe
+    for source in compare_with_ledger(sources, ledger, stages.tiers):
+        if not (source.wants_model and source.needs_reading):
+            continue
+        found = prepare(source, recipe)
+        if isinstance(found, Unprepared):
+            load_error_of(found)  # raises what concerns more than this document
+        else:
+            yield from jobs_of(found, extractor)
+
+
+def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:
+    """Return at most ``most`` pairs, at even distances."""
+    return list(pairs[:: max(1, len(pairs) // max(most, 1))][: max(most, 0)])
+
+
+def _sample(extractor: ModelExtractor, job: ChunkJob, request: ChatRequest) -> SampledCall:
+    """Have the model read one chunk, with all turns, and return the cost, now or when cached.
+
+    Raises ModelError, such as ModelUnavailable if no server answers.
+    """
+    model = extractor.model
+    before = _spent(model, with_saved=True)
+    outcome = extractor.extract_chunk(job)
+    if outcome.unavailable:
+        raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
+    usage = _spent(model, with_saved=True).since(before)
+    counted = count_request(request, count_tokens)
+    return SampledCall(request.stage, model.name, counted, usage.input_tokens, usage.output_tokens)
+
+
+def _spent(model: ChatModel, *, with_saved: bool = False) -> TokenUsage:
+    """Return the tokens that this run used, with those that cached replies saved if asked."""
+    if not isinstance(model, CachedChatModel):
+        return TokenUsage()
+    return model.meter.total() + model.meter.saved if with_saved else model.meter.total()

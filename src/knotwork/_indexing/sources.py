@@ -1,0 +1,378 @@
+"""Select the sources of a run: files with their names in the index, and the pages of web sites.
+
+`select_files` turns paths into candidates and decides which ledger entries the run covers.
+`survey_sites` finds the lines that the web pages of a folder repeat, so that pages are loaded
+without them. A page contributes the keys of the lines at its edges, which the ledger stores; the
+repeated lines of a site follow from all its pages in any order, so a page is read again only if it
+changed, or the lines removed from it did. `select_entries` finds indexed documents by name, path
+or pattern.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import math
+import os
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._config import IndexSettings
+from knotwork._indexing.changes import LEDGER_BATCH, entry_path, lies_in
+from knotwork._indexing.discovery import UNKNOWN_TIME_NS, SourceFile, discover, source_file
+from knotwork._indexing.loaders import load_edge_keys, load_file
+from knotwork._indexing.loaders.html import HtmlLoader
+from knotwork._indexing.prepared import Candidate
+from knotwork._stores.base import LedgerEntry, Store
+from knotwork.errors import IndexingError, LoadError, UnknownName
+from knotwork.records import content_id
+
+ROOTS_META = "roots"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSelection:
+    """The candidates of a run, and the ledger entries that it ``covers``: removed if gone.
+
+    ``roots`` are all folders that were indexed so far, with those of this run.
+    """
+
+    candidates: tuple[Candidate, ...]
+    covers: Callable[[LedgerEntry], bool] | None
+    roots: tuple[str, ...]
+
+
+def select_files(
+    store: Store, paths: Sequence[str | Path], settings: IndexSettings
+) -> SourceSelection:
+    """Return the files below ``paths`` as candidates.
+
+    A file in a folder that was indexed before keeps its name, whether ``paths`` name that folder,
+    a part of it, or the file itself. The run covers the folders in ``paths``. Web pages are loaded
+    without the lines that their site repeats; if these changed, more pages of the site are added.
+    Raises IndexingError if a path does not exist, or a name belongs to another file already.
+    """
+    _check_presence(store, paths)
+    known = stored_roots(store)
+    folders = [absolute_path(path) for path in paths if Path(path).expanduser().is_dir()]
+    roots = tuple(dict.fromkeys([*known, *folders]))
+    files = [
+        _named_by_widest_root(file, roots)
+        for file in discover(paths, include=settings.include, exclude=settings.exclude)
+    ]
+    _check_names(store, files)
+    covers = _coverage(paths, folders)
+    survey = survey_sites(store, files, covers=covers, max_file_mb=settings.max_file_mb)
+    candidates = [
+        _candidate(file, survey.pages.get(file.uri, SitePage()), settings)
+        for file in (*files, *survey.others)
+    ]
+    return SourceSelection(tuple(candidates), covers, roots)
+
+
+def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Candidate:
+    return Candidate(
+        file.uri,
+        partial(
+            load_file,
+            file.path,
+            uri=file.uri,
+            max_file_mb=settings.max_file_mb,
+            repeated=page.repeated,
+        ),
+        root=file.root,
+        size=file.size,
+        modified_ns=file.modified_ns,
+        edge_keys=page.edge_keys,
+        repeated=page.fingerprint,
+    )
+
+
+def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
+    """Raise IndexingError for a path that was deleted since it was indexed."""
+    for path in paths:
+        if os.path.lexists(Path(path).expanduser()) or glob.has_magic(str(path)):
+            continue
+        place = absolute_path(path)
+        if any(e.root and _is_inside(entry_path(e), place) for e in store.ledger.entries()):
+            raise IndexingError(
+                f"`{path}` no longer exists, but is in the index.",
+                fix=f"Remove it with: knotwork delete {shlex.quote(str(path))}",
+            )
+
+
+def stored_roots(store: Store) -> list[str]:
+    """Return the folders indexed so far."""
+    roots: list[str] = json.loads(store.meta().get(ROOTS_META, "[]"))
+    return roots
+
+
+def store_roots(store: Store, roots: Sequence[str]) -> None:
+    """Store the indexed folders, if they changed."""
+    if list(roots) != stored_roots(store):
+        store.set_meta({ROOTS_META: json.dumps(list(roots), ensure_ascii=False)})
+
+
+def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
+    wider = [root for root in roots if root != file.root and _is_inside(file.root, root)]
+    if not wider:
+        return file
+    root = Path(min(wider, key=len))
+    parts = (root.name, *Path(absolute_path(file.path)).relative_to(root).parts)
+    # As in discovery: a name that is invalid in the file system's encoding must be storable.
+    uri = os.fsencode("/".join(part for part in parts if part)).decode("utf-8", "replace")
+    return replace(file, uri=uri, root=str(root))
+
+
+def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
+    """Raise IndexingError for a file with the name of another one that still exists."""
+    for start in range(0, len(files), LEDGER_BATCH):
+        batch = files[start : start + LEDGER_BATCH]
+        known = store.ledger.get([file.uri for file in batch])
+        for file in batch:
+            entry = known.get(file.uri)
+            if entry is None or entry.root == file.root or not entry.root:
+                continue
+            earlier = entry_path(entry)
+            if Path(earlier).exists() and not _is_same(earlier, file.path):
+                raise IndexingError(
+                    f"`{file.uri}` is already the name of `{earlier}` in this index, so "
+                    f"`{file.path}` cannot have it.",
+                    fix="Index the folder that holds both, or use another index for this one.",
+                )
+
+
+def _coverage(
+    paths: Sequence[str | Path], folders: Sequence[str]
+) -> Callable[[LedgerEntry], bool] | None:
+    """Return the condition for a run to cover an entry; None if it covers none.
+
+    A run covers all entries below its folders, and those below the folder of a glob whose file no
+    longer exists.
+    """
+    patterns = [str(path) for path in paths if not os.path.lexists(Path(path).expanduser())]
+    bases = [absolute_path(base) for pattern in patterns for base in _fixed_part(pattern)]
+    if not folders and not bases:
+        return None
+
+    def covers(entry: LedgerEntry) -> bool:
+        if not entry.root:
+            return False
+        place = entry_path(entry)
+        if any(_is_inside(place, folder) for folder in folders):
+            return True
+        below = any(_is_inside(place, base) for base in bases)
+        return below and not os.path.lexists(place)
+
+    return covers
+
+
+def _fixed_part(pattern: str) -> Iterator[str]:
+    """Yield the folder of a glob before its first wildcard; nothing for a plain path."""
+    path = Path(pattern).expanduser()
+    fixed: list[str] = []
+    for part in path.parts:
+        if glob.has_magic(part):
+            yield str(Path(*fixed))
+            return
+        fixed.append(part)
+
+
+def absolute_path(path: str | Path) -> str:
+    """Return an absolute path; links are kept."""
+    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - resolve() would follow links
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _is_same(one: str | Path, other: str | Path) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
+
+
+_NEAR_NAMES = 8
+_ALIKE = 0.8
+"""Least similarity of whole uris; below it, they only share their folders."""
+
+
+def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
+    """Return the ledger entries with these names, ordered by uri.
+
+    A name is a uri or a path, of a file or a folder, or a pattern with ``*`` for either. Raises
+    UnknownName with the nearest uris if a name matches nothing.
+    """
+    exact = store.ledger.get(names)
+    chosen = dict(exact)
+    others = [name for name in names if name not in exact]
+    if others:
+        entries = list(store.ledger.entries())
+        for name in others:
+            found = [entry for entry in entries if _is_meant(entry, name)]
+            if not found:
+                near = _near(name, (entry.uri for entry in entries))
+                raise UnknownName("document", name, nearest=near)
+            chosen.update((entry.uri, entry) for entry in found)
+    return sorted(chosen.values(), key=lambda entry: entry.uri)
+
+
+def _is_meant(entry: LedgerEntry, name: str) -> bool:
+    place = entry_path(entry) if entry.root else entry.uri
+    path = absolute_path(name)
+    if glob.has_magic(name):
+        return fnmatchcase(entry.uri, name) or fnmatchcase(place, path)
+    folder = name.rstrip("/")
+    return (
+        place == path
+        or place.startswith(path.rstrip(os.sep) + os.sep)
+        or bool(folder and entry.uri.startswith(folder + "/"))
+    )
+
+
+def _near(name: str, uris: Iterable[str]) -> list[str]:
+    """Return the uris that contain a name, or whose last part or whole is similar to it."""
+    known = list(uris)
+    near = [uri for uri in known if name and name.casefold() in uri.casefold()]
+    by_last: dict[str, list[str]] = {}
+    for uri in known:
+        by_last.setdefault(uri.rpartition("/")[2], []).append(uri)
+    for last in get_close_matches(Path(name).name, by_last, n=_NEAR_NAMES):
+        near.extend(by_last[last])
+    near.extend(get_close_matches(name, known, n=_NEAR_NAMES, cutoff=_ALIKE))
+    return list(dict.fromkeys(near))[:_NEAR_NAMES]
+
+
+FEWEST_PAGES = 5
+"""A repeated line is on at least this many pages of a folder."""
+
+LEAST_SHARE = 0.8
+"""A repeated line is on at least this share of the pages of a folder."""
+
+_PAGE_SUFFIXES = HtmlLoader.suffixes
+_KEY_TYPE = np.dtype("<u8")
+
+LineKeys = NDArray[np.uint64]
+_NO_KEYS: LineKeys = np.zeros(0, _KEY_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """The line keys that a page contributes to its site, and those that it is loaded without.
+
+    See `LedgerEntry` for ``edge_keys``; ``fingerprint`` is its ``repeated``.
+    """
+
+    edge_keys: bytes = b""
+    repeated: frozenset[int] = frozenset()
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSurvey:
+    """The web pages of a run by uri, and unchanged files that it must read again."""
+
+    pages: Mapping[str, SitePage]
+    others: tuple[SourceFile, ...] = ()
+
+
+def survey_sites(
+    store: Store,
+    files: Sequence[SourceFile],
+    *,
+    covers: Callable[[LedgerEntry], bool] | None,
+    max_file_mb: float,
+) -> SiteSurvey:
+    """Find the repeated lines of the sites that the pages in ``files`` belong to.
+
+    Reads new and changed pages; a page that cannot be read counts as before. A page of the ledger
+    that the run ``covers`` and that is not in ``files`` is gone.
+    """
+    offered = {file.uri: file for file in files}
+    if covers is None and not any(map(_is_page, offered)):
+        return SiteSurvey({})
+    entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
+    contributions = {
+        uri: _edge_keys(file, entries.get(uri), max_file_mb=max_file_mb)
+        for uri, file in offered.items()
+        if _is_page(uri)
+    }
+    left = [e for e in entries.values() if e.uri not in offered]
+    if covers is not None:
+        left = [e for e in left if not covers(e) or lies_in(e.uri, offered)]
+    contributions |= {entry.uri: entry.edge_keys for entry in left}
+    pages = _pages(contributions)
+    outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
+    others = [source_file(e.uri, Path(entry_path(e)), root=Path(e.root)) for e in outdated]
+    return SiteSurvey(
+        pages, tuple(file for file in others if _is_unchanged(file, entries[file.uri]))
+    )
+
+
+def _is_page(uri: str) -> bool:
+    return "/" in uri and uri.lower().endswith(_PAGE_SUFFIXES)
+
+
+def _is_unchanged(file: SourceFile, entry: LedgerEntry) -> bool:
+    stamp = (file.size, file.modified_ns)
+    return file.modified_ns != UNKNOWN_TIME_NS and stamp == (entry.size, entry.modified_ns)
+
+
+def _edge_keys(file: SourceFile, entry: LedgerEntry | None, *, max_file_mb: float) -> bytes:
+    """Return the line keys of a page, from the ledger if it is unchanged, else from its file."""
+    if entry is not None and entry.edge_keys and _is_unchanged(file, entry):
+        return entry.edge_keys
+    try:
+        keys = load_edge_keys(file.path, uri=file.uri, max_file_mb=max_file_mb)
+    except LoadError:
+        return entry.edge_keys if entry is not None and entry.chunks else b""
+    return np.array(keys, _KEY_TYPE).tobytes()
+
+
+def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:
+    """Return all pages by uri, each with the lines to load it without."""
+    keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items() if data}
+    by_folder: defaultdict[str, list[LineKeys]] = defaultdict(list)
+    for uri, own in keys.items():
+        for folder in _folders(uri):
+            by_folder[folder].append(own)
+    repeated = {folder: _repeated(pages) for folder, pages in by_folder.items()}
+    known: dict[str, SitePage] = {}
+    pages: dict[str, SitePage] = {}
+    for uri, data in contributions.items():
+        own = keys.get(uri, _NO_KEYS)
+        found = [
+            np.intersect1d(keys[uri], repeated[folder]) for folder in _folders(uri) if uri in keys
+        ]
+        removed = np.unique(np.concatenate([_NO_KEYS, *found]))
+        mark = content_id(removed.tobytes().hex()) if len(removed) else ""
+        pages[uri] = replace(
+            known.setdefault(mark, SitePage(b"", frozenset(removed.tolist()), mark)), edge_keys=data
+        )
+    return pages
+
+
+def _folders(uri: str) -> Iterator[str]:
+    """Return the folders above a page, the topmost first."""
+    parts = uri.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+def _repeated(pages: Sequence[LineKeys]) -> LineKeys:
+    """Return the keys that most of the pages have, ascending."""
+    fewest = max(FEWEST_PAGES, math.ceil(LEAST_SHARE * len(pages)))
+    if len(pages) < fewest:
+        return _NO_KEYS
+    found, counts = np.unique(np.concatenate(pages), return_counts=True)
+    return found[counts >= fewest]

@@ -1,0 +1,229 @@
+"""Limit the tokens or the money that one run may spend.
+
+A call reserves its estimated usage before it is sent and is charged its actual usage afterwards.
+The ceiling is exceeded by no more than the error of the estimates.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from knotwork._inference.call_costs import PriceTable, count_request
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage
+from knotwork.errors import BudgetExceeded, ConfigError
+
+OutputEstimate = Literal["mean", "most"]
+"""Output reserved for a call: the mean of its stage so far, or the request's maximum."""
+
+_CALLS_FOR_A_MEAN = 5
+_CEILING = re.compile(r"(?P<sign>[$€£¥₩₹])?\s*(?P<number>[\d,_]*\.?\d+)\s*(?P<unit>[a-zA-Z]*)")
+_FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
+_HOW_TO_WRITE = 'Write tokens as "200000", "200k" or "2M tokens", money as "5 money" or "5 EUR".'
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The most that a run may cost. Money is in the currency of the configured prices."""
+
+    amount: Decimal
+    unit: Literal["tokens", "money"]
+
+    def __str__(self) -> str:
+        return f"{self.amount:,f} {'tokens' if self.unit == 'tokens' else 'of money'}"
+
+
+def parse_ceiling(text: str) -> Ceiling:
+    """Return the ceiling that a text states: tokens for a plain number, money with a currency.
+
+    Raises ConfigError if the text is neither.
+    """
+    match = _CEILING.fullmatch(text.strip().removesuffix("tokens").strip())
+    has_token_unit = text.strip().endswith("tokens")
+    if match:
+        number = Decimal(match["number"].replace(",", "").replace("_", ""))
+        sign, unit = match["sign"], match["unit"]
+        is_currency = unit == "money" or (len(unit) == 3 and unit.isupper())
+        if not has_token_unit and (is_currency or (sign and not unit)):
+            return Ceiling(number, "money")
+        if not sign and unit.lower() in _FACTORS:
+            return Ceiling(number * _FACTORS[unit.lower()], "tokens")
+    raise ConfigError(f"`{text}` is not a budget.", fix=_HOW_TO_WRITE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reservation:
+    """The estimated usage of a call in progress."""
+
+    model: str
+    usage: TokenUsage
+    is_stream: bool
+
+
+class CallBudget:
+    """Keeps the calls of one run, from any thread and to any model, under a ceiling.
+
+    Share one among the models of all roles. A call that does not fit only because of calls in
+    progress waits for them. ``count_tokens`` estimates the tokens of a text. ``max_output_tokens``,
+    unless 0, is the output limit of the models, which replaces that of requests. Only the spending
+    through this object counts: a later run has its own budget, and gets what was finished from the
+    cache at no cost.
+    """
+
+    def __init__(
+        self,
+        ceiling: Ceiling,
+        *,
+        count_tokens: Callable[[str], int],
+        prices: PriceTable | None = None,
+        output_estimate: OutputEstimate = "mean",
+        max_output_tokens: int = 0,
+    ) -> None:
+        self.ceiling = ceiling
+        self._count_tokens = count_tokens
+        self._prices = prices or PriceTable()
+        self._output_estimate = output_estimate
+        self._max_output_tokens = max_output_tokens
+        self._changed = threading.Condition()
+        self._spent: dict[str, TokenUsage] = {}
+        self._reserved: list[_Reservation] = []
+        self._outputs: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def spent(self) -> TokenUsage:
+        """Return the usage of all finished calls."""
+        with self._changed:
+            return sum(self._spent.values(), TokenUsage())
+
+    def money(self) -> Decimal | None:
+        """Return the cost of all finished calls, or None if a model that was used has no price."""
+        with self._changed:
+            return self._prices.money(self._spent.items())
+
+    def estimate(self, request: ChatRequest, text: str) -> TokenUsage:
+        """Estimate the usage of a call of whose reply only ``text`` arrived."""
+        return TokenUsage(count_request(request, self._count_tokens), self._count_tokens(text), 1)
+
+    @contextmanager
+    def call(
+        self, model: str, request: ChatRequest, *, is_stream: bool = False
+    ) -> Iterator[Callable[[TokenUsage], None]]:
+        """Reserve the estimated cost of a call for as long as it runs.
+
+        Yields a function to call with the actual usage; without it, as when the call fails, the
+        call counts as free. Raises BudgetExceeded if the call would exceed the ceiling, and
+        ConfigError if the ceiling is monetary and the model has no price.
+        """
+        reservation = self._reserve(model, request, is_stream=is_stream)
+        used = TokenUsage()
+
+        def settle(usage: TokenUsage) -> None:
+            nonlocal used
+            used = usage
+
+        try:
+            yield settle
+        finally:
+            with self._changed:
+                self._reserved.remove(reservation)
+                if used.calls:
+                    self._spent[model] = self._spent.get(model, TokenUsage()) + used
+                    calls, tokens = self._outputs.get((model, request.stage), (0, 0))
+                    self._outputs[model, request.stage] = (
+                        calls + used.calls,
+                        tokens + used.output_tokens,
+                    )
+                self._changed.notify_all()
+
+    def _reserve(self, model: str, request: ChatRequest, *, is_stream: bool) -> _Reservation:
+        if self.ceiling.unit == "money" and self._prices.price(model) is None:
+            raise ConfigError(
+                f"The model `{model}` has no price, so a monetary budget cannot be enforced.",
+                fix="Set its token prices in llm.prices, or give the budget in tokens.",
+            )
+        input_tokens = count_request(request, self._count_tokens)
+        with self._changed:
+            while True:
+                usage = TokenUsage(input_tokens, self._expected_output(model, request), 1)
+                reservation = _Reservation(model, usage, is_stream)
+                if self._fits([*self._reserved, reservation]):
+                    self._reserved.append(reservation)
+                    return reservation
+                # Do not wait for streams: their reader may be this very thread.
+                streams = [held for held in self._reserved if held.is_stream]
+                others_will_end = len(streams) < len(self._reserved)
+                if not others_will_end or not self._fits([*streams, reservation]):
+                    raise self._exceeded(model, request, usage)
+                self._changed.wait()
+
+    def _expected_output(self, model: str, request: ChatRequest) -> int:
+        calls, tokens = self._outputs.get((model, request.stage), (0, 0))
+        if self._output_estimate == "most" or calls < _CALLS_FOR_A_MEAN:
+            return self._max_output_tokens or request.max_output_tokens
+        return -(-tokens // calls)
+
+    def _fits(self, reserved: list[_Reservation]) -> bool:
+        return self._cost(reserved) <= self.ceiling.amount
+
+    def _cost(self, reserved: list[_Reservation]) -> Decimal:
+        parts = [*self._spent.items(), *((held.model, held.usage) for held in reserved)]
+        if self.ceiling.unit == "tokens":
+            return Decimal(sum(usage.input_tokens + usage.output_tokens for _, usage in parts))
+        money = self._prices.money(parts)
+        assert money is not None  # `_reserve` refuses a model without a price
+        return money
+
+    def _exceeded(self, model: str, request: ChatRequest, usage: TokenUsage) -> BudgetExceeded:
+        spent = sum(self._spent.values(), TokenUsage())
+        tokens = spent.input_tokens + spent.output_tokens
+        cost = f"{tokens:,} tokens"
+        if self.ceiling.unit == "money":
+            cost = f"{self._cost([]):,f} of money ({cost})"
+        stage = f" for `{request.stage}`" if request.stage else ""
+        calls = f"{spent.calls:,} call{'' if spent.calls == 1 else 's'}"
+        return BudgetExceeded(
+            f"The budget of {self.ceiling} is reached: {calls} used {cost}, "
+            f"and the next call{stage} (about {usage.input_tokens:,} tokens in and "
+            f"{usage.output_tokens:,} out, to `{model}`) would exceed it.",
+            fix="Run the same command again, with the same budget or a higher one. It continues "
+            "from here, since finished calls are cached.",
+        )
+
+
+class BudgetedChatModel:
+    """A chat model whose calls are charged to a budget. Wrap it in the cache, not the reverse."""
+
+    def __init__(self, model: ChatModel, budget: CallBudget) -> None:
+        self._model = model
+        self._budget = budget
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply; raises BudgetExceeded before anything is sent."""
+        with self._budget.call(self.name, request) as settle:
+            reply = self._model.complete(request)
+            settle(reply.usage.with_a_call())
+            return reply
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply; if the caller stops early, charge the request and the text so far."""
+        with self._budget.call(self.name, request, is_stream=True) as settle:
+            pieces: list[str] = []
+            try:
+                for item in self._model.stream(request):
+                    if isinstance(item, ChatReply):
+                        pieces.clear()
+                        settle(item.usage.with_a_call())
+                    else:
+                        pieces.append(item)
+                    yield item
+            finally:
+                if pieces:
+                    settle(self._budget.estimate(request, "".join(pieces)))

@@ -1,0 +1,460 @@
+"""Cache replies of language models, so that no request is sent twice.
+
+A reply is stored once it passes its check, before it is used. Rejected replies are stored
+separately, with the reason. Each reply and its entry in the cost ledger are written in one
+transaction, so a killed process leaves both or neither.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Self, TypeVar
+
+import apsw
+
+from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.call_database import (
+    CallDatabase,
+    CallLedger,
+    Row,
+    add_call,
+    add_reuse,
+    damaged,
+    storable,
+)
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    TokenUsage,
+    is_whole,
+    parse_reply,
+)
+from knotwork._inference.single_flight import KeyLocks, SingleFlight
+from knotwork.errors import Unparsable
+
+T = TypeVar("T")
+
+_KeepReply = Callable[[bytes, ChatRequest, ChatReply], T]
+
+
+class CachedChatModel:
+    """A chat model with a cache, its cost ledger and a meter; implements `ChatModel`.
+
+    A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
+    reply is never served: its reason is raised again as Unparsable, without a call, unless
+    ``retry_rejected`` is set. Equal requests at the same time make one call, also from several
+    processes. Wrap budgets and rate limits inside this class: cached replies need neither.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        cache: CallCache,
+        *,
+        meter: UsageMeter | None = None,
+        retry_rejected: bool = False,
+    ) -> None:
+        self._model = model
+        self._cache = cache
+        self._meter = meter or UsageMeter()
+        self._retry_rejected = retry_rejected
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def meter(self) -> UsageMeter:
+        """The calls and reuses of this run that went through this model."""
+        return self._meter
+
+    def is_kept(self, request: ChatRequest) -> bool:
+        """Return True if the reply to a request is cached."""
+        return isinstance(self._cache.find(call_key(self.name, request)), ChatReply)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply; cache it if it is neither cut off nor empty."""
+        return self._obtain(request, lambda reply: reply, self._keep_whole)
+
+    def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
+        """Return what ``parse`` makes of the reply; cache the reply if ``parse`` returns.
+
+        ``parse`` must be free of side effects, since it runs on cached replies too. Raises
+        Unparsable, with the reply's text, if ``parse`` did, now or in an earlier run; otherwise as
+        `ChatModel.complete`. A cached reply that a stricter ``parse`` refuses becomes a rejected
+        one.
+        """
+        return self._obtain(request, parse, partial(self._keep_parsed, parse=parse))
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply piece by piece, then whole; a cached reply is a single piece.
+
+        The reply is cached before it is yielded whole. If the caller stops early, nothing is
+        cached and the ledger does not count the call.
+        """
+        yield from self._stream(request, lambda reply: reply, self._keep_whole)
+
+    def stream_checked(
+        self, request: ChatRequest, parse: Callable[[ChatReply], T]
+    ) -> Iterator[str | T]:
+        """Yield the reply piece by piece, then what ``parse`` makes of it.
+
+        Caches and raises as `complete_checked`; a known rejection is raised before any piece.
+        """
+        yield from self._stream(request, parse, partial(self._keep_parsed, parse=parse))
+
+    def _stream(
+        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _KeepReply[T]
+    ) -> Iterator[str | T]:
+        key = call_key(self.name, request)
+        known = self._look_up(key)
+        if known is not None:
+            parsed = self._parse_known(key, request, known, parse)
+            if known.text:
+                yield known.text
+            yield parsed
+            return
+        for item in self._model.stream(request):
+            if isinstance(item, ChatReply):
+                yield keep(key, request, replace(item, usage=item.usage.with_a_call()))
+            else:
+                yield item
+
+    def _obtain(
+        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _KeepReply[T]
+    ) -> T:
+        key = call_key(self.name, request)
+        made: list[T] = []
+
+        def lead() -> ChatReply:
+            with self._cache.locks.hold(key):  # another process may be about to store it
+                known = self._look_up(key)
+                if known is not None:
+                    return known
+                reply = self._model.complete(request)
+                reply = replace(reply, usage=reply.usage.with_a_call())
+                made.append(keep(key, request, reply))
+                return reply
+
+        reply, ours = self._cache.flights.run(key, lead)
+        if ours and made:
+            return made[0]
+        return self._parse_known(key, request, reply, parse)
+
+    def _parse_known(
+        self, key: bytes, request: ChatRequest, reply: ChatReply, parse: Callable[[ChatReply], T]
+    ) -> T:
+        """Count a reuse and return what ``parse`` makes of a cached reply; revoke it on a fault."""
+        usage = TokenUsage(reused=1)
+        self._cache.count_reuse(self.name, request, reply.usage)
+        self._meter.add(self.name, request, usage)
+        self._meter.save(reply.usage)
+        try:
+            return parse_reply(replace(reply, usage=usage), parse)
+        except Unparsable as error:
+            self._cache.revoke(key, self.name, request, reply, error.reason)
+            raise
+
+    def _look_up(self, key: bytes) -> ChatReply | None:
+        """Return the cached reply, if any; raise Unparsable for a rejected one, unless retrying."""
+        found = self._cache.find(key)
+        if isinstance(found, RejectedReply):
+            if self._retry_rejected:
+                return None
+            raise Unparsable(
+                found.reason,
+                text=found.text,
+                fix="Use `--retry` to send the request again.",
+            )
+        return found
+
+    def _keep_whole(self, key: bytes, request: ChatRequest, reply: ChatReply) -> ChatReply:
+        """Count a call, and cache its reply if it is neither cut off nor empty."""
+        self._meter.add(self.name, request, reply.usage)
+        if is_whole(reply):
+            self._cache.accept(key, self.name, request, reply)
+        else:
+            self._cache.count_call(self.name, request, reply.usage)
+        return reply
+
+    def _keep_parsed(
+        self,
+        key: bytes,
+        request: ChatRequest,
+        reply: ChatReply,
+        parse: Callable[[ChatReply], T],
+    ) -> T:
+        """Count a call, and cache its reply if it can be parsed, otherwise as rejected."""
+        self._meter.add(self.name, request, reply.usage)
+        try:
+            parsed = parse_reply(reply, parse)
+        except Unparsable as error:
+            self._cache.reject(key, self.name, request, reply, error.reason)
+            raise
+        except BaseException:
+            # A bug of the parser says nothing about the reply, but the call was paid for.
+            self._cache.count_call(self.name, request, reply.usage)
+            raise
+        self._cache.accept(key, self.name, request, reply)
+        return parsed
+
+
+_FINISH_REASONS = ("stop", "length", "filter")
+_DIGEST_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedReply:
+    """A reply that did not pass its check, and the reason.
+
+    ``attempts`` is the number of rejected replies to this call; ``text`` is the last of them.
+    """
+
+    stage: str
+    source: str
+    model: str
+    reason: str
+    text: str
+    finish_reason: str
+    attempts: int
+
+
+class CallCache:
+    """Stores replies by key in one file; safe for many threads and processes.
+
+    ``flights`` lets one thread at a time make the call of a key, ``locks`` one process.
+    """
+
+    def __init__(self, database: CallDatabase) -> None:
+        self._database = database
+        path = database.path
+        self.flights: SingleFlight[ChatReply] = SingleFlight()
+        self.locks = KeyLocks(None if path == ":memory:" else f"{path}-lock")
+
+    @classmethod
+    def open(cls, path: str | Path, *, busy_timeout_s: float = 30.0) -> Self:
+        """Open or create the file; ``:memory:`` keeps replies until the process ends.
+
+        Raises what `CallDatabase` raises.
+        """
+        return cls(CallDatabase(path, busy_timeout_s=busy_timeout_s))
+
+    @property
+    def path(self) -> str:
+        return self._database.path
+
+    def ledger(self, *, prices: PriceTable | None = None) -> CallLedger:
+        """Return the cost ledger of this file, with money at ``prices``."""
+        return CallLedger(self._database, prices=prices)
+
+    def find(self, key: bytes) -> ChatReply | RejectedReply | None:
+        """Return the accepted reply to a call, else the rejected one, else None.
+
+        Raises StoreError if the stored reply is damaged.
+        """
+        rows = self._database.rows(_FIND, (key, key))
+        if not rows:
+            return None
+        is_accepted, *accepted = rows[0][:7]
+        if not is_accepted:
+            return _read_rejected(rows[0][7:])
+        if not _is_sound(key, tuple(accepted)):
+            raise damaged(self.path, "a reply does not match its checksum")
+        text, finish_reason, input_tokens, output_tokens, calls, _ = accepted
+        return ChatReply(
+            _decode(text), finish_reason, TokenUsage(input_tokens, output_tokens, calls)
+        )
+
+    def accept(self, key: bytes, model: str, request: ChatRequest, reply: ChatReply) -> None:
+        """Store a reply that passed its check, and count its call.
+
+        If another process stored one first, that one stays, so that all use the same.
+        """
+        usage = reply.usage
+        text = _encode(reply.text)
+        counts = (usage.input_tokens, usage.output_tokens, usage.calls)
+        digest = _digest(key, text, reply.finish_reason, *counts)
+        names = (storable(request.stage), storable(request.source), storable(model))
+
+        def write(connection: apsw.Connection) -> None:
+            connection.execute(
+                "INSERT INTO reply (key, stage, source, model, text, finish_reason, input_tokens, "
+                "output_tokens, calls, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (key) DO NOTHING",
+                (key, *names, text, reply.finish_reason, *counts, digest),
+            )
+            connection.execute("DELETE FROM rejected WHERE key = ?", (key,))
+            add_call(connection, model, request, usage)
+
+        self._database.write(write)
+
+    def reject(
+        self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
+    ) -> None:
+        """Store a reply that did not pass its check as rejected, and count its call."""
+
+        def write(connection: apsw.Connection) -> None:
+            known = connection.execute("SELECT 1 FROM reply WHERE key = ?", (key,)).fetchone()
+            if known is None:
+                _insert_rejected(connection, key, model, request, reply, reason)
+            add_call(connection, model, request, reply.usage, rejected=True)
+
+        self._database.write(write)
+
+    def revoke(
+        self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
+    ) -> None:
+        """Turn an accepted reply into a rejected one, since it does not pass a newer check."""
+
+        def write(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM reply WHERE key = ?", (key,))
+            _insert_rejected(connection, key, model, request, reply, reason)
+
+        self._database.write(write)
+
+    def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
+        """Count a call whose reply is neither accepted nor rejected."""
+        self._database.write(lambda connection: add_call(connection, model, request, usage))
+
+    def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
+        """Count a call that was avoided because its reply was cached."""
+        self._database.write(lambda connection: add_reuse(connection, model, request, saved))
+
+    def rejected(
+        self, *, stage: str | None = None, source: str | None = None
+    ) -> list[RejectedReply]:
+        """Return the rejected replies of a stage, of a document, or all, in order of arrival."""
+        wanted = {"stage": stage, "source": source}
+        filters = {name: storable(value) for name, value in wanted.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in filters) or "1"
+        rows = self._database.rows(
+            f"{_SELECT_REJECTED} WHERE {where} ORDER BY id", tuple(filters.values())
+        )
+        return [_read_rejected(row) for row in rows]
+
+    def reply_count(self) -> int:
+        """Return the number of accepted replies."""
+        ((count,),) = self._database.rows("SELECT COUNT(*) FROM reply")
+        return int(count)
+
+    def forget(self, sources: Collection[str]) -> int:
+        """Delete all replies first requested for these documents; return how many were deleted.
+
+        Their cost stays in the ledger. Another document with equal text sends the request again.
+        """
+        count = 0
+        with self._database.transaction() as connection:
+            for source in sources:
+                for table in ("reply", "rejected"):
+                    connection.execute(
+                        f"DELETE FROM {table} WHERE source = ?",  # noqa: S608  one of two names
+                        (storable(source),),
+                    )
+                    count += connection.changes()
+        return count
+
+    def check(self) -> list[str]:
+        """Read the whole file and return a description of each fault."""
+        faults = [str(row[0]) for row in self._database.rows("PRAGMA integrity_check")]
+        faults = [] if faults == ["ok"] else faults
+        rows = self._database.rows(
+            "SELECT key, text, finish_reason, input_tokens, output_tokens, calls, digest FROM reply"
+        )
+        bad = sum(1 for key, *rest in rows if not _is_sound(key, tuple(rest)))
+        if bad:
+            faults.append(f"{bad} of {len(rows)} replies do not match their checksums")
+        return faults
+
+    def close(self) -> None:
+        """Close the file."""
+        self.locks.close()
+        self._database.close()
+
+
+_FIND = """
+SELECT 1, text, finish_reason, input_tokens, output_tokens, calls, digest, 0, 0, 0, 0, 0, 0, 0
+FROM reply WHERE key = ?
+UNION ALL
+SELECT 0, 0, 0, 0, 0, 0, 0, stage, source, model, reason, text, finish_reason, attempts
+FROM rejected WHERE key = ?
+"""
+"""The accepted reply comes first. One statement, since each one may wait for other threads."""
+
+_SELECT_REJECTED = (
+    "SELECT stage, source, model, reason, text, finish_reason, attempts FROM rejected"
+)
+
+
+def _insert_rejected(
+    connection: apsw.Connection,
+    key: bytes,
+    model: str,
+    request: ChatRequest,
+    reply: ChatReply,
+    reason: str,
+) -> None:
+    names = (storable(request.stage), storable(request.source), storable(model))
+    connection.execute(
+        "INSERT INTO rejected (key, stage, source, model, text, finish_reason, reason, attempts) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (key) DO UPDATE SET "
+        "stage = excluded.stage, source = excluded.source, text = excluded.text, "
+        "finish_reason = excluded.finish_reason, reason = excluded.reason, attempts = attempts + 1",
+        (key, *names, _encode(reply.text), reply.finish_reason, storable(reason)),
+    )
+
+
+def _read_rejected(row: Row) -> RejectedReply:
+    stage, source, model, reason, text, finish_reason, attempts = row
+    return RejectedReply(stage, source, model, reason, _decode(text), finish_reason, attempts)
+
+
+def _is_sound(key: bytes, row: Row) -> bool:
+    """Return True if a reply matches its checksum; SQLite itself has none."""
+    text, finish_reason, input_tokens, output_tokens, calls, digest = row
+    counts = (input_tokens, output_tokens, calls)
+    return finish_reason in _FINISH_REASONS and bytes(digest) == _digest(
+        key, text, finish_reason, *counts
+    )
+
+
+def _digest(key: bytes, text: bytes, finish_reason: str, *counts: int) -> bytes:
+    digest = blake2b(key, digest_size=_DIGEST_BYTES)
+    digest.update(f"{finish_reason} {counts} ".encode())
+    digest.update(text)
+    return digest.digest()
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode(data: bytes) -> str:
+    return bytes(data).decode("utf-8", "surrogatepass")
+
+
+CALL_KEY_BYTES = 16
+
+
+def call_key(model_name: str, request: ChatRequest) -> bytes:
+    """Return the key of a call: a hash of the model's name and the content of the request.
+
+    The stage and source of a request are not part of it. It has 128 bits, since a wrong reply
+    served after a collision would never be noticed.
+    """
+    content = [
+        model_name,
+        request.max_output_tokens,
+        float(request.temperature) + 0.0,  # -0.0 is 0.0
+        request.schema,
+        list(request.stop),
+        [[message.role, message.content] for message in request.messages],
+    ]
+    # Not as ASCII: escapes would make a surrogate pair equal to the character it encodes.
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=CALL_KEY_BYTES).digest()

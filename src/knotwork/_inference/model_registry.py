@@ -1,0 +1,296 @@
+"""Open embedders, chat models, rerankers and answer readers by name.
+
+A name is "SCHEME:MODEL", such as "openai:gpt-4o". The module of a model is imported when the model
+is opened. To add a scheme, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar, get_args
+
+from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.concurrency import Halt
+from knotwork._inference.cross_encoders import AnswerReader, Reranker
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
+from knotwork._inference.retries import RetryingChat, RetryPolicy
+from knotwork.errors import ConfigError, MissingExtra, UnknownName
+
+NONE = "none"
+"""The name that disables a model."""
+Factory = TypeVar("Factory")
+
+
+def choose_factory(
+    spec: str, factories: Mapping[str, Factory], *, what: str, others: Sequence[str] = (NONE,)
+) -> tuple[Factory, str]:
+    """Return the factory for the scheme of ``spec``, and the model's name after the colon.
+
+    ``what`` is the kind of model for errors, such as "embedding model"; ``others`` are the valid
+    names without a scheme. Raises UnknownName for an unknown scheme, ConfigError if the name of
+    the model is missing.
+    """
+    scheme, _, model = spec.partition(":")
+    if scheme not in factories:
+        raise UnknownName(what, spec, [*others, *(f"{known}:…" for known in factories)])
+    if not model:
+        raise ConfigError(
+            f"The {what} `{spec}` has no name after its scheme.",
+            fix=f"Write the name of the model after the colon: {scheme}:NAME",
+        )
+    return factories[scheme], model
+
+
+NO_EMBEDDER = NONE
+AUTO_EMBEDDER = "auto"
+"""Selects the model of an existing index, or the preferred local model for a new one."""
+EmbedderFactory = Callable[[str, EmbeddingSettings], Embedder]
+
+
+def open_embedder(
+    spec: str, settings: EmbeddingSettings | None = None, *, stored: str = ""
+) -> Embedder | None:
+    """Return the embedder that ``spec`` names, or None for "none"; ignores ``settings.model``.
+
+    ``stored`` is the name of the embedder whose vectors the index holds, if any: "auto" prefers it.
+    Cheap: a model is loaded, or a server contacted, on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra if a library is not installed, and ConfigError for other faults of the
+    name.
+    """
+    if spec == NO_EMBEDDER:
+        return None
+    if spec == AUTO_EMBEDDER:
+        spec = choose_model(stored)
+    factory, model = choose_factory(
+        spec, EMBEDDERS, what="embedding model", others=(NONE, AUTO_EMBEDDER)
+    )
+    return factory(model, settings or EmbeddingSettings())
+
+
+def choose_model(stored: str = "") -> str:
+    """Return the model that "auto" selects for an index with vectors of ``stored``."""
+    from knotwork._inference.local_models.local_embedders import preferred_model
+
+    return stored if follows_index(stored) else f"local:{preferred_model()}"
+
+
+def follows_index(stored: str) -> bool:
+    """Return True if "auto" selects the embedder of an index with vectors of ``stored``."""
+    from knotwork._inference.local_models.local_embedders import is_model_name
+
+    scheme, _, model = stored.partition(":")
+    return scheme == "local" and is_model_name(model)
+
+
+def explain_choice(spec: str, stored: str = "") -> str:
+    """Return a phrase for users that explains which model `open_embedder` selects."""
+    from knotwork._inference.local_models.local_embedders import explain_preferred
+
+    if spec != AUTO_EMBEDDER:
+        return "set as embedding.model"
+    return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
+
+
+def _open_local_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork._inference.local_models.local_embedders import open_local
+
+    return open_local(model, settings)
+
+
+def _open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork._inference.model_servers import ModelServer
+    from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
+
+    server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    return OpenAIEmbedder(
+        model,
+        server,
+        dimension=settings.dimension,
+        batch_tokens=settings.batch_tokens or BATCH_TOKENS,
+        concurrency=settings.concurrency,
+        embeds_sentences=settings.sentences,
+    )
+
+
+def _open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    """Open the embedder without a model, "hashing:256": for trials and tests."""
+    from knotwork._inference.embedder import HashingEmbedder
+
+    if not model.isdecimal() or not 1 <= int(model) <= 65_536:
+        raise ConfigError(
+            f"`hashing:{model}` is not a valid embedding model: it needs a dimension from 1 to "
+            "65536.",
+            fix="For example: hashing:256",
+        )
+    del settings
+    return HashingEmbedder(int(model))
+
+
+EMBEDDERS: dict[str, EmbedderFactory] = {
+    "hashing": _open_hashing_embedder,
+    "local": _open_local_embedder,
+    "openai": _open_openai_embedder,
+}
+
+
+NO_CHAT_MODEL = NONE
+ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge"]
+MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
+ChatModelFactory = Callable[[str, LlmSettings], ChatModel]
+_RETRY_JITTER = 0.5
+
+
+def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str:
+    """Return the name of the model for a role: the setting of the role, else ``llm.model``."""
+    own = getattr(settings, role) if role else ""
+    return own.strip() or settings.model
+
+
+def open_chat_model(
+    settings: LlmSettings, *, role: ModelRole | None = None, halt: Halt | None = None
+) -> ChatModel | None:
+    """Return the chat model for a role, with rate limits and retries; None if it is "none".
+
+    Use `ChatModels` for more than one role, so that they share the limits of their server. Cheap:
+    the server is contacted on first use. Raises UnknownName for an unknown scheme, MissingExtra if
+    a library is not installed, and ConfigError for other faults of the name.
+    """
+    return ChatModels(settings, halt=halt).open(role)
+
+
+class ChatModels:
+    """The chat models of all roles, which share one rate limiter, since they share one server.
+
+    ``halt`` ends all waits when it is set; ``retries`` defaults to a `RetryPolicy` with jitter.
+    Roles with the same model get the same object. Use this object from one thread; the models that
+    it returns are thread-safe.
+    """
+
+    def __init__(
+        self, settings: LlmSettings, *, halt: Halt | None = None, retries: RetryPolicy | None = None
+    ) -> None:
+        halt = halt or Halt()
+        self._settings = settings
+        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
+        self._limiter = RateLimiter(
+            concurrency=settings.concurrency,
+            requests_per_minute=settings.requests_per_minute,
+            tokens_per_minute=settings.tokens_per_minute,
+            halt=halt,
+        )
+        self._opened: dict[str, ChatModel] = {}
+
+    def open(self, role: ModelRole | None = None) -> ChatModel | None:
+        """Return the model for a role, or None if it is "none"; raises as `open_chat_model`."""
+        spec = chat_model_spec(self._settings, role)
+        if spec == NO_CHAT_MODEL:
+            return None
+        if spec not in self._opened:
+            factory, model = choose_factory(spec, CHAT_MODELS, what="language model")
+            client = RateLimitedChat(factory(model, self._settings), self._limiter)
+            # Retries go outside, so that a call that waits to be repeated holds no slot.
+            self._opened[spec] = RetryingChat(client, self._retries)
+        return self._opened[spec]
+
+
+def _open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
+    from knotwork._inference.model_servers import ChatServer
+    from knotwork._inference.openai_chat import OpenAIChat
+
+    server = ChatServer(
+        settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
+    )  # fmt: skip
+    return OpenAIChat(
+        model,
+        server,
+        temperature=settings.temperature,
+        max_output_tokens=settings.max_output_tokens,
+    )
+
+
+CHAT_MODELS: dict[str, ChatModelFactory] = {"openai": _open_openai_chat}
+
+
+RerankerFactory = Callable[[str, RerankSettings], Reranker]
+
+
+def open_reranker(settings: RerankSettings) -> Reranker | None:
+    """Return the reranker that ``settings.model`` names, or None for "none".
+
+    Cheap: a model is loaded, or a server contacted, on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra if a library is not installed, and ConfigError for other faults of the
+    name.
+    """
+    if settings.model == NONE:
+        return None
+    factory, model = choose_factory(settings.model, RERANKERS, what="reranking model")
+    return factory(model, settings)
+
+
+def _open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
+    from knotwork._inference.local_models.local_rerankers import OnnxReranker, find_graph
+
+    folder = Path(model).expanduser()
+    if find_graph(folder) is not None:
+        return OnnxReranker(folder, threads=settings.threads)
+
+    from knotwork._inference.local_models.local_rerankers import LocalReranker
+
+    return LocalReranker(model, download=settings.download)
+
+
+def _open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
+    from knotwork._inference.cross_encoders import ServedReranker
+    from knotwork._inference.model_servers import ChatServer
+    from knotwork._inference.retries import RetryPolicy
+
+    server = ChatServer(
+        settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        section="rerank",
+    )
+    # A user is waiting, and the search works without reranking: retry only once, and soon.
+    return ServedReranker(model, server, retries=RetryPolicy(attempts=2, patience_s=2.0))
+
+
+RERANKERS: dict[str, RerankerFactory] = {
+    "local": _open_local_reranker,
+    "served": _open_served_reranker,
+}
+
+
+AUTO_READER, NO_READER = "auto", "off"
+READERS = (AUTO_READER, NO_READER)
+
+
+def open_reader(setting: str) -> AnswerReader | None:
+    """Return the reader that ``answer.reader`` selects; None for "off" or if none is installed.
+
+    Cheap: the model is loaded on first use. Raises UnknownName for an invalid setting.
+    """
+    if setting not in READERS:
+        raise UnknownName("reader", setting, READERS)
+    if setting == NO_READER:
+        return None
+    from knotwork._inference.local_models.answer_reader import open_local_reader
+
+    try:
+        return open_local_reader()
+    except (MissingExtra, ConfigError):  # not installed, or no weights for this platform
+        return None
+
+
+class QueryModels(Protocol):
+    """The models that questions need, each opened on first use."""
+
+    @property
+    def query_embedder(self) -> Embedder | None:
+        """The embedder of the vectors in the index; None if it has none."""
+
+    @property
+    def reader(self) -> AnswerReader | None:
+        """The model that reads passages for answers; None if it is missing or switched off."""

@@ -1,0 +1,445 @@
+"""Send requests to model servers: JSON over plain HTTP, or through the OpenAI SDK.
+
+Both translate failures to errors of `knotwork.errors`. The retries of the SDK are off, since
+`retries.py` and `rate_limits.py` handle them.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import json
+import threading
+import urllib.error
+import urllib.request
+import weakref
+from collections.abc import Generator, Mapping
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import IO, TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from knotwork._config import SecretRef
+from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
+
+if TYPE_CHECKING:
+    import openai
+
+
+_LONGEST_CONNECT_S = 10.0
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_CALL_HEADERS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
+_FIXES = {
+    401: 'Check the key, or name the variable that holds it: SECTION.api_key = { env = "NAME" }',
+    402: "Top up the account at the server.",
+    403: "Check that the key of SECTION.api_key may use this model.",
+    404: "Check the model's name and SECTION.base_url, which usually ends in /v1.",
+    413: "Lower index.chunk_tokens, or serve the model with a longer context.",
+}
+_BUSY_FIXES = {
+    "llm": "Lower llm.concurrency, or set llm.requests_per_minute and llm.tokens_per_minute.",
+    "rerank": "Try again later, or rerank fewer passages: rerank(depth=10).",
+}
+_SLOW_FIXES = {
+    "llm": "Raise llm.timeout_s, or lower llm.concurrency.",
+    "rerank": "Raise rerank.timeout_s.",
+}
+_FAULT_FIX = "Try again later, or check the log of the server."
+
+
+class Refusal(ModelError):
+    """The server refused this request; ``server_code`` is its error code, or ""."""
+
+    def __init__(self, message: str, *, status: int, server_code: str, fix: str = "") -> None:
+        super().__init__(message, fix=fix, status=status)
+        self.server_code = server_code
+
+
+class ChatServer:
+    """A server with an OpenAI-compatible API under ``base_url``, used through the OpenAI SDK.
+
+    ``timeout_s`` is the longest silence of the server, not the length of a call. Redirects are not
+    followed, since another host would receive the key. ``section`` is the section of the settings
+    that errors refer to. Raises ConfigError if the URL is invalid, MissingExtra without the SDK.
+    The SDK is imported, and the key read, on first use.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: SecretRef | None,
+        timeout_s: float,
+        section: Literal["llm", "rerank"] = "llm",
+    ) -> None:
+        _check_url(base_url, section)
+        if importlib.util.find_spec("openai") is None:
+            raise MissingExtra("A model on a server", "llm")
+        self.base_url = base_url.rstrip("/")
+        self.section = section
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._key = ""
+        self._options: Any = {}  # of a type that the SDK does not export
+        self._opened: openai.OpenAI | None = None
+        self._lock = threading.Lock()
+
+    def post(self, path: str, payload: Mapping[str, object]) -> dict[str, Any]:
+        """Send JSON and return the JSON object of the response.
+
+        Raises as `exchange`, and ModelUnavailable if the response is not an object.
+        """
+        return self._check_object(self.exchange(path, payload), path)
+
+    def exchange(self, path: str, payload: Mapping[str, object]) -> object:
+        """Send JSON and return the JSON of the response.
+
+        Raises ModelUnavailable for temporary failures (no connection, time-out, 429, 5xx, an
+        invalid response), Refusal for all others, and ConfigError if the key is not set. No error
+        contains the key.
+        """
+        client = self._client()
+        with _ErrorTranslation(self, path):
+            body = client.post(self._url(path), cast_to=str, body=payload, options=self._options)
+        return self._parse(body, path)
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return the JSON object under ``path``; raises as `post` does."""
+        client = self._client()
+        with _ErrorTranslation(self, path):
+            body = client.get(self._url(path), cast_to=str, options=self._options)
+        return self._check_object(self._parse(body, path), path)
+
+    def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
+        """Send JSON and yield the JSON object of each event of the response; raises as `post`.
+
+        The connection is closed when the iteration ends for any reason.
+        """
+        from openai import Stream
+
+        client = self._client()
+        kind = Stream[object]
+        with _ErrorTranslation(self, path):
+            events = client.post(
+                self._url(path), cast_to=object, body=payload, options=self._options,
+                stream=True, stream_cls=kind,
+            )  # fmt: skip
+        try:
+            if events.response.headers.get("Content-Type", "").startswith("application/json"):
+                with _ErrorTranslation(self, path):  # a server that does not stream
+                    body = events.response.read().decode("utf-8", "replace")
+                yield self._check_object(self._parse(body, path), path)
+                return
+            pieces = iter(events)
+            while True:
+                with _ErrorTranslation(self, path):
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                if isinstance(piece, dict):
+                    self._check_error(piece, path)
+                    yield piece
+        finally:
+            events.close()
+
+    def mask(self, text: str) -> str:
+        """Return ``text`` on one line, shortened, with the key masked."""
+        return shorten_error(text, self._key)
+
+    def _url(self, path: str) -> str:
+        """Return the complete URL, which is faster than having the SDK join its parts."""
+        return f"{self.base_url}{path}"
+
+    def _client(self) -> openai.OpenAI:
+        opened = self._opened
+        if opened is not None:
+            return opened
+        with self._lock:
+            if self._opened is None:
+                from openai import DefaultHttpxClient, OpenAI, Timeout
+
+                self._key = self._api_key.reveal() if self._api_key else ""
+                timeout = Timeout(
+                    self._timeout_s, connect=min(self._timeout_s, _LONGEST_CONNECT_S), pool=None
+                )
+                client = OpenAI(
+                    api_key=self._key or "none",
+                    base_url=self.base_url,
+                    max_retries=0,
+                    timeout=timeout,
+                    http_client=DefaultHttpxClient(follow_redirects=False, timeout=timeout),
+                )
+                # Connections stay open for later calls, until this object is collected.
+                weakref.finalize(self, client.close)
+                self._options = {"headers": _omitted_headers(client, has_key=bool(self._key))}
+                self._opened = client  # last, since other threads read it without the lock
+            return self._opened
+
+    def _parse(self, body: str, path: str) -> object:
+        try:
+            answer: object = json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._invalid_response(body, path) from None
+        if isinstance(answer, dict):
+            self._check_error(answer, path)
+        return answer
+
+    def _check_object(self, answer: object, path: str) -> dict[str, Any]:
+        if isinstance(answer, dict):
+            return answer
+        raise self._invalid_response(json.dumps(answer), path)
+
+    def _invalid_response(self, body: str, path: str) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"`{self.base_url}{path}` did not return a JSON object: {self.mask(body)}", status=200
+        )
+
+    def _check_error(self, answer: Mapping[str, Any], path: str) -> None:
+        """Raise the error inside a response with status 200, as some gateways send it."""
+        error = answer.get("error")
+        if not error or answer.get("choices"):
+            return
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+        raise self.refuse(path, status, error, None)
+
+    def refuse(
+        self, path: str, status: int, body: object, headers: Mapping[str, str] | None
+    ) -> ModelError:
+        """Return the error for a response with ``status``; ``body`` is its body or error object."""
+        inner = body.get("error", body) if isinstance(body, dict) else body
+        code, detail = "", inner if isinstance(inner, str) else ""
+        if isinstance(inner, dict):
+            code = str(inner.get("code") or inner.get("type") or "")
+            reason = inner.get("message") or inner.get("detail")
+            detail = reason if isinstance(reason, str) else json.dumps(inner, ensure_ascii=False)
+        detail = self.mask(detail)
+        message = f"`{self.base_url}{path}` answered {status}: {detail or 'no reason given'}"
+        if status == 429 and code in _QUOTA_CODES:
+            fix = "Check the plan and the billing of your account at the server."
+            return Refusal(message, status=status, server_code=code, fix=fix)
+        if status in TRANSIENT_STATUSES or status >= 500:
+            wait_s = read_wait(headers or {})
+            fix = _BUSY_FIXES[self.section] if status == 429 else _FAULT_FIX
+            return ModelUnavailable(message, fix=fix, status=status, retry_after_s=wait_s)
+        fix = _FIXES.get(status, "").replace("SECTION", self.section)
+        return Refusal(message, status=status, server_code=code, fix=fix)
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest silence of the server, in seconds."""
+        return self._timeout_s
+
+
+def _check_url(base_url: str, section: str) -> None:
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            f"`{base_url}` is not a valid server URL.",
+            fix=f"Write {section}.base_url with its scheme, such as http://localhost:8000/v1",
+        )
+
+
+def _omitted_headers(client: openai.OpenAI, *, has_key: bool) -> dict[str, openai.Omit]:
+    """Return the headers that the SDK must not send.
+
+    These are values from the environment, facts about this machine (which also cost time on every
+    call), and the placeholder for a missing key.
+    """
+    from openai import Omit
+
+    names = {"OpenAI-Organization", "OpenAI-Project", *_CALL_HEADERS}
+    names.update(name for name in client.default_headers if name.lower().startswith("x-stainless"))
+    if not has_key:
+        names.add("Authorization")
+    return {name: Omit() for name in sorted(names)}
+
+
+def read_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, from Retry-After-Ms or Retry-After."""
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if milliseconds.replace(".", "", 1).isdecimal():
+        return float(milliseconds) / 1000
+    return parse_retry_after(headers.get("retry-after"))
+
+
+class _ErrorTranslation:
+    """Translates the errors of the SDK, and of JSON in a stream, to those of `knotwork.errors`."""
+
+    def __init__(self, server: ChatServer, path: str) -> None:
+        self._server = server
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        translated = self._translate(error)
+        if translated is not None:
+            raise translated from None
+
+    def _translate(self, error: BaseException) -> ModelError | None:
+        import openai
+
+        server, url = self._server, f"{self._server.base_url}{self._path}"
+        if isinstance(error, openai.APIStatusError):
+            body = error.body if error.body is not None else error.response.text
+            return server.refuse(self._path, error.status_code, body, error.response.headers)
+        if isinstance(error, openai.APITimeoutError):
+            return ModelUnavailable(
+                f"`{url}` did not respond within {server.timeout_s:g} s.",
+                fix=_SLOW_FIXES[server.section],
+            )
+        if isinstance(error, openai.APIConnectionError):
+            reason = server.mask(str(error.__cause__ or error))
+            return ModelUnavailable(
+                f"Cannot connect to `{url}`: {reason}.",
+                fix=f"Check {server.section}.base_url, and that the server is running.",
+            )
+        if isinstance(error, openai.APIError):
+            return server.refuse(self._path, 500, error.body or error.message, None)
+        if isinstance(error, ValueError | RecursionError):
+            return ModelUnavailable(
+                f"`{url}` did not return valid JSON: {server.mask(str(error))}", status=200
+            )
+        return None
+
+
+TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+_SHOWN_CHARACTERS = 300
+_LARGEST_BODY = 1 << 30
+
+
+class ModelServer:
+    """A server of embeddings with an OpenAI-compatible API under ``base_url``, over plain HTTP.
+
+    Redirects are refused, since another host would receive the key. Raises ConfigError if the URL
+    is invalid.
+    """
+
+    def __init__(self, base_url: str, *, api_key: SecretRef | None, timeout_s: float) -> None:
+        _check_url(base_url, "embedding")
+        self.base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def post(self, path: str, payload: Mapping[str, object]) -> Any:  # noqa: ANN401  JSON
+        """Send JSON and return the JSON of the response.
+
+        Raises ModelUnavailable for temporary failures (no connection, time-out, 429, 5xx, an
+        invalid response), ModelError for all others, and ConfigError if the key is not set. No
+        error contains the key.
+        """
+        return self._exchange(path, json.dumps(payload).encode())
+
+    def get(self, path: str) -> Any:  # noqa: ANN401  JSON
+        """Return the JSON under ``path``; raises as `post` does."""
+        return self._exchange(path, None)
+
+    def _exchange(self, path: str, data: bytes | None) -> Any:  # noqa: ANN401  JSON
+        url = f"{self.base_url}{path}"
+        key = self._api_key.reveal() if self._api_key else ""
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        # The scheme was checked to be http or https.
+        request = urllib.request.Request(url, data=data, headers=headers)  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=self._timeout_s) as response:
+                body = response.read(_LARGEST_BODY)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _http_refusal(url, error, key) from None
+        except TimeoutError as error:
+            raise self._timed_out(url) from error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise self._timed_out(url) from error
+            raise ModelUnavailable(
+                f"Cannot connect to `{url}`: {error.reason}.",
+                fix="Check embedding.base_url, and that the server is running.",
+            ) from error
+        except (http.client.HTTPException, OSError) as error:
+            raise ModelUnavailable(f"The connection to `{url}` broke: {error!r}.") from error
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            shown = shorten_error(body, key)
+            raise ModelUnavailable(f"`{url}` did not return valid JSON: {shown}") from error
+
+    def _timed_out(self, url: str) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"`{url}` did not respond within {self._timeout_s:g} s.",
+            fix="Raise embedding.timeout_s, or lower embedding.batch_tokens.",
+        )
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> None:
+        del req, fp, code, msg, headers, newurl
+
+
+def _http_refusal(url: str, error: urllib.error.HTTPError, key: str) -> ModelError:
+    try:
+        detail = shorten_error(_error_message(error.read(_LARGEST_BODY)), key)
+    except (OSError, http.client.HTTPException):
+        detail = ""
+    message = f"`{url}` answered {error.code}: {detail or error.reason}"
+    if error.code in TRANSIENT_STATUSES or error.code >= 500:
+        wait_s = parse_retry_after(error.headers.get("Retry-After"))
+        return ModelUnavailable(message, retry_after_s=wait_s)
+    if error.code in {401, 403}:
+        fix = 'Check the key, or name its variable: embedding.api_key = { env = "NAME" }'
+    elif error.code == 404:
+        fix = "Check the model's name and embedding.base_url."
+    else:
+        fix = ""
+    return ModelError(message, fix=fix)
+
+
+def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks for: a number or a date (RFC 9110)."""
+    if not value:
+        return None
+    text = value.strip()
+    if text.replace(".", "", 1).isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def _error_message(body: bytes) -> bytes | str:
+    """Return the message of an OpenAI-style error, or the body itself if it is not one."""
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else body
+
+
+def shorten_error(body: bytes | str, key: str) -> str:
+    """Return the text of a response for an error message: on one line, shortened, key masked."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    text = " ".join(text.split())
+    if key:
+        text = text.replace(key, "***")
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,420 @@
+"""Chat models on servers with an OpenAI-compatible `/chat/completions` endpoint.
+
+Servers differ in the parameters that they accept; `ServerDialect` learns them from refusals.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from knotwork._inference.chat import (
+    ChatReply,
+    ChatRequest,
+    FinishReason,
+    Message,
+    TokenUsage,
+    estimate_input_tokens,
+    estimate_text_tokens,
+)
+from knotwork._inference.model_servers import ChatServer, Refusal
+from knotwork._inference.thinking import ThinkingHabit
+from knotwork.errors import ConfigError, ModelError, ModelUnavailable
+
+T = TypeVar("T")
+
+_CHAT_PATH = "/chat/completions"
+_NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
+_FINISH: dict[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "filter",
+    "sensitive": "filter",
+    "refusal": "filter",
+}
+_ABORTED = frozenset({"abort", "aborted", "error", "insufficient_system_resource"})
+_FILTER_CODES = frozenset({"content_filter", "data_inspection_failed", "datainspectionfailed"})
+
+
+class OpenAIChat:
+    """A chat model on a server; a call is one attempt, without waiting.
+
+    If the server refuses the form of a request (the name of the limit, a temperature, structured
+    output), the request is repeated at once in another form, which is remembered. ``temperature``
+    and ``max_output_tokens``, unless 0, replace those of each request; models that think need a
+    larger limit. Raises ModelUnavailable for temporary failures, ModelError for all others.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        server: ChatServer,
+        *,
+        temperature: float = 0.0,
+        max_output_tokens: int = 0,
+    ) -> None:
+        self._model = model
+        self._server = server
+        self._url = f"{server.base_url}{_CHAT_PATH}"
+        self._temperature = temperature
+        self._max_output_tokens = max_output_tokens
+        host = urlsplit(server.base_url).hostname or ""
+        self._dialect = ServerDialect(completion_limit=host.endswith(_NEW_LIMIT_HOSTS))
+        self._habit = ThinkingHabit()
+        self._lock = threading.Lock()
+        parts = [f"openai:{model}"]
+        if temperature:
+            parts.append(f"temperature={temperature:g}")
+        if max_output_tokens:
+            parts.append(f"max_output_tokens={max_output_tokens}")
+        self.name = " ".join(parts)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply without its thinking."""
+        request = self._with_defaults(request)
+        try:
+            answer = self._send(
+                request, lambda payload: self._server.post(_CHAT_PATH, payload), stream=False
+            )
+        except Refusal as error:
+            return _filtered_reply(error, request)
+        return parse_completion(answer, request, habit=self._habit, url=self._url)
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply's text piece by piece, without its thinking, then the whole reply.
+
+        A connection that breaks after the first piece is an error, since pieces cannot be taken
+        back.
+        """
+        request = self._with_defaults(request)
+        try:
+            event, events = self._send(request, self._open_stream, stream=True)
+        except Refusal as error:
+            yield _filtered_reply(error, request)
+            return
+        # If the server does not support stop strings, search for them in the complete reply.
+        waits_for_end = bool(request.stop) and not self._dialect.takes_stop
+        try:
+            streamed = _StreamedReply(request, self._habit, self._url)
+            while event is not None:
+                piece = streamed.add(event)
+                if piece and not waits_for_end:
+                    yield piece
+                event = next(events, None)
+            rest, reply = streamed.finish()
+        finally:
+            events.close()
+        if waits_for_end:
+            reply = replace(reply, text=_cut_at_stop(reply.text, request.stop))
+            rest = reply.text
+        if rest:
+            yield rest
+        yield reply
+
+    def _with_defaults(self, request: ChatRequest) -> ChatRequest:
+        return replace(
+            request,
+            temperature=self._temperature or request.temperature,
+            max_output_tokens=self._max_output_tokens or request.max_output_tokens,
+        )
+
+    def _open_stream(
+        self, payload: Mapping[str, object]
+    ) -> tuple[dict[str, Any] | None, Generator[dict[str, Any]]]:
+        """Return the first event and the rest, since a refusal arrives before the first event."""
+        events = self._server.stream(_CHAT_PATH, payload)
+        return next(events, None), events
+
+    def _send(
+        self, request: ChatRequest, send: Callable[[dict[str, object]], T], *, stream: bool
+    ) -> T:
+        """Send the request in the server's dialect, and learn from its refusals."""
+        while True:
+            dialect = self._dialect
+            try:
+                return send(dialect.phrase(self._model, request, stream=stream))
+            except ModelError as error:
+                learned = dialect.learn(error, request, stream=stream)
+                if learned is None:
+                    raise
+                with self._lock:
+                    # If another thread learned something meanwhile, try its dialect first.
+                    if self._dialect is dialect:
+                        self._dialect = learned
+
+
+class _StreamedReply:
+    """A reply under construction from the events of a stream."""
+
+    def __init__(self, request: ChatRequest, habit: ThinkingHabit, url: str) -> None:
+        self._request = request
+        self._url = url
+        self._habit = habit
+        self._stripper = habit.stripper()
+        self._raw: list[str] = []
+        self._thinking: list[str] = []
+        self._finish: object = None
+        self._usage: Mapping[str, Any] | None = None
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Add one event and return the text that it completes."""
+        usage = event.get("usage")
+        self._usage = usage if isinstance(usage, dict) else self._usage
+        choice = _first_choice(event)
+        if choice is None:
+            return ""
+        self._finish = choice.get("finish_reason") or self._finish
+        # A server that does not stream sends the whole message at once.
+        delta = choice.get("delta") or choice.get("message") or {}
+        self._thinking.append(_thinking_of(delta))
+        piece = _text_of(delta)
+        self._raw.append(piece)
+        return self._stripper.feed(piece)
+
+    def finish(self) -> tuple[str, ChatReply]:
+        """Return the last piece and the whole reply; raise ModelUnavailable if it is incomplete."""
+        if self._finish is None:
+            raise ModelUnavailable(f"`{self._url}` ended the stream before the end of the reply.")
+        reason = _finish_reason(self._finish, self._url)
+        rest = self._stripper.finish(cut_off=reason == "length")
+        raw = "".join(self._raw)
+        usage = _usage_of(self._usage, self._request, raw + "".join(self._thinking))
+        text = self._habit.take_out(raw, cut_off=reason == "length")
+        return rest, ChatReply(text, reason, usage)
+
+
+def parse_completion(
+    answer: Mapping[str, Any], request: ChatRequest, *, habit: ThinkingHabit, url: str
+) -> ChatReply:
+    """Return the reply in a response of ``url``, without its thinking.
+
+    Raises ModelUnavailable for an invalid response, which a server under load may send.
+    """
+    choice = _first_choice(answer)
+    message = choice.get("message") if choice else None
+    if choice is None or not isinstance(message, dict):
+        raise ModelUnavailable(f"`{url}` returned no message.", status=200)
+    reason = _finish_reason(choice.get("finish_reason"), url)
+    raw = _text_of(message)
+    if not raw and isinstance(message.get("refusal"), str):
+        raw, reason = message["refusal"], "filter"
+    text = _cut_at_stop(habit.take_out(raw, cut_off=reason == "length"), request.stop)
+    usage = answer.get("usage")
+    usage = usage if isinstance(usage, dict) else None
+    return ChatReply(text, reason, _usage_of(usage, request, raw + _thinking_of(message)))
+
+
+def _cut_at_stop(text: str, stops: tuple[str, ...]) -> str:
+    """Return the text before the first stop string; a server may ignore or repeat stop strings."""
+    for stop in stops:
+        text = text.partition(stop)[0] if stop else text
+    return text
+
+
+def _first_choice(answer: Mapping[str, Any]) -> dict[str, Any] | None:
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else None
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, which some servers split into parts beside thinking."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(str(part.get("text") or "") for part in parts)
+    return content if isinstance(content, str) else ""
+
+
+def _thinking_of(message: Mapping[str, Any]) -> str:
+    """Return the separate thinking of a message, needed only to estimate usage."""
+    for name in ("reasoning_content", "reasoning", "thinking"):
+        value = message.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _finish_reason(value: object, url: str) -> FinishReason:
+    if str(value) in _ABORTED:
+        raise ModelUnavailable(f"`{url}` aborted the reply: {value}.", status=200)
+    return _FINISH.get(str(value), "stop")
+
+
+def _usage_of(reported: Mapping[str, Any] | None, request: ChatRequest, output: str) -> TokenUsage:
+    """Return the reported usage of a call, with estimates for counts that are missing."""
+
+    def count(name: str) -> int | None:
+        value = reported.get(name) if reported else None
+        return value if isinstance(value, int) and value >= 0 else None
+
+    sent, received = count("prompt_tokens"), count("completion_tokens")
+    return TokenUsage(
+        input_tokens=estimate_input_tokens(request) if sent is None else sent,
+        output_tokens=estimate_text_tokens(output) if received is None else received,
+        calls=1,
+    )
+
+
+def _filtered_reply(error: Refusal, request: ChatRequest) -> ChatReply:
+    """Return an empty reply if the server's content filter refused the prompt; else raise."""
+    if error.server_code.casefold() not in _FILTER_CODES:
+        raise error
+    return ChatReply("", "filter", TokenUsage(estimate_input_tokens(request), 0, calls=1))
+
+
+SchemaForm = Literal["json_schema", "json_object", "words"]
+_REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|n't support|unrecogni|unknown|unexpected|not permitted|not allowed"
+    r"|forbidden|unavailable|only|must be|invalid (?:param|temperature)|deprecated|instead",
+    re.IGNORECASE,
+)
+_SCHEMA_REFUSAL = re.compile(
+    r"response_?format|json_?schema|json_?object|structured.?output|guided|grammar|\bschema\b",
+    re.IGNORECASE,
+)
+_OWN_SCHEMA = re.compile(r"invalid (?:json )?schema|schema (?:is )?invalid", re.IGNORECASE)
+_REFUSED_NAMES: dict[str, Callable[[str], object]] = {
+    "usage": re.compile(r"stream_options").search,
+    "thinking": re.compile(r"enable_thinking").search,
+    "limit": re.compile(r"max_(?:completion_)?tokens").search,
+    "temperature": re.compile(r"temperature").search,
+    "stop": re.compile(r"\bstop\b").search,
+    "system": re.compile(r"system.{0,3} role|role.+system", re.IGNORECASE).search,
+}
+"""Patterns of the names by which a server refers to a refused parameter."""
+_SCHEMA_WORDS = (
+    "Answer with one JSON object that follows this JSON schema, and with nothing else:\n{schema}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDialect:
+    """The parameters that a server accepts. Each refusal removes one for good, so learning ends.
+
+    ``completion_limit`` uses the name of the token limit that newer models of OpenAI require and
+    other servers do not know. ``forbids_thinking`` turns thinking off, which DashScope requires for
+    models that think only in streams. ``loose_schemas`` are the single schemas that the server
+    refused.
+    """
+
+    completion_limit: bool = False
+    limit_is_known: bool = False
+    takes_temperature: bool = True
+    takes_stop: bool = True
+    takes_system: bool = True
+    tells_usage: bool = True
+    forbids_thinking: bool = False
+    schema_form: SchemaForm = "json_schema"
+    loose_schemas: frozenset[str] = frozenset()
+
+    def schema_form_of(self, schema: str) -> SchemaForm:
+        """Return the form in which a schema is sent."""
+        if self.schema_form == "json_schema" and schema in self.loose_schemas:
+            return "json_object"
+        return self.schema_form
+
+    def phrase(self, model: str, request: ChatRequest, *, stream: bool) -> dict[str, object]:
+        """Return the payload of a request. Raises ConfigError if its schema is not valid JSON."""
+        payload: dict[str, object] = {"model": model, "messages": self._messages(request)}
+        limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
+        payload[limit] = request.max_output_tokens
+        if self.takes_temperature:
+            payload["temperature"] = request.temperature
+        if request.stop and self.takes_stop:
+            payload["stop"] = list(request.stop)
+        if request.schema and self.schema_form != "words":
+            payload["response_format"] = self._response_format(request.schema)
+        if self.forbids_thinking:
+            payload["enable_thinking"] = False
+        if stream:
+            payload["stream"] = True
+            if self.tells_usage:
+                payload["stream_options"] = {"include_usage": True}
+        return payload
+
+    def learn(
+        self, error: ModelError, request: ChatRequest, *, stream: bool
+    ) -> ServerDialect | None:
+        """Return the dialect without the refused parameter; None if the error refuses none."""
+        if error.status not in _REFUSING_STATUSES:
+            return None
+        message = error.message
+        if request.schema and _SCHEMA_REFUSAL.search(message):
+            return self._without_schema(message, request.schema)
+        if error.status >= 500 or not _UNSUPPORTED.search(message):
+            return None
+        refused = (
+            dialect
+            for name, dialect in self._simpler_dialects(request, stream)
+            if _REFUSED_NAMES[name](message)
+        )
+        return next(refused, None)
+
+    def _simpler_dialects(
+        self, request: ChatRequest, stream: bool
+    ) -> Iterator[tuple[str, ServerDialect]]:
+        """Yield each parameter of this request that can be dropped, and the dialect without it."""
+        if stream and self.tells_usage:
+            yield "usage", replace(self, tells_usage=False)
+        if not self.forbids_thinking:
+            yield "thinking", replace(self, forbids_thinking=True)
+        if not self.limit_is_known:
+            other = not self.completion_limit
+            yield "limit", replace(self, completion_limit=other, limit_is_known=True)
+        if self.takes_temperature:
+            yield "temperature", replace(self, takes_temperature=False)
+        if request.stop and self.takes_stop:
+            yield "stop", replace(self, takes_stop=False)
+        if self.takes_system and any(message.role == "system" for message in request.messages):
+            yield "system", replace(self, takes_system=False)
+
+    def _without_schema(self, message: str, schema: str) -> ServerDialect | None:
+        form = self.schema_form_of(schema)
+        if form == "words":
+            return None
+        if form == "json_schema" and _OWN_SCHEMA.search(message):
+            return replace(self, loose_schemas=self.loose_schemas | {schema})
+        return replace(self, schema_form="json_object" if form == "json_schema" else "words")
+
+    def _response_format(self, schema: str) -> dict[str, object]:
+        if self.schema_form_of(schema) == "json_object":
+            return {"type": "json_object"}
+        try:
+            parsed = json.loads(schema)
+        except ValueError as error:
+            raise ConfigError(f"The schema of a request is not valid JSON: {error}.") from error
+        form = {"name": "reply", "schema": parsed, "strict": True}
+        return {"type": "json_schema", "json_schema": form}
+
+    def _messages(self, request: ChatRequest) -> list[dict[str, str]]:
+        messages = list(request.messages)
+        if request.schema and self.schema_form_of(request.schema) != "json_schema":
+            words = _SCHEMA_WORDS.format(schema=request.schema)
+            if messages and messages[0].role == "system":
+                messages[0] = Message("system", f"{messages[0].content}\n\n{words}")
+            else:
+                messages.insert(0, Message("system", words))
+        if not self.takes_system:
+            messages = _merge_system(messages)
+        # Lone surrogates cannot be sent as UTF-8, so replace them.
+        return [
+            {"role": turn.role, "content": turn.content.encode("utf-8", "replace").decode()}
+            for turn in messages
+        ]
+
+
+def _merge_system(messages: list[Message]) -> list[Message]:
+    """Merge system messages into the first user message, for models without a system role."""
+    words = "\n\n".join(message.content for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    if rest and rest[0].role == "user":
+        return [Message("user", f"{words}\n\n{rest[0].content}"), *rest[1:]]
+    return [Message("user", words), *rest]

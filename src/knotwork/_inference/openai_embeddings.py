@@ -1,0 +1,185 @@
+"""Embed texts on servers with an OpenAI-compatible `/embeddings` endpoint."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
+from knotwork._inference.model_servers import ModelServer
+from knotwork._inference.retries import RetryPolicy
+from knotwork.errors import ModelError, ModelUnavailable
+
+BATCH_TOKENS = 8_192
+_LARGEST_BATCH = 2_048
+"""Most texts in one request: the limit of OpenAI's API."""
+_PROBE = "dimension"
+
+
+class OpenAIEmbedder:
+    """Embeds texts on a server, in batches by tokens and with concurrent requests.
+
+    ``dimension`` 0 accepts the model's own length; any other is requested and checked. Without
+    ``embeds_sentences``, each sentence gets the vector of its passage, which saves tokens but makes
+    the sentences of a passage indistinguishable. Raises ModelUnavailable if the server is still
+    unavailable after all attempts, ModelError if it refuses a request or its response is invalid.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        server: ModelServer,
+        *,
+        dimension: int = 0,
+        batch_tokens: int = BATCH_TOKENS,
+        concurrency: int = 4,
+        embeds_sentences: bool = True,
+        retries: RetryPolicy | None = None,
+    ) -> None:
+        self._server = server
+        self._model = model
+        self._asked_dimension = dimension
+        self._dimension = dimension
+        self._batch_tokens = batch_tokens
+        self._concurrency = concurrency
+        self._embeds_sentences = embeds_sentences
+        self._retries = retries or RetryPolicy()
+        self._lock = threading.Lock()
+        size = f"/{dimension}" if dimension else ""
+        self.name = f"openai:{model}{size}{'' if embeds_sentences else ' without sentences'}"
+
+    @property
+    def dimension(self) -> int:
+        """The length of the vectors; the first use may send a request."""
+        if not self._dimension:
+            self.embed([_PROBE])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """Return unit rows of shape (len(texts), dimension), for questions and names."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        batches = list(batch_texts(texts, batch_tokens=self._batch_tokens))
+        with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
+            futures = [pool.submit(self._embed_batch, batch) for batch in batches]
+            try:
+                parts = [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return np.concatenate(parts)
+
+    def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
+        """Return the vectors of passages and of their sentences, each embedded separately."""
+        texts = [f"{p.context}. {p.text}" if p.context else p.text for p in passages]
+        if self._embeds_sentences:
+            texts += [
+                passage.text[s.start : s.end] for passage in passages for s in passage.sentences
+            ]
+        rows = self.embed(texts) if texts else np.zeros((0, 0), dtype=np.float32)
+        vectors, start = [], len(passages)
+        for chunk, passage in zip(rows, passages, strict=False):
+            count = len(passage.sentences)
+            if self._embeds_sentences:
+                sentences = rows[start : start + count]
+                start += count
+            else:
+                sentences = np.tile(chunk, (count, 1))
+            vectors.append(PassageVectors(chunk, sentences))
+        return vectors
+
+    def _embed_batch(self, texts: Sequence[str]) -> FloatMatrix:
+        payload: dict[str, object] = {
+            "model": self._model,
+            # Servers refuse an empty text, so send a space.
+            "input": [text if text.strip() else " " for text in texts],
+            "encoding_format": "base64",
+        }
+        if self._asked_dimension:
+            payload["dimensions"] = self._asked_dimension
+        rows = self._retries.call(
+            lambda: parse_embeddings(self._server.post("/embeddings", payload), count=len(texts))
+        )
+        self._check_dimension(rows.shape[1])
+        return normalise_rows(rows)
+
+    def _check_dimension(self, found: int) -> None:
+        with self._lock:
+            if not self._dimension:
+                self._dimension = found
+            if found == self._dimension:
+                return
+        raise ModelError(
+            f"The model `{self._model}` returned vectors of dimension {found}, not "
+            f"{self._dimension}.",
+            fix="Set embedding.dimension to the model's dimension, or to 0 to accept any.",
+        )
+
+
+def batch_texts(texts: Sequence[str], *, batch_tokens: int) -> Iterator[list[str]]:
+    """Yield the texts, in order, in batches of about ``batch_tokens`` tokens (or of one text)."""
+    batch: list[str] = []
+    total = 0
+    for text in texts:
+        count = estimate_tokens(text)
+        if batch and (total + count > batch_tokens or len(batch) == _LARGEST_BATCH):
+            yield batch
+            batch, total = [], 0
+        batch.append(text)
+        total += count
+    if batch:
+        yield batch
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text: one for three bytes of UTF-8.
+
+    English has four to five characters per token, Chinese about one (three bytes). The estimate is
+    rather too high, so that a batch stays within a server's limit.
+    """
+    return 1 + len(text.encode("utf-8", "replace")) // 3
+
+
+def parse_embeddings(answer: object, *, count: int) -> FloatMatrix:
+    """Return the vectors of a server's response, in the order of the request and unscaled.
+
+    Raises ModelUnavailable for an invalid response, which a server under load may send.
+    """
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list) or len(data) != count:
+        found = f"{len(data)} items" if isinstance(data, list) else type(answer).__name__
+        raise ModelUnavailable(f"The server returned {found}, not {count} vectors.")
+    rows: list[FloatMatrix | None] = [None] * count
+    for position, item in enumerate(data):
+        index = item.get("index", position) if isinstance(item, dict) else None
+        if not isinstance(index, int) or not 0 <= index < count or rows[index] is not None:
+            raise ModelUnavailable(f"The server's vector {position} has no valid index.")
+        rows[index] = _parse_vector(item.get("embedding"), position)
+    found_rows = [row for row in rows if row is not None]
+    if len({len(row) for row in found_rows}) != 1:
+        raise ModelUnavailable("The server's vectors have different lengths.")
+    return np.stack(found_rows)
+
+
+def _parse_vector(value: object, position: int) -> FloatMatrix:
+    try:
+        if isinstance(value, str):
+            row = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+        else:
+            row = np.asarray(value)
+    except (ValueError, binascii.Error) as error:
+        raise ModelUnavailable(
+            f"The server's vector {position} cannot be decoded: {error}."
+        ) from error
+    if row.dtype.kind not in "if" or row.ndim != 1:
+        raise ModelUnavailable(f"The server's vector {position} is not a list of numbers.")
+    with np.errstate(over="ignore"):  # an overflow of float32 is refused below
+        row = row.astype(np.float32)
+    if not np.isfinite(row).all() or not row.any():
+        raise ModelUnavailable(f"The server's vector {position} is empty, zero or not finite.")
+    return row

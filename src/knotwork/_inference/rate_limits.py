@@ -1,0 +1,222 @@
+"""Limit the concurrency and the rate of requests to a chat server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
+from knotwork._inference.concurrency import Halt
+from knotwork.errors import ModelUnavailable
+
+_OVERLOAD_STATUSES = frozenset({None, 408, 429, 503, 504, 529})
+"""HTTP statuses of an overloaded server; None is a time-out or a failed connection."""
+_LONGEST_NAP_S = 0.5
+"""Longest single wait, since not every system interrupts a longer one on Ctrl-C."""
+_LONGEST_PAUSE_S = 120.0
+_BURST_SHARE = 0.1
+
+
+class Clock(Protocol):
+    """A monotonic clock that can wait; tests pass their own."""
+
+    def now(self) -> float:
+        """Return monotonic seconds."""
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Wait for a notification, at most this long; the condition's lock is held."""
+
+
+class _SystemClock:
+    def now(self) -> float:
+        return time.monotonic()
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        condition.wait(min(seconds, _LONGEST_NAP_S))
+
+
+class TokenBucket:
+    """A limit per minute, of which a tenth may be used at once; 0 is unlimited. Not thread-safe.
+
+    In no minute does it let through more than the limit, except for a single request larger than
+    the bucket: that one waits for a full bucket, and the following ones until its debt is paid.
+    """
+
+    def __init__(self, per_minute: float, *, now: float) -> None:
+        self._unlimited = per_minute == 0
+        self._capacity = max(1.0, per_minute * _BURST_SHARE)
+        # Subtract the burst from the inflow, so that the sum of any minute stays in the limit.
+        burst = self._capacity if self._capacity > 1 else 0.0
+        self._per_second = (per_minute - burst) / 60
+        self._level = self._capacity
+        self._at = now
+
+    def wait_for(self, amount: float, *, now: float) -> float:
+        """Return the seconds until ``amount`` may be taken."""
+        if self._unlimited:
+            return 0.0
+        self._level = min(self._capacity, self._level + (now - self._at) * self._per_second)
+        self._at = now
+        missing = min(amount, self._capacity) - self._level
+        # Less than a millionth is a rounding error that waiting would not remove.
+        return missing / self._per_second if missing > 1e-6 * self._capacity else 0.0
+
+    def take(self, amount: float) -> None:
+        """Take ``amount``; a negative one is given back."""
+        if not self._unlimited:
+            self._level = min(self._capacity, self._level - amount)
+
+
+class RateLimiter:
+    """Starts calls to one server in order of arrival, within its limits. Thread-safe.
+
+    At most ``concurrency`` calls run at a time: half as many after an overload, then slowly more
+    with every success (additive increase, multiplicative decrease: Chiu and Jain, 1989). If the
+    server asks for a pause, all callers wait.
+    """
+
+    def __init__(
+        self,
+        *,
+        concurrency: int,
+        requests_per_minute: float = 0,
+        tokens_per_minute: float = 0,
+        halt: Halt | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock: Clock = clock or _SystemClock()
+        now = self._clock.now()
+        self._halt = halt or Halt()
+        self._ceiling = self._allowed = float(concurrency)
+        self._requests = TokenBucket(requests_per_minute, now=now)
+        self._tokens = TokenBucket(tokens_per_minute, now=now)
+        self._running = 0
+        self._paused_until = self._cut_at = now
+        self._lock = threading.Lock()
+        self._queue: deque[threading.Condition] = deque()
+        """The waiting callers. Each has its own condition, so that a notice wakes only one."""
+
+    @property
+    def allowed(self) -> int:
+        """The number of calls that may currently run at a time."""
+        return int(self._allowed)
+
+    @contextmanager
+    def turn(self, tokens: int) -> Iterator[CallTurn]:
+        """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use."""
+        started = self._enter(tokens)
+        turn = CallTurn(tokens)
+        try:
+            yield turn
+        except ModelUnavailable as error:
+            self._learn_failure(error, started)
+            raise
+        else:
+            if turn.succeeded:
+                with self._lock:
+                    self._allowed = min(self._ceiling, self._allowed + 1 / self._allowed)
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._tokens.take(turn.used - tokens)
+                self._notify_first()
+
+    def _enter(self, tokens: int) -> float:
+        """Wait in the queue until the call may start; return the time of the start."""
+        waiter = threading.Condition(self._lock)
+        with self._lock:
+            self._queue.append(waiter)
+            try:
+                while True:
+                    self._halt.check()
+                    now = self._clock.now()
+                    wait_s = self._remaining_wait(waiter, tokens, now)
+                    if wait_s <= 0:
+                        break
+                    self._clock.wait(waiter, wait_s)
+                self._running += 1
+                self._requests.take(1)
+                self._tokens.take(tokens)
+            finally:
+                # Also on Ctrl-C and on a halt, or the others would wait forever.
+                self._queue.remove(waiter)
+                self._notify_first()
+        return now
+
+    def _notify_first(self) -> None:
+        """Wake the first caller of the queue; the lock is held."""
+        if self._queue:
+            self._queue[0].notify()
+
+    def _remaining_wait(self, waiter: threading.Condition, tokens: int, now: float) -> float:
+        """Return the seconds until this caller may start, as far as they are known."""
+        if self._queue[0] is not waiter or self._running >= self.allowed:
+            return _LONGEST_NAP_S  # a notification comes earlier
+        return max(
+            self._paused_until - now,
+            self._requests.wait_for(1, now=now),
+            self._tokens.wait_for(tokens, now=now),
+        )
+
+    def _learn_failure(self, error: ModelUnavailable, started: float) -> None:
+        if error.status not in _OVERLOAD_STATUSES:
+            return
+        with self._lock:
+            now = self._clock.now()
+            # A call that started before the last cut says nothing about the current concurrency.
+            if started >= self._cut_at:
+                self._allowed = max(1.0, self._allowed / 2)
+                self._cut_at = now
+            asked_s = error.retry_after_s or 0.0
+            if asked_s <= _LONGEST_PAUSE_S:
+                self._paused_until = max(self._paused_until, now + asked_s)
+
+
+class CallTurn:
+    """A call in progress; ``used`` is its tokens, as reserved and after `settle` as reported."""
+
+    def __init__(self, tokens: int) -> None:
+        self.used = tokens
+        self.succeeded = False
+
+    def settle(self, reply: ChatReply) -> None:
+        """Record that the call succeeded, and its usage."""
+        self.used = reply.usage.input_tokens + reply.usage.output_tokens
+        self.succeeded = True
+
+
+class RateLimitedChat:
+    """A chat model whose calls wait for the rate limiter of its server."""
+
+    def __init__(self, model: ChatModel, limiter: RateLimiter) -> None:
+        self._model = model
+        self._limiter = limiter
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply, once the call may start."""
+        with self._limiter.turn(_most_tokens(request)) as turn:
+            reply = self._model.complete(request)
+            turn.settle(reply)
+            return reply
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply; the call holds its slot until the stream ends or the caller stops."""
+        with self._limiter.turn(_most_tokens(request)) as turn:
+            for item in self._model.stream(request):
+                if isinstance(item, ChatReply):
+                    turn.settle(item)
+                yield item
+
+
+def _most_tokens(request: ChatRequest) -> int:
+    """Return the most tokens that a call may use, as servers reserve them."""
+    return estimate_input_tokens(request) + request.max_output_tokens

@@ -1,0 +1,96 @@
+"""The embedder, the reranker and the reader of a knowledge base, each opened on first use."""
+
+from __future__ import annotations
+
+import threading
+
+from knotwork._config import Settings
+from knotwork._indexing.embedding import EMBEDDER_META, stored_embedder
+from knotwork._inference.cross_encoders import AnswerReader, Reranker
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import (
+    AUTO_EMBEDDER,
+    open_embedder,
+    open_reader,
+    open_reranker,
+)
+from knotwork._stores.base import Store
+from knotwork.errors import MissingExtra
+
+
+class LocalModels:
+    """The models that one index is asked with. Safe for many threads.
+
+    An ``embedder`` or ``reranker`` given here replaces that of the settings.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self.given_embedder = embedder
+        self._store = store
+        self._settings = settings
+        self._embedder = embedder
+        self._has_embedder = embedder is not None
+        self._embedder_of = ""
+        self._reranker = reranker
+        self._reader: AnswerReader | None = None
+        self._has_reader = False
+        self._lock = threading.RLock()
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the settings; None if they name none, or its extra is missing.
+
+        "auto" follows the index, which another process may have embedded again.
+        """
+        with self._lock:
+            if not self._has_embedder or self._is_outdated():
+                embedding = self._settings.embedding
+                stored = self._embedder_of = stored_embedder(self._store)
+                try:
+                    self._embedder = open_embedder(embedding.model, embedding, stored=stored)
+                except MissingExtra:
+                    self._embedder = None
+                self._has_embedder = True
+            return self._embedder
+
+    @property
+    def query_embedder(self) -> Embedder | None:
+        """The embedder for questions; None if the index has no vectors."""
+        return self.embedder if self._store.meta().get(EMBEDDER_META) else None
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The reranking model of the settings; None if they name none."""
+        with self._lock:
+            if self._reranker is None:
+                self._reranker = open_reranker(self._settings.rerank)
+            return self._reranker
+
+    @property
+    def reader(self) -> AnswerReader | None:
+        """The model that reads passages for answers; None if it is missing or switched off."""
+        with self._lock:
+            if not self._has_reader:
+                self._reader = open_reader(self._settings.answer.reader)
+                self._has_reader = True
+            return self._reader
+
+    def replace_embedder(self, embedder: Embedder) -> None:
+        """Use another embedder from now on: the index was embedded again with it."""
+        with self._lock:
+            self._embedder, self._has_embedder = embedder, True
+            self._embedder_of = embedder.name
+
+    def _is_outdated(self) -> bool:
+        """Return True if "auto" was resolved for another embedder than that of the index now."""
+        if self._settings.embedding.model != AUTO_EMBEDDER or self.given_embedder is not None:
+            return False
+        known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
+        return stored_embedder(self._store) not in known

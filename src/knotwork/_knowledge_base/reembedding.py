@@ -1,0 +1,71 @@
+"""Choose the embedder with which an index is embedded again, and run the embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from knotwork._config import Settings
+from knotwork._indexing.embedding import REEMBED_COMMAND, Embedding
+from knotwork._indexing.reembedding import EmbedEvent, Reembedding, identities
+from knotwork._indexing.stages import plain_fingerprints
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import choose_model, open_embedder
+from knotwork.errors import ConfigError, MissingExtra
+
+if TYPE_CHECKING:
+    from knotwork._stores.base import Store
+
+
+SETTINGS_NOTE = (
+    "The settings name `{wanted}`. To search with the new vectors, set: "
+    'embedding.model = "{embedder}"'
+)
+
+
+def resolve_embedder(
+    model: str | Embedder, settings: Settings, *, given: Embedder | None = None
+) -> Embedder:
+    """Return the embedder that ``model`` names, by default ``given`` or that of the settings.
+
+    "auto" is the model of a new index. Raises ConfigError for "none", UnknownName for an unknown
+    model, MissingExtra without its library.
+    """
+    if not isinstance(model, str):
+        return model
+    if not model and given is not None:
+        return given
+    spec = model or settings.embedding.model
+    embedder = open_embedder(spec, settings.embedding)
+    if embedder is None:
+        raise ConfigError(
+            "No embedding model is set.",
+            fix=f"Choose one: {REEMBED_COMMAND} --model {choose_model()}",
+        )
+    return embedder
+
+
+def reembed(store: Store, settings: Settings, embedder: Embedder) -> Iterator[EmbedEvent]:
+    """Embed an index again, and yield every step as `Reembedding.run` does.
+
+    The report has a note if the settings name another embedder than the index now has.
+    """
+    embedding = Embedding(embedder)
+    known = plain_fingerprints(settings, identities(store, embedding))
+    for event in Reembedding(store, embedding, fingerprints=known).run():
+        if event.report is None:
+            yield event
+        else:
+            notes = (*event.report.notes, *_settings_notes(settings, embedder))
+            yield replace(event, report=replace(event.report, notes=notes))
+
+
+def _settings_notes(settings: Settings, embedder: Embedder) -> Iterator[str]:
+    wanted = settings.embedding.model
+    try:
+        found = open_embedder(wanted, settings.embedding, stored=embedder.name)
+    except MissingExtra:
+        found = None
+    if found is None or found.name != embedder.name:
+        yield SETTINGS_NOTE.format(wanted=wanted, embedder=embedder.name)

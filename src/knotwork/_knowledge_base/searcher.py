@@ -1,0 +1,295 @@
+"""Search one part of an index: retrievers by name, filters, and filters that a question states."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from knotwork._config import Settings
+from knotwork._indexing.embedding import (
+    EMBEDDER_META,
+    UNFINISHED_NOTE,
+    check_embedder,
+    holds_vectors,
+    unfinished_embedder,
+)
+from knotwork._inference.chat import ChatModel
+from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._retrieval.base import Retriever
+from knotwork._stores.base import Store
+from knotwork._stores.fields import FieldStore, StoresFields
+from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.table_file import tables_path
+from knotwork._synthesis.ask_request import AskRequest
+from knotwork.errors import RetrievalError
+from knotwork.records import Evidence, Filter, Query
+
+if TYPE_CHECKING:
+    from knotwork._inference.role_models import RoleModels
+    from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._retrieval.queries.hit_queries import HitQuery
+
+MAX_RETRIEVERS = 64
+"""Retrievers kept for the next question; the limit is for callers that compose ever new ones."""
+
+MAX_FILTERED = 8
+"""Filters whose part of the index is kept, with the retrievers over it."""
+
+MIN_FIELD_SHARE = 0.5
+"""A question restricts the search by a field only if this share of the documents has the field."""
+
+STATED_NOTE = (
+    "Only documents with {filter} were searched, as the question says \u201c{words}\u201d."
+)
+NO_VECTORS_NOTE = (
+    "Searched by full text and the knowledge graph only: the embedder of this index, `{stored}`, "
+    "is not available."
+)
+NOTHING_LEFT_NOTE = "No document matches the filter: {filter}"
+
+RetrieverKey = tuple[str, str, str]
+"""The name of a retriever, what `auto` stands for, and the embedder."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredIndex:
+    """An index, or what a filter leaves of it, with the retrievers built over it so far."""
+
+    store: Store
+    retrievers: dict[RetrieverKey, Retriever] = field(default_factory=dict)
+
+
+class SearchScope(NamedTuple):
+    """The part of an index that a question is asked of, and the filter that selects it.
+
+    ``question`` is the question without the words that became the filter.
+    """
+
+    part: FilteredIndex
+    question: str
+    filter: Filter | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Retrievers:
+    """The retrievers of one index and of its filtered parts, kept between questions.
+
+    ``chat_model`` replaces the language model of the settings. Safe for many threads.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        models: LocalModels,
+        *,
+        chat_model: ChatModel | None = None,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.models = models
+        self._chat_model = chat_model
+        self._search_models: RoleModels | None = None
+        self._whole = FilteredIndex(store)
+        self._filtered: dict[Filter, FilteredIndex] = {}
+        self._generation = -1
+        self._lock = threading.RLock()
+
+    def searcher(self, request: AskRequest, *, with_tables: bool = False) -> ScopedSearcher:
+        """Return the searcher of a request; ``with_tables`` adds rows of tables to what it finds.
+
+        Raises UnknownName for an unknown field, FilterError for an invalid filter, and
+        QuerySyntaxError for an invalid retrieval query.
+        """
+        hit_query = None
+        if request.retrieval_query or request.query_params:
+            # Cypher is imported with the first statement.
+            from knotwork._retrieval.queries.hit_queries import read_hit_query
+
+            hit_query = read_hit_query(request.retrieval_query, request.query_params)
+        scope = self._find_scope(request.question, request.filters)
+        tables = with_tables and self._asks_tables(request)
+        return ScopedSearcher(self, request, scope, hit_query, with_tables=tables)
+
+    def filtered(self, wanted: Filter) -> FilteredIndex:
+        """Return what a filter leaves now. Raises UnknownName for a field that the index lacks."""
+        generation = self.store.generation()
+        with self._lock:
+            if generation != self._generation:
+                self._generation, self._filtered = generation, {}
+            part = self._filtered.pop(wanted, None)
+            if part is None:
+                fields = store_fields(self.store)
+                part = FilteredIndex(FilteredStore(self.store, fields, fields.select(wanted)))
+            self._filtered[wanted] = part
+            for oldest in list(self._filtered)[:-MAX_FILTERED]:
+                del self._filtered[oldest]
+            return part
+
+    def get(self, name: str, part: FilteredIndex) -> tuple[Retriever, tuple[str, ...]]:
+        """Return the retriever of a name over a part of the index, with notes on what it lacks.
+
+        Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
+        another embedder.
+        """
+        from knotwork._retrieval.retriever_builder import build_retriever
+        from knotwork._retrieval.retriever_registry import (
+            AUTO,
+            may_ask_model,
+            may_rerank,
+            resolve_auto,
+        )
+
+        stored = self.store.meta().get(EMBEDDER_META, "")
+        embedder = self.models.embedder if stored else None
+        notes: tuple[str, ...] = ()
+        into = unfinished_embedder(self.store)
+        if embedder is not None and into == embedder.name != stored:
+            embedder = None  # the vectors of the index cannot be compared with its own yet
+        if embedder is not None:
+            check_embedder(self.store, embedder.name)
+        elif stored and not into and holds_vectors(self.store):
+            notes = (NO_VECTORS_NOTE.format(stored=stored),)
+        if into:
+            means = "its old vectors" if embedder is not None else "full text and the graph"
+            notes = (UNFINISHED_NOTE.format(into=into, means=means),)
+        kept = part.retrievers
+        key = (name, resolve_auto(AUTO, part.store), embedder.name if embedder else "")
+        with self._lock:
+            if key not in kept:
+                if len(kept) >= MAX_RETRIEVERS:
+                    kept.clear()
+                kept[key] = build_retriever(
+                    name,
+                    store=part.store,
+                    embedder=embedder,
+                    model=self._keyword_model() if may_ask_model(name) else None,
+                    reranker=self.models.reranker if may_rerank(name) else None,
+                )
+            return kept[key], notes
+
+    def clear(self) -> None:
+        """Drop all retrievers: the index has other vectors now."""
+        with self._lock:
+            self._whole.retrievers.clear()
+            self._filtered = {}
+
+    def close(self) -> None:
+        """Close the file of calls to the language model."""
+        with self._lock:
+            if self._search_models is not None:
+                self._search_models.close()
+
+    def _keyword_model(self) -> ChatModel | None:
+        """Return the model that retrievers ask, with its calls cached; None if none is set."""
+        from knotwork._inference.role_models import RoleModels, calls_path
+
+        if self._search_models is None:
+            self._search_models = RoleModels(
+                self.settings.llm, path=calls_path(self.store.url), model=self._chat_model
+            )
+        return self._search_models.open("keyword")
+
+    def _find_scope(self, question: str, filters: FilterSpec | None) -> SearchScope:
+        from knotwork._retrieval.filter_parser import read_filter
+
+        wanted = read_filter(filters)
+        if wanted is None:
+            return self._find_stated_scope(question) or SearchScope(self._whole, question)
+        part = self.filtered(wanted)
+        return SearchScope(part, question, wanted, note_nothing_left(part.store, wanted))
+
+    def _find_stated_scope(self, question: str) -> SearchScope | None:
+        """Return the part of the index that a question itself asks for, as "in 2023" does.
+
+        None unless most documents have the field that it compares, and some match.
+        """
+        from knotwork._retrieval.question_filters import find_stated_filters
+
+        if not self.settings.retrieval.read_filters or not isinstance(self.store, StoresFields):
+            return None
+        stated = find_stated_filters(question, today=datetime.now().astimezone().date())
+        if stated is None:
+            return None
+        counts = {item.name: item.documents for item in self.store.fields.fields()}
+        least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
+        if counts.get(stated.field, 0) < least:
+            return None
+        part = self.filtered(stated.filter)
+        if part.store.documents.document_count() == 0:
+            return None
+        note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
+        return SearchScope(part, stated.rest, stated.filter, (note,))
+
+    def _asks_tables(self, request: AskRequest) -> bool:
+        """Return True if rows of tables may answer: no retriever and no filter excludes them."""
+        from knotwork._retrieval.retriever_registry import AUTO
+
+        tables = tables_path(self.store.url)
+        return (
+            self.settings.answer.tables
+            and request.retriever in (None, "", AUTO)
+            and not request.filters
+            and tables is not None
+            and tables.exists()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedSearcher:
+    """Searches one part of an index with the options of one request."""
+
+    retrievers: Retrievers
+    request: AskRequest
+    scope: SearchScope
+    hit_query: HitQuery | None
+    with_tables: bool = False
+
+    def search(self, text: str) -> Evidence:
+        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
+        request, scope, usual = self.request, self.scope, self.retrievers.settings.retrieval
+        k = usual.k if request.k is None else request.k
+        query = Query(text, k, scope.filter, request.min_score)
+        retriever, notes = self.retrievers.get(request.retriever or usual.retriever, scope.part)
+        found = retriever.retrieve(query)
+        hits = found.hits
+        if request.min_score is not None:
+            hits = tuple(hit for hit in hits if hit.score >= request.min_score)
+        notes = (*scope.notes, *found.notes, *notes)
+        found = replace(found, query=query, hits=hits, notes=notes)
+        if self.hit_query is not None:
+            from knotwork._retrieval.queries.hit_queries import run_over_hits
+
+            embedder = self.retrievers.models.embedder if found.embedder else None
+            found = run_over_hits(found, self.hit_query, store=scope.part.store, embedder=embedder)
+        return self._add_table_rows(found, text) if self.with_tables else found
+
+    def _add_table_rows(self, found: Evidence, text: str) -> Evidence:
+        is_question = text == self.scope.question
+        if self.scope.filter and not is_question:
+            return found
+        from knotwork._retrieval.queries.table_rows import TableRows
+
+        # Words that became a filter are missing in the text, but rows have to match them as well.
+        return TableRows(self.retrievers.store).add_rows(
+            found, self.request.question if is_question else text
+        )
+
+
+def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:
+    """Return a note if a filter leaves no document of an index; ``part`` is what it leaves."""
+    if part.documents.document_count():
+        return ()
+    return (NOTHING_LEFT_NOTE.format(filter=wanted),)
+
+
+def store_fields(store: Store) -> FieldStore:
+    """Return the fields of a store. Raises RetrievalError if it cannot filter."""
+    if isinstance(store, StoresFields):
+        return store.fields
+    raise RetrievalError(
+        f"The store {store.url} cannot filter by fields of documents.",
+        fix="Use an index file, or a store that implements `StoresFields`.",
+    )

@@ -1,0 +1,190 @@
+"""The basic retrievers: BM25, dense, hybrid, and hybrid with generated questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from knotwork._inference.embedder import Embedder, to_similarity
+from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
+from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
+from knotwork._retrieval.question import can_embed, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import Capability, Store
+from knotwork.errors import ConfigError, RetrievalError
+from knotwork.records import Evidence, Query
+
+UNREAD_QUESTION_NOTE = (
+    "`{embedder}` does not support the language of this question, so its vector means little: "
+    "use `auto` or `bm25`, or index with a multilingual model."
+)
+
+
+class Bm25Retriever:
+    """Ranks chunks by BM25 over stemmed words and Chinese bigrams."""
+
+    name = "bm25"
+    requires = frozenset({Capability.TEXT})
+
+    def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
+        del embedder
+        self._store = store
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks with the best BM25 scores."""
+        question = read_question(
+            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        ranked = text_candidates(question, self._store, k=query.k)
+        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ranked)
+        parts = {item.id: {"bm25": item.score} for item in ranked}
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
+
+
+class DenseRetriever:
+    """Ranks chunks by the cosine of their vector with the question's."""
+
+    name = "dense"
+    requires = frozenset({Capability.VECTORS})
+
+    def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
+        if embedder is None:
+            raise RetrievalError(
+                "The retriever `dense` needs an embedder, but none is configured.",
+                fix="Install the extra `local`, configure [embedding], or use `bm25` or `auto`.",
+            )
+        self._store = store
+        self._embedder = embedder
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks nearest to the question."""
+        question = read_question(
+            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        vector = self._embedder.embed([question.text])[0]
+        ranked = self._store.vectors("chunk").search(vector, k=query.k)
+        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ())
+        parts = {item.id: {"cosine": item.score} for item in ranked}
+        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+        if can_embed(self._embedder, query.text):
+            return evidence
+        note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
+        return replace(evidence, notes=(*evidence.notes, note))
+
+
+class HybridRetriever:
+    """Ranks chunks by a weighted sum of cosine, best sentence, covered terms and BM25."""
+
+    name = "hybrid"
+    requires = frozenset({Capability.TEXT})
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._weights = weights
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks whose own text best matches the question."""
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder,
+            weights=self._weights,
+            link=False,
+        )
+        pool, text = first_stage(question, self._store, self._weights)
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
+        parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
+
+
+QUESTION_INDEX = "question"
+"""The name of the text index and of the vector index of generated questions, by chunk id."""
+
+QUESTION_CANDIDATES = 50
+
+NO_QUESTIONS_NOTE = (
+    "This index has no generated questions, so only passages were searched. Set index.questions to "
+    '"rules" or "model", and index again.'
+)
+
+
+class QuestionsRetriever:
+    """Ranks chunks by their text and by the best of the questions they answer.
+
+    A score is that of `hybrid` plus ``weight`` times the cosine with the nearest question of the
+    chunk; without vectors, plus ``weight`` times the BM25 of its questions, relative to the best.
+    """
+
+    name = "questions"
+    requires = frozenset({Capability.TEXT})
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        weight: float = 0.3
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.weight < 0:
+            raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
+        self._store = store
+        self._embedder = embedder
+        self._weight = options.weight
+        self._weights = weights
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks that best match by text and by questions."""
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder,
+            weights=self._weights,
+            link=False,
+        )
+        pool, text = first_stage(question, self._store, self._weights)
+        matched = {
+            item.id: item.score
+            for item in self._store.texts(QUESTION_INDEX).search(query.text, k=QUESTION_CANDIDATES)
+        }
+        pool = list(dict.fromkeys([*pool, *matched]))
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        best = max(matched.values(), default=0.0) or 1.0
+        matches = {key: score / best for key, score in matched.items()}
+        if question.vector is not None:
+            found = self._store.vectors(QUESTION_INDEX).get(pool)
+            matches = {
+                key: float(
+                    np.clip(to_similarity((rows @ question.vector).max(), question.embedder), 0, 1)
+                )
+                for key, rows in found.items()
+                if len(rows)
+            } or matches
+        gains = {key: self._weight * matches.get(key, 0.0) for key in pool}
+        ranked = rank({key: features[key].base + gains[key] for key in pool}, query.k)
+        parts = {
+            item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}
+            for item in ranked
+        }
+        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+        if matches or self._store.texts(QUESTION_INDEX).count():
+            return evidence
+        return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))

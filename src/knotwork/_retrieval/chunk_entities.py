@@ -1,0 +1,193 @@
+"""Map chunks to their entities and entities to their chunks, with merged entities as one.
+
+Mentions are located by sentence. Described relations exist only for chunks that a model has read.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+from knotwork._stores.base import Scored, Store
+from knotwork._stores.extensions import ReadsRelations
+from knotwork._stores.resolutions import ResolutionStore, StoresResolutions, read_groups
+from knotwork._text.chinese import HAN, segment
+from knotwork._text.names import STOP_NAMES, name_candidates
+from knotwork.records import Chunk, Span
+
+OWN_PAGE = 0.95
+"""Aboutness from which a chunk is the entity's own page; the entity leads nowhere else."""
+
+SHORT_NAME_WORDS = 3
+SHORT_NAME_HAN = 5
+
+_HAN = re.compile(f"[{HAN}]")
+
+
+def mentions_by_sentence(
+    chunks: Mapping[str, Chunk], store: Store, *, known: float
+) -> dict[str, list[set[str]]]:
+    """Return the ids of the entities each sentence mentions, the chunk's own subject left out.
+
+    Beside the mentions found when the chunk was indexed these are all names, in any case, of
+    entities that some chunk is about by ``known`` or more: documents indexed later may have
+    brought them.
+    """
+    mentions = store.graph.mentions(list(chunks))
+    named = _known_names(chunks, store, known)
+    result: dict[str, list[set[str]]] = {}
+    for chunk_id, chunk in chunks.items():
+        starts = [span.start for span in chunk.sentences]
+        sentences: list[set[str]] = [set() for _ in starts]
+        own = {m.entity_id for m in mentions.get(chunk_id, ()) if m.about >= OWN_PAGE}
+        places = [(m.entity_id, s.start) for m in mentions.get(chunk_id, ()) for s in m.spans]
+        for identifier, start in [*places, *named[chunk_id]]:
+            number = bisect_right(starts, start) - 1
+            if number >= 0 and identifier not in own:
+                sentences[number].add(identifier)
+        result[chunk_id] = sentences
+    return result
+
+
+def _known_names(
+    chunks: Mapping[str, Chunk], store: Store, known: float
+) -> dict[str, list[tuple[str, int]]]:
+    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
+    entities = store.graph.lookup({form for found in candidates.values() for form in found})
+    described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
+    ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
+    return {
+        chunk_id: [(ids[form], start) for form, start in found.items() if form in ids]
+        for chunk_id, found in candidates.items()
+    }
+
+
+def _short_names(chunk: Chunk) -> dict[str, int]:
+    """Return candidates for short names in any case, with their start in the document.
+
+    Longer names have capitals or are words of a Chinese segmentation, and were found during
+    indexing. A Chinese name must begin and end at word borders: this leaves a quarter of the
+    character sequences and excludes those that two adjacent words form together.
+    """
+    text, start = chunk.text, chunk.span.start
+    candidates = name_candidates(
+        text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=_word_borders(text)
+    )
+    return {
+        form: span.start + start
+        for form, span in candidates
+        if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
+    }
+
+
+def _word_borders(text: str) -> frozenset[int] | None:
+    """Return the offsets at which words begin and end, or None if the text has no Chinese."""
+    if not _HAN.search(text):
+        return None
+    return frozenset(place for word in segment(text) for place in (word.start, word.end))
+
+
+def _has_loose_end(text: str, span: Span) -> bool:
+    """Return True if the name begins or ends with a function word."""
+    words = text[span.start : span.end].lower().split()
+    return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+
+
+def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, frozenset[str]]:
+    """Return the ends of each chunk's described relations, as entity ids.
+
+    Only a model describes relations. Chunks that no model has read, or with no relation, are
+    absent.
+    """
+    graph = store.graph
+    if not isinstance(graph, ReadsRelations):
+        return {}
+    ends = {
+        chunk_id: frozenset(
+            end
+            for relation in relations
+            if relation.description
+            for end in (relation.source, relation.target)
+        )
+        for chunk_id, relations in graph.relations(chunk_ids).items()
+    }
+    return {chunk_id: found for chunk_id, found in ends.items() if found}
+
+
+class MergedEntities:
+    """The groups of merged entities, each known by the id of its canonical entity.
+
+    ``groups`` maps each merged entity to its canonical one; all other entities stay by themselves.
+    """
+
+    def __init__(self, groups: Mapping[str, str]) -> None:
+        self._groups = groups
+        self._aliases: defaultdict[str, list[str]] = defaultdict(list)
+        for entity, canonical in sorted(groups.items()):
+            if entity != canonical:
+                self._aliases[canonical].append(entity)
+
+    def canonical(self, entity_id: str) -> str:
+        """Return the canonical entity of an entity, often itself."""
+        return self._groups.get(entity_id, entity_id)
+
+    def members(self, entity_id: str) -> tuple[str, ...]:
+        """Return all entities merged with this one, the canonical one first, the rest by id."""
+        canonical = self.canonical(entity_id)
+        return canonical, *self._aliases.get(canonical, ())
+
+
+_NOTHING_MERGED = MergedEntities({})
+
+_merged: WeakKeyDictionary[ResolutionStore, tuple[int, MergedEntities]] = WeakKeyDictionary()
+"""The merged entities of each store and the generation at which they were read."""
+
+
+def read_merged_entities(store: Store) -> MergedEntities:
+    """Return the merged entities of an index, read once per generation of the store.
+
+    Decisions of a transaction count from its commit. An index without decisions merges nothing.
+    """
+    if not isinstance(store, StoresResolutions):
+        return _NOTHING_MERGED
+    generation = store.generation()
+    known = _merged.get(store.resolutions)
+    if known is None or known[0] != generation:
+        known = _merged[store.resolutions] = generation, MergedEntities(read_groups(store))
+    return known[1]
+
+
+def read_merged_entities_of(store: Store, entity_ids: Collection[str]) -> MergedEntities:
+    """Return the merged entities of an index, or none if none of ``entity_ids`` is merged.
+
+    Unlike `read_merged_entities` it reads only the decisions on these entities in that case.
+    """
+    if not isinstance(store, StoresResolutions):
+        return _NOTHING_MERGED
+    decisions = store.resolutions.of_entities(entity_ids).values()
+    is_any_merged = any(decision.joins for found in decisions for decision in found)
+    return read_merged_entities(store) if is_any_merged else _NOTHING_MERGED
+
+
+def chunks_about(store: Store, entity_ids: Sequence[str], *, fan: int) -> dict[str, list[Scored]]:
+    """Return the ``fan`` chunks most about each entity or one merged with it, best first."""
+    merged = read_merged_entities_of(store, entity_ids)
+    members = {key: merged.members(key) for key in entity_ids}
+    every = dict.fromkeys(entity for entities in members.values() for entity in entities)
+    about = store.graph.about(list(every), fan=fan)
+    found: dict[str, list[Scored]] = {}
+    for key, entities in members.items():
+        if len(entities) == 1:
+            if key in about:
+                found[key] = list(about[key])
+            continue
+        best: dict[str, float] = {}
+        for chunk_id, score in (item for entity in entities for item in about.get(entity, ())):
+            best[chunk_id] = max(score, best.get(chunk_id, 0.0))
+        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+        if ranked:
+            found[key] = [Scored(*item) for item in ranked[:fan]]
+    return found

@@ -1,0 +1,302 @@
+"""Compute features of chunks for a question: candidates, scores of their text, ranked sentences.
+
+The first stage finds candidates by vector and by full text. Features are the cosine, the best
+sentence, the covered terms and BM25. Sentences are ranked by coverage and similarity.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._inference.embedder import to_similarity
+from knotwork._retrieval.question import Question
+from knotwork._retrieval.weights import Weights
+from knotwork._stores.base import FloatMatrix, Scored, Store
+from knotwork._text.terms import held_terms
+from knotwork.records import Chunk, Span
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+
+_NOTHING: Numbers = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of one chunk for one question.
+
+    ``sentences`` are the cosines of its sentences with the question, ``sentences_rest`` those with
+    the question without the names in it; both are empty without vectors. ``covered`` marks the
+    question's terms that the chunk contains.
+    """
+
+    cosine: float
+    rest: float
+    sentences: Numbers
+    sentences_rest: Numbers
+    covered: Mask
+    coverage: float
+    bm25: float
+    base: float
+
+
+class _Cosines(NamedTuple):
+    """Cosines of chunks with the question and with its rest; ``chunks`` has the shape (2, n).
+
+    ``known`` marks the chunks that have a vector. ``best`` is the cosine of the best sentence, at
+    least 0.
+    """
+
+    known: Mask
+    chunks: Numbers
+    sentences: Sequence[Numbers]
+    sentences_rest: Sequence[Numbers]
+    best: Numbers
+
+
+class ChunkFeatures:
+    """The features of chunks for one question, fetched from the store in batches and cached."""
+
+    def __init__(
+        self, question: Question, store: Store, weights: Weights, bm25: Iterable[Scored]
+    ) -> None:
+        self.question = question
+        self._store = store
+        self._weights = weights
+        self._bm25 = dict(bm25)
+        self._best_bm25 = max(self._bm25.values(), default=0.0) or 1.0
+        self._features: dict[str, Features] = {}
+        if question.vector is not None:
+            self._question = question.vector
+            self._rest = question.vector if question.rest is None else question.rest
+        trust = 1.0 if question.vector is None else self._trust_in_words()
+        self._bm25_weight = trust * text_weight(len(question.terms), weights)
+        self._coverage_weight = trust * weights.text.coverage
+        self._pages = [
+            link
+            for link in question.links
+            if link.about and link.about[0].score >= weights.link.title
+        ]
+
+    def _trust_in_words(self) -> float:
+        """Return the reliability of BM25 for this question, from 0 to 1.
+
+        It is low if the index contains few of the question's informative terms, or no passage
+        contains many of them: the question then uses other words than the documents, or another
+        language.
+        """
+        text = self._weights.text
+        best = heapq.nlargest(text.trust_candidates, self._bm25, key=self._bm25.__getitem__)
+        if not best:
+            return 0.0
+        counts = self._store.texts("chunk").occurrences(best, self.question.terms)
+        coverage = float(((counts > 0) @ self.question.weights).max())
+        share = (self.question.known + coverage - text.foreign) / (text.familiar - text.foreign)
+        return min(max(share, 0.0), 1.0)
+
+    def fetch(self, ids: Collection[str]) -> None:
+        """Fetch the features of these chunks, unless they are cached."""
+        missing = [
+            identifier for identifier in dict.fromkeys(ids) if identifier not in self._features
+        ]
+        if not missing:
+            return
+        counts = self._store.texts("chunk").occurrences(missing, self.question.terms)
+        covered = counts > 0
+        coverage = covered @ self.question.weights
+        found = [self._bm25.get(identifier, 0.0) for identifier in missing]
+        bm25 = np.array(found) / self._best_bm25
+        cosines = self._cosines_of(missing)
+        base = self._bases(cosines, coverage, bm25) * (1 - self._elsewhere(covered))
+        features = map(
+            Features,
+            *cosines.chunks.tolist(),
+            cosines.sentences,
+            cosines.sentences_rest,
+            covered,
+            coverage.tolist(),
+            bm25.tolist(),
+            base.tolist(),
+        )
+        self._features.update(zip(missing, features, strict=True))
+
+    def __getitem__(self, identifier: str) -> Features:
+        return self._features[identifier]
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._features
+
+    def _cosines_of(self, ids: Sequence[str]) -> _Cosines:
+        """Return the cosines of chunks and sentences with the question and with its rest."""
+        chunks = np.zeros((2, len(ids)))
+        own = [_NOTHING] * len(ids)
+        rests = [_NOTHING] * len(ids)
+        known = np.zeros(len(ids), dtype=np.bool_)
+        if self.question.vector is None:
+            return _Cosines(known, chunks, own, rests, np.zeros(len(ids)))
+        vectors = self._store.vectors("chunk").get(ids)
+        rows = [row for row, identifier in enumerate(ids) if identifier in vectors]
+        if rows:
+            known[rows] = True
+            chunks[:, rows] = self._cosines([vectors[ids[row]] for row in rows])
+        best = np.maximum(chunks[0], 0.0)
+        matrices = self._store.vectors("sentence").get([ids[row] for row in rows])
+        rows = [row for row in rows if len(matrices.get(ids[row], ()))]
+        if rows:
+            lengths = [len(matrices[ids[row]]) for row in rows]
+            starts = [0, *accumulate(lengths)][:-1]
+            both = self._cosines([matrices[ids[row]] for row in rows])
+            best[rows] = np.maximum(np.maximum.reduceat(both[0], starts), 0.0)
+            for row, start, length in zip(rows, starts, lengths, strict=True):
+                own[row], rests[row] = both[:, start : start + length]
+        return _Cosines(known, chunks, own, rests, best)
+
+    def _bases(self, cosines: _Cosines, coverage: Numbers, bm25: Numbers) -> Numbers:
+        """Return the base score of each chunk's own text."""
+        text = self._weights.text
+        dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
+        with_vector = dense + self._coverage_weight * coverage + self._bm25_weight * bm25
+        alone = min(text.bm25_alone * _growth(len(self.question.terms), self._weights), 1.0)
+        without = alone * bm25 + (1 - alone) * coverage
+        return np.where(cosines.known, with_vector, without)
+
+    def _cosines(self, matrices: Sequence[FloatMatrix]) -> Numbers:
+        """Return the similarities of all rows to the question and to its rest, of shape (2, n)."""
+        rows = np.concatenate(matrices)
+        # Two products with a vector are much faster than one with a two-column matrix.
+        cosines = np.stack([rows @ self._question, rows @ self._rest]).astype(np.float64)
+        return to_similarity(cosines, self.question.embedder)
+
+    def _elsewhere(self, covered: Mask) -> Numbers:
+        """Return the share of its base that each chunk loses because it does not name the
+        question's pages.
+        """
+        total = sum(link.weight for link in self._pages)
+        if not total:
+            return np.zeros(len(covered))
+        named = sum(link.weight * covered[:, link.terms].all(axis=1) for link in self._pages)
+        strongest = max(link.weight for link in self._pages)
+        return np.asarray(self._weights.link.elsewhere * (1 - named / total) * strongest)
+
+
+def text_weight(term_count: int, weights: Weights) -> float:
+    """Return the weight of BM25 for a question with this number of content terms."""
+    return min(weights.text.bm25 * _growth(term_count, weights), weights.text.bm25_most)
+
+
+def _growth(term_count: int, weights: Weights) -> float:
+    """Return the factor by which the weight of BM25 grows with the number of content terms."""
+    text = weights.text
+    return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)
+
+
+def dense_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
+    """Return the chunks nearest to the question, or none if it has no vector."""
+    if question.vector is None or k <= 0:
+        return []
+    return store.vectors("chunk").search(question.vector, k=k)
+
+
+def text_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
+    """Return the chunks with the best BM25 scores."""
+    return store.texts("chunk").search(question.text, k=k)
+
+
+def first_stage(
+    question: Question, store: Store, weights: Weights
+) -> tuple[list[str], list[Scored]]:
+    """Return the ids of the candidate pool, and the BM25 scores of all text candidates."""
+    text = text_candidates(question, store, k=weights.text.text_candidates)
+    dense = dense_candidates(question, store, k=weights.text.dense_candidates)
+    pool = [item.id for item in dense] + [item.id for item in text[: weights.text.text_pool]]
+    return list(dict.fromkeys(pool)), text
+
+
+SHOWN_SENTENCES = 3
+"""Number of sentences that represent a chunk where few are shown."""
+COVERED_SHARE = 0.4
+"""Weight of the covered share of the question in a sentence's relevance; the rest is similarity.
+
+Late-pooled vectors contain their context, so the vectors of neighbouring sentences are close."""
+TITLE_SHARE = 0.25
+"""Weight of a term that only the titles above a sentence contain.
+
+Titles are the same for all sentences of a section. Without vectors they count in full, because
+nothing else resolves a pronoun."""
+
+Masks = list[NDArray[np.bool_]]
+
+
+def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[str, Masks]:
+    """Return, for each sentence of each chunk, a mask of the question's terms known at its end.
+
+    These are the terms of the sentence, of what introduces it (see `Frame`) and of its titles.
+    """
+    places = _places(question)
+    found: dict[str, Masks] = {}
+    for chunk_id, chunk in chunks.items():
+        titles = _mark_terms(held_terms(chunk.context, places.keys()), places)
+        found[chunk_id] = [titles | mask for mask in _introduced(chunk, places)]
+    return found
+
+
+def rank_sentences(
+    question: Question, chunk: Chunk, features: Features
+) -> tuple[tuple[Span, float], ...]:
+    """Return the sentences of a chunk with their relevance from 0 to 1, most relevant first.
+
+    The relevance combines the similarity to the question, or to the question without names if that
+    is larger, with the share of the question that the sentence covers in its context. Without
+    vectors it is that share.
+    """
+    if not chunk.sentences:
+        return ()
+    places = _places(question)
+    titles = _mark_terms(held_terms(chunk.context, places.keys()), places)
+    has_vectors = len(features.sentences) == len(chunk.sentences)
+    title_share = TITLE_SHARE if has_vectors else 1.0
+    values = np.array(
+        [
+            (1 - title_share) * (mask @ question.weights)
+            + title_share * ((mask | titles) @ question.weights)
+            for mask in _introduced(chunk, places)
+        ]
+    )
+    if has_vectors:
+        near = np.maximum(features.sentences, features.sentences_rest)
+        values = (1 - COVERED_SHARE) * np.clip(near, 0.0, 1.0) + COVERED_SHARE * values
+    values = np.clip(values, 0.0, 1.0)
+    order = np.argsort(-values, kind="stable")
+    return tuple((chunk.sentences[i], float(values[i])) for i in order)
+
+
+def _places(question: Question) -> dict[str, int]:
+    return {term: index for index, term in enumerate(question.terms)}
+
+
+def _introduced(chunk: Chunk, places: Mapping[str, int]) -> Masks:
+    """Return a mask for each sentence of the terms in it or in what introduces it."""
+    labels = {
+        frame.label: held_terms(frame.label, places.keys()) for frame in chunk.frames if frame.label
+    }
+    masks: Masks = []
+    for number, span in enumerate(chunk.sentences):
+        held = set(held_terms(chunk.sentence_text(number), places.keys()))
+        if labels:
+            held.update(*(labels[f.label] for f in chunk.frames_around(span) if f.label))
+        masks.append(_mark_terms(held, places))
+    return masks
+
+
+def _mark_terms(found: AbstractSet[str], places: Mapping[str, int]) -> NDArray[np.bool_]:
+    mask = np.zeros(len(places), dtype=np.bool_)
+    mask[[places[term] for term in found]] = True
+    return mask

@@ -1,0 +1,328 @@
+"""Retrievers that return more, or less, text around each hit of another retriever.
+
+Sentence windows, siblings in a section, parent chunks, and whole sections of which most was found
+(bottom-up, also called auto-merging).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.passage_reader import (
+    PassageReader,
+    chunk_ids_of,
+    drop_overlaps,
+    group_hits,
+    merge_hits,
+    replace_hits,
+)
+from knotwork._retrieval.retriever_builder import open_base
+from knotwork._stores.base import Store
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import ConfigError
+from knotwork.records import Chunk, Evidence, Hit, Query, Span
+
+
+class SentenceWindowRetriever:
+    """Cuts each hit of another retriever to a window around its best sentence.
+
+    A window has up to ``size`` sentences on either side, across chunk borders but within the
+    document. It is short, so many sources fit into a small context.
+    """
+
+    name = "sentence_window"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        size: int = 3
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: str | Retriever = "hybrid",
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.size < 0:
+            raise ConfigError(f"`size` is `{options.size}`, but must be at least 0 sentences.")
+        self._store = store
+        self._base = open_base(base, store=store, embedder=embedder)
+        self._size = options.size
+        self.requires = self._base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the windows around the best sentences, overlapping ones merged."""
+        evidence = self._base.retrieve(query)
+        passages = PassageReader(self._store)
+        hits = drop_overlaps(self._window(hit, passages) for hit in evidence.hits)
+        return replace_hits(evidence, hits, query=query, retriever=self.name)
+
+    def _window(self, hit: Hit, passages: PassageReader) -> Hit:
+        if not hit.sentences or hit.matched:
+            return hit  # without a best sentence, or already cut by another retriever
+        best = hit.sentences[0][0]
+        near = passages.around(hit.chunk, reach=self._size)
+        sentences = sorted({span for chunk in near for span in chunk.sentences})
+        if best not in sentences:
+            return hit
+        place = sentences.index(best)
+        around = sentences[max(place - self._size, 0) : place + self._size + 1]
+        window = Span(around[0].start, max(span.end for span in around))
+        return merge_hits([hit], passages.cut(hit.chunk, window, sentences))
+
+
+HITS_PER_SIBLINGS = 2
+"""Hits requested per passage, because neighbours that are both found are merged."""
+
+
+class SiblingsRetriever:
+    """Extends each hit of another retriever by its neighbours in the section.
+
+    The nearest neighbours are added first, the following one before the preceding one, while the
+    passage has at most ``tokens``. ``reach`` is their maximum distance in chunks.
+    """
+
+    name = "siblings"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        reach: int = 2
+        tokens: int = 800
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: str | Retriever = "hybrid",
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.reach < 0 or options.tokens < 1:
+            raise ConfigError("`reach` must be at least 0 chunks, and `tokens` at least 1.")
+        self._store = store
+        self._base = open_base(base, store=store, embedder=embedder)
+        self._reach = options.reach
+        self._tokens = options.tokens
+        self.requires = self._base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the extended passages, overlapping ones merged."""
+        evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SIBLINGS))
+        passages = PassageReader(self._store)
+        hits = []
+        for hit in evidence.hits:
+            if hit.chunk.is_parent or hit.matched:
+                hits.append(hit)
+                continue
+            beside = siblings_of(hit.chunk, passages, reach=self._reach, tokens=self._tokens)
+            hits.append(merge_hits([hit], passages.join(hit.chunk, beside)))
+        return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
+
+
+def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: int) -> list[Chunk]:
+    """Return the chunk and its neighbours in the section, in order, with at most ``tokens``
+    together.
+    """
+    near = {c.ordinal: c for c in passages.around(chunk, reach=reach)}
+    kept = {chunk.ordinal: chunk}
+    left = tokens - count_tokens(chunk.text)
+    open_ends = {1, -1}
+    for distance in range(1, reach + 1):
+        for direction in sorted(open_ends, reverse=True):
+            neighbour = near.get(chunk.ordinal + direction * distance)
+            if neighbour is None or neighbour.section_id != chunk.section_id:
+                open_ends.discard(direction)
+                continue
+            left -= count_tokens(neighbour.text)
+            if left < 0:
+                return [kept[ordinal] for ordinal in sorted(kept)]
+            kept[neighbour.ordinal] = neighbour
+    return [kept[ordinal] for ordinal in sorted(kept)]
+
+
+HITS_PER_PARENT = 3
+"""Child hits requested per parent, because several may have the same parent."""
+
+
+class ParentChildRetriever:
+    """Replaces the hits of another retriever by their parent chunks, with the score of the best
+    child.
+
+    An index has parent chunks if it was split by "parent-child" or "sentence-window". A chunk
+    without parent is extended by its neighbours in the section, up to ``tokens``.
+    """
+
+    name = "parent_child"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        tokens: int = 800
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: str | Retriever = "hybrid",
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        self._store = store
+        self._base = open_base(base, store=store, embedder=embedder)
+        self._tokens = options.tokens
+        self.requires = self._base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return one hit for each parent that has a hit among its children."""
+        evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_PARENT))
+        passages = PassageReader(self._store)
+        found = passages.chunks(chunk_ids_of(evidence.hits))
+        parents = passages.chunks(sorted({c.parent_id for c in found.values() if c.parent_id}))
+        home = {i: c.parent_id for i, c in found.items() if c.parent_id in parents and c.parent_id}
+        hits = [
+            merge_hits(group, parents[key]) if key in parents else self._widen(group[0], passages)
+            for key, group in group_hits(evidence.hits, home).items()
+        ]
+        return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
+
+    def _widen(self, hit: Hit, passages: PassageReader) -> Hit:
+        if hit.chunk.is_parent or hit.matched:
+            return hit
+        beside: list[Chunk] = siblings_of(
+            hit.chunk, passages, reach=max(1, self._tokens // 100), tokens=self._tokens
+        )
+        return merge_hits([hit], passages.join(hit.chunk, beside))
+
+
+HITS_PER_SECTION = 3
+"""Hits requested per passage, because merging leaves few."""
+
+FEWEST_HITS_OF_SECTION = 2
+"""Minimum number of hits in a section that is returned whole."""
+
+_LONGEST_TOKEN = 12
+"""Maximum average characters per token: longer texts exceed the budget without counting."""
+
+
+class BottomUpRetriever:
+    """Replaces the hits of another retriever by their section if most of its text was found.
+
+    From parent chunks up the section tree, a node replaces its hits if they cover ``share`` of its
+    characters and it has at most ``tokens``. This follows the auto-merging retrievers of
+    hierarchical indexes, but measures covered text in place of covered children, so no other chunk
+    of a section must be read.
+    """
+
+    name = "bottom_up"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        share: float = 0.5
+        tokens: int = 1200
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: str | Retriever = "hybrid",
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if not 0 < options.share <= 1 or options.tokens < 1:
+            raise ConfigError("`share` must be above 0 and at most 1, and `tokens` at least 1.")
+        self._store = store
+        self._base = open_base(base, store=store, embedder=embedder)
+        self._share = options.share
+        self._tokens = options.tokens
+        self.requires = self._base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the hits, merged from the leaves of the section tree upwards."""
+        evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SECTION))
+        passages = PassageReader(self._store)
+        by_document: dict[str, list[Hit]] = {}
+        for hit in drop_overlaps(evidence.hits):
+            by_document.setdefault(hit.chunk.document_id, []).append(hit)
+        merged, trace = [], list(evidence.trace)
+        for document_id, hits in by_document.items():
+            found = self._merge(document_id, hits, passages)
+            merged += found
+            if len(found) < len(hits):
+                title = hits[0].chunk.document_title or passages.document(document_id).uri
+                trace.append(f"{len(hits)} hits of “{title}” became {len(found)}.")
+        done = replace_hits(evidence, merged, query=query, retriever=self.name)
+        return replace(done, trace=tuple(trace))
+
+    def _merge(self, document_id: str, hits: list[Hit], passages: PassageReader) -> list[Hit]:
+        if len(hits) < FEWEST_HITS_OF_SECTION:
+            return hits
+        for span, chunk in self._nodes(document_id, hits, passages):
+            inside = [hit for hit in hits if _is_inside(hit.chunk.span, span)]
+            if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < self._share * (
+                span.end - span.start
+            ):
+                continue
+            best = max(inside, key=lambda hit: (hit.score, hit.chunk.id))
+            ranked = [best, *(hit for hit in inside if hit is not best)]
+            passage = chunk or passages.cut(best.chunk, span, self._sentences(best, span, passages))
+            hits = [hit for hit in hits if hit not in inside]
+            hits.append(merge_hits(ranked, passage))
+        return hits
+
+    def _nodes(
+        self, document_id: str, hits: Sequence[Hit], passages: PassageReader
+    ) -> Iterator[tuple[Span, Chunk | None]]:
+        """Yield parent chunks and sections within the token budget, smallest first."""
+        ids = sorted({hit.chunk.parent_id for hit in hits if hit.chunk.parent_id})
+        nodes: list[tuple[Span, Chunk | None]] = [
+            (parent.span, parent) for parent in passages.chunks(ids).values()
+        ]
+        nodes += [(section.span, None) for section in passages.sections(document_id)]
+        text = passages.document(document_id).text
+        for span, chunk in sorted(nodes, key=lambda node: (node[0].end - node[0].start, node[0])):
+            if span.end - span.start > self._tokens * _LONGEST_TOKEN:
+                return
+            if count_tokens(text[span.start : span.end]) <= self._tokens:
+                yield span, chunk
+
+    def _sentences(self, best: Hit, span: Span, passages: PassageReader) -> list[Span]:
+        """Return the sentences of the chunks around a hit that overlap a span."""
+        found: dict[Span, None] = {}
+        for direction in (-1, 1):
+            ordinal = best.chunk.ordinal
+            while near := passages.leaves(best.chunk.document_id, ordinal, ordinal):
+                if near[0].span.end <= span.start or near[0].span.start >= span.end:
+                    break
+                found |= dict.fromkeys(near[0].sentences)
+                ordinal += direction
+                if ordinal < 0:
+                    break
+        return list(found)
+
+
+def _is_inside(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _covered(hits: Sequence[Hit]) -> int:
+    """Return the number of characters that the hits cover together."""
+    total, end = 0, -1
+    for span in sorted(hit.chunk.span for hit in hits):
+        total += max(span.end - max(span.start, end), 0)
+        end = max(end, span.end)
+    return total

@@ -1,0 +1,443 @@
+"""Retrievers over communities: passages that reports cite, and drilling down to members.
+
+Communities are ranked by the similarity of their reports to the question. Drilling down goes from
+the best communities of the topmost level to the best of their children.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.basic_retrievers import HybridRetriever
+from knotwork._retrieval.chunk_entities import chunks_about
+from knotwork._retrieval.chunk_features import ChunkFeatures
+from knotwork._retrieval.community_search import (
+    REPORT_INDEX,
+    communities_of,
+    find_communities,
+    find_topic,
+    has_report_vectors,
+)
+from knotwork._retrieval.evidence_builder import make_evidence, rank
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import Capability, Scored, Store
+from knotwork._stores.extensions import CommunityStore, read_parents
+from knotwork.errors import ConfigError
+from knotwork.records import Community, CommunityReport, Evidence, Query
+
+_SHOWN_REPORTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """Number of reports to read, and how a passage's score combines its report and its own text."""
+
+    reports: int = 40
+    report: float = 0.8
+    """Weight of a report's score relative to a passage's own text."""
+    place: float = 0.05
+    """Reduction of that weight for each finding before the one that cites the passage."""
+
+
+class CommunityReportRetriever:
+    """Ranks chunks that the reports nearest to the question cite, of one level or of all.
+
+    A question about the whole documents gets the reports of the largest communities. The trace and
+    the seeds of hits name the reports. Without communities it is a hybrid search with a note.
+    """
+
+    name = "communities"
+    requires = frozenset({Capability.TEXT, Capability.GRAPH})
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        level: int | None = None
+        reports: int = 40
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+        settings: ReportSettings | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.level is not None and options.level < 0:
+            raise ConfigError(
+                f"`level` is {options.level}, but must be 0 (the topmost level) or more."
+            )
+        self._store = store
+        self._embedder = embedder
+        self._weights = weights
+        self._level = options.level
+        self._settings = replace(settings or ReportSettings(), reports=options.reports)
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks that the chosen reports cite."""
+        held = communities_of(self._store)
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder,
+            weights=self._weights,
+            link=False,
+        )
+        ranked = self._choose(question, held) if held is not None else []
+        reports = held.reports([item.id for item in ranked]) if held is not None else {}
+        if held is None or not reports:
+            hybrid = HybridRetriever(
+                store=self._store, embedder=self._embedder, weights=self._weights
+            )
+            return _search_without_communities(query, hybrid, name=self.name)
+        evidence = self._cited(query, question, ranked, reports)
+        return replace(evidence, trace=self._trace(ranked, reports, held))
+
+    def _choose(self, question: Question, held: CommunityStore) -> list[Scored]:
+        """Return the communities whose reports are read, best first, with scores from 0 to 1."""
+        most = self._settings.reports
+        if not question.terms:
+            return []
+        if find_topic(question.text):
+            among = None if self._level is None else self._of_level(held, self._level)
+            return ReportScores(question, self._store).best(most=most, among=among)
+        if self._level is None:
+            largest = find_communities(question.text, store=self._store, most=most)
+        else:
+            found = held.communities(self._of_level(held, self._level)).values()
+            largest = [Scored(c.id, float(c.size + len(c.chunk_ids))) for c in found]
+            largest.sort(key=lambda item: (-item.score, item.id))
+        top = largest[0].score if largest else 1.0
+        return [Scored(item.id, item.score / top) for item in largest[:most]]
+
+    def _of_level(self, held: CommunityStore, level: int) -> list[str]:
+        levels = held.levels()
+        return levels[min(level, len(levels) - 1)] if levels else []
+
+    def _cited(
+        self,
+        query: Query,
+        question: Question,
+        ranked: Sequence[Scored],
+        reports: Mapping[str, CommunityReport],
+    ) -> Evidence:
+        worths: dict[str, tuple[float, str]] = {}
+        for item in ranked:
+            for chunk_id, number in _citations(reports[item.id]) if item.id in reports else ():
+                worth = self._settings.report * item.score * (1 - self._settings.place * number)
+                if worth > worths.get(chunk_id, (0.0, ""))[0]:
+                    worths[chunk_id] = worth, reports[item.id].title
+        text = self._store.texts("chunk").search(question.text, k=len(worths), where=list(worths))
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(list(worths))
+        parts = {
+            chunk_id: {"text": features[chunk_id].base, "report": worth}
+            for chunk_id, (worth, _) in worths.items()
+        }
+        best = rank({i: sum(found.values()) for i, found in parts.items()}, query.k)
+        seeds = {i: (title,) for i, (_, title) in worths.items()}
+        return make_evidence(query, self.name, best, parts, features, self._store, seeds=seeds)
+
+    def _trace(
+        self,
+        ranked: Sequence[Scored],
+        reports: Mapping[str, CommunityReport],
+        held: CommunityStore,
+    ) -> tuple[str, ...]:
+        shown = [item for item in ranked if item.id in reports]
+        known = held.communities([item.id for item in shown[:_SHOWN_REPORTS]])
+        lines = [
+            f"Level {known[item.id].level}: {reports[item.id].title}"
+            f" ({item.score:.2f}, {len(reports[item.id].chunk_ids)} passages)."
+            for item in shown[:_SHOWN_REPORTS]
+            if item.id in known
+        ]
+        rest = len(shown) - len(lines)
+        return (*lines, f"And {rest} more reports.") if rest else tuple(lines)
+
+
+def _citations(report: CommunityReport) -> list[tuple[str, int]]:
+    """Return the passages of a report with the index of the first finding that cites them."""
+    found: dict[str, int] = {}
+    for number, finding in enumerate(report.findings):
+        for support in finding.supports:
+            found.setdefault(support.chunk_id, number)
+    return list(found.items())
+
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DrillSettings:
+    """``beam`` communities continue at each level, and at most ``passages`` of theirs are read."""
+
+    beam: int = 20
+    passages: int = 150
+    community: float = 0.4
+    """Weight of a community's score relative to a passage's own text."""
+    members: int = 5
+    """Number of leading members whose passages are used if a community has none."""
+
+
+class DrillDownRetriever:
+    """Ranks chunks of the communities whose reports are nearest to the question.
+
+    The search starts at the topmost communities, descends with the best of each level, and ends at
+    the passages of the lowest ones reached. Without communities it is a hybrid search with a note.
+    """
+
+    name = "drill_down"
+    requires = frozenset({Capability.TEXT, Capability.GRAPH})
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        beam: int = 20
+        level: int | None = None
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+        settings: DrillSettings | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        self._store = store
+        self._embedder = embedder
+        self._weights = weights
+        self._lowest = options.level
+        self._tree: tuple[int, CommunityTree] | None = None
+        self._settings = replace(settings or DrillSettings(), beam=options.beam)
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the best chunks of the communities reached; the trace has the levels."""
+        held = communities_of(self._store)
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder,
+            weights=self._weights,
+            link=False,
+        )
+        levels: list[CommunityLevel] = []
+        if held is not None:
+            scores, tree = ReportScores(question, self._store), self._read_tree(held)
+            levels = descend_communities(
+                scores, tree, beam=self._settings.beam, lowest=self._lowest
+            )
+        if held is None or not levels or not levels[-1].chosen:
+            hybrid = HybridRetriever(
+                store=self._store, embedder=self._embedder, weights=self._weights
+            )
+            return _search_without_communities(query, hybrid, name=self.name)
+        return self._search(query, question, levels, held)
+
+    def _read_tree(self, held: CommunityStore) -> CommunityTree:
+        """Return the community hierarchy, read once per generation of the index."""
+        generation = self._store.generation()
+        if self._tree is None or self._tree[0] != generation:
+            self._tree = generation, CommunityTree(read_parents(held))
+        return self._tree[1]
+
+    def _search(
+        self,
+        query: Query,
+        question: Question,
+        levels: Sequence[CommunityLevel],
+        held: CommunityStore,
+    ) -> Evidence:
+        chosen = levels[-1].chosen
+        known = held.communities([item.id for item in chosen])
+        inside = self._passages(chosen, known)
+        text = self._store.texts("chunk").search(
+            question.text, k=self._settings.passages, where=inside
+        )
+        pool = [item.id for item in text]
+        if question.vector is not None:
+            vectors = self._store.vectors("chunk")
+            near = vectors.search(question.vector, k=self._settings.passages, where=inside)
+            pool = [item.id for item in near] + pool
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        scores, parts = {}, {}
+        for chunk_id in dict.fromkeys(pool):
+            own = self._settings.community * inside[chunk_id].score
+            parts[chunk_id] = {"text": features[chunk_id].base, "community": own}
+            scores[chunk_id] = sum(parts[chunk_id].values())
+        ranked = rank(scores, query.k)
+        shown = {item.id for level in levels for item in level.chosen[:_SHOWN]}
+        reports = held.reports(sorted(shown | known.keys()))
+        titles = {identifier: report.title for identifier, report in reports.items()}
+        seeds = {i: (titles[inside[i].id],) for i in pool if inside[i].id in titles}
+        evidence = make_evidence(
+            query, self.name, ranked, parts, features, self._store, seeds=seeds
+        )
+        return replace(evidence, trace=_trace(levels, titles, len(inside)))
+
+    def _passages(
+        self, chosen: Sequence[Scored], known: Mapping[str, Community]
+    ) -> dict[str, Scored]:
+        """Return the passages of communities, each with the best community that contains it."""
+        inside: dict[str, Scored] = {}
+        for item in chosen:
+            if item.id not in known:
+                continue
+            chunk_ids: Sequence[str] = known[item.id].chunk_ids
+            if not chunk_ids:
+                leading = known[item.id].entity_ids[: self._settings.members]
+                about = chunks_about(self._store, leading, fan=self._settings.members)
+                chunk_ids = [found.id for row in about.values() for found in row]
+            for chunk_id in chunk_ids:
+                inside.setdefault(chunk_id, item)
+        return inside
+
+
+def _trace(
+    levels: Sequence[CommunityLevel], titles: Mapping[str, str], passages: int
+) -> tuple[str, ...]:
+    lines = []
+    for level in levels:
+        names = [titles[item.id] for item in level.chosen if item.id in titles][:_SHOWN]
+        best = f", the best: {'; '.join(names)}" if names else ""
+        lines.append(
+            f"Level {level.level}: {len(level.chosen)} of {level.looked_at} communities{best}."
+        )
+    return (*lines, f"The last of these have {passages} passages.")
+
+
+NO_COMMUNITIES_NOTE = (
+    "This index has no communities with reports, so passages were found by their own text. "
+    "`knotwork communities` builds them, without a language model."
+)
+
+
+def _search_without_communities(query: Query, hybrid: HybridRetriever, *, name: str) -> Evidence:
+    """Return the evidence of a hybrid search, with a note why."""
+    found = hybrid.retrieve(query)
+    notes = (*found.notes, NO_COMMUNITIES_NOTE) if found.hits else found.notes
+    return replace(found, retriever=name, notes=notes)
+
+
+_REPORT_CANDIDATES = 100
+_TEXT_SHARE = 0.5
+_BELOW = 0.95
+"""Worth of a community's report for those above it, per level."""
+
+
+class ReportScores:
+    """Scores communities by the words and the vectors of their reports, from 0 to 1."""
+
+    def __init__(self, question: Question, store: Store) -> None:
+        self._question = question
+        self._texts, self._vectors = store.texts(REPORT_INDEX), store.vectors(REPORT_INDEX)
+        self._by_vector = question.vector is not None and has_report_vectors(store)
+        best = self._texts.search(question.text, k=1)
+        self._top = best[0].score if best else 1.0
+
+    def best(self, *, most: int, among: Collection[str] | None = None) -> list[Scored]:
+        """Return the communities nearest to the question, optionally only of ``among``, best
+        first.
+        """
+        if among is not None and not among:
+            return []
+        k = max(most, _REPORT_CANDIDATES)
+        scores: defaultdict[str, float] = defaultdict(float)
+        share = _TEXT_SHARE if self._by_vector else 1.0
+        for item in self._texts.search(self._question.text, k=k, where=among):
+            scores[item.id] += share * item.score / self._top
+        if self._by_vector and self._question.vector is not None:
+            for item in self._vectors.search(self._question.vector, k=k, where=among):
+                scores[item.id] += (1.0 - share) * max(item.score, 0.0)
+        return ranked_scores(scores, most)
+
+
+def ranked_scores(scores: Mapping[str, float], most: int) -> list[Scored]:
+    """Return the ``most`` best scores above 0, descending, ties by ascending id."""
+    ranked = sorted(scores, key=lambda i: (-scores[i], i))[: max(most, 0)]
+    return [Scored(i, scores[i]) for i in ranked if scores[i] > 0]
+
+
+class CommunityTree:
+    """The hierarchy of communities; those whose parent is missing are topmost."""
+
+    def __init__(self, parents: Mapping[str, str | None]) -> None:
+        self._parents = parents
+        self._children: defaultdict[str, list[str]] = defaultdict(list)
+        self.top: list[str] = []
+        for identifier, parent in parents.items():
+            if parent in parents and parent is not None:
+                self._children[parent].append(identifier)
+            else:
+                self.top.append(identifier)
+
+    def children(self, community_id: str) -> Sequence[str]:
+        """Return the direct children of a community, by ascending id."""
+        return self._children.get(community_id, ())
+
+    def around(self, community_id: str) -> Iterator[str]:
+        """Yield the ancestors of a community, nearest first."""
+        parent = self._parents.get(community_id)
+        while parent is not None and parent in self._parents:
+            yield parent
+            parent = self._parents[parent]
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityLevel:
+    """The chosen communities of a level, best first, and the number examined."""
+
+    level: int
+    chosen: Sequence[Scored]
+    looked_at: int
+
+
+def descend_communities(
+    scores: ReportScores, tree: CommunityTree, *, beam: int, lowest: int | None = None
+) -> list[CommunityLevel]:
+    """Descend from the best communities of the topmost level to the best of their children.
+
+    The report of a large community mentions little of its content, so a community has the score of
+    its own report or of the best one below it, whichever is higher. On each level the ``beam`` best
+    continue, until none has children or ``lowest`` is reached. One without children stays and
+    competes with the children of others.
+    """
+    promises = _lift(scores.best(most=_REPORT_CANDIDATES), tree)
+
+    def best_of(ids: Sequence[str]) -> list[Scored]:
+        own = dict(scores.best(most=max(beam, _REPORT_CANDIDATES), among=ids))
+        promised = {i: promises[i] for i in ids if i in promises}
+        return ranked_scores(
+            {i: max(own.get(i, 0.0), promised.get(i, 0.0)) for i in own | promised}, beam
+        )
+
+    best = best_of(tree.top)
+    levels = [CommunityLevel(0, best, len(tree.top))]
+    while best and (lowest is None or len(levels) <= lowest):
+        below = [child for item in best for child in tree.children(item.id)]
+        if not below:
+            break
+        leaves = [item.id for item in best if not tree.children(item.id)]
+        best = best_of([*below, *leaves])
+        levels.append(CommunityLevel(len(levels), best, len(below)))
+    return levels
+
+
+def _lift(best: Sequence[Scored], tree: CommunityTree) -> dict[str, float]:
+    """Return the scores that communities inherit from the best reports below them."""
+    promises: dict[str, float] = {}
+    for identifier, score in best:
+        for distance, around in enumerate(tree.around(identifier), start=1):
+            promises[around] = max(promises.get(around, 0.0), score * _BELOW**distance)
+    return promises

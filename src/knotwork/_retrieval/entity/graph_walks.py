@@ -1,0 +1,392 @@
+"""Bounded walks over relations, and the entities at which they start.
+
+Seeds are entities that a question names, shares words with or is near by vector, or that the
+sentences of the best passages activate. A walk keeps the best path to each entity and its score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._inference.embedder import to_similarity
+from knotwork._retrieval.chunk_entities import mentions_by_sentence, read_merged_entities_of
+from knotwork._retrieval.chunk_features import ChunkFeatures, sentence_coverage
+from knotwork._retrieval.question import Question
+from knotwork._retrieval.weights import Weights
+from knotwork._stores.base import Scored, Store
+from knotwork._text.terms import content_terms
+from knotwork.errors import ConfigError
+from knotwork.records import ENTITY_EDGES, Chunk, Direction, Edge, Entity
+
+DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
+
+
+@dataclass(frozen=True, slots=True)
+class WalkLimits:
+    """The bounds of a walk.
+
+    Of each entity the ``fan`` strongest neighbours are visited, and after each of ``depth`` hops
+    the ``beam`` best entities continue; the walk ends at ``limit`` edges. An entity has ``decay``
+    of the score of the one before it, times the gain of the edge.
+    """
+
+    direction: Direction = "both"
+    depth: int = 2
+    fan: int = 16
+    limit: int = 400
+    beam: int = 24
+    decay: float = 0.7
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            valid = ", ".join(f"`{name}`" for name in DIRECTIONS)
+            raise ConfigError(f"Unknown direction `{self.direction}`. Valid: {valid}.")
+        for name in ("depth", "fan", "limit", "beam"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ConfigError(
+                    f"`{name}` is {value!r}, but must be a whole number of at least 0."
+                )
+        if not 0.0 < self.decay <= 1.0:
+            raise ConfigError(f"`decay` is {self.decay!r}, but must be above 0 and at most 1.")
+
+
+class EdgeGain(Protocol):
+    """Weighs edges during a walk, from 0 (not walked) to 1."""
+
+    def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
+        """Return the gain of walking ``edge`` from ``source`` to ``target``, its two ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """An edge as walked, with the scores of its target (``score``) and of its source
+    (``start``).
+    """
+
+    edge: Edge
+    source: str
+    target: str
+    score: float
+    start: float
+
+    @property
+    def forward(self) -> bool:
+        """True if the edge points in the direction of the walk."""
+        return self.edge.source == self.source
+
+
+@dataclass(slots=True)
+class Trail:
+    """The result of a walk: scores, entities, the best arrival at each, and all edges in order."""
+
+    scores: dict[str, float]
+    entities: dict[str, Entity]
+    started: Mapping[str, float]
+    arrivals: dict[str, Stride] = field(default_factory=dict)
+    strides: list[Stride] = field(default_factory=list)
+
+    def path_to(self, entity_id: str) -> tuple[Stride, ...]:
+        """Return the strides from a seed to an entity; a seed has none."""
+        path: list[Stride] = []
+        while entity_id in self.arrivals:  # ends, because scores fall along a path
+            path.append(self.arrivals[entity_id])
+            entity_id = path[-1].source
+        return tuple(reversed(path))
+
+    def reweighed(self, factors: Mapping[int, float]) -> Trail:
+        """Return the trail with the score of each stride times a factor, by the number of the
+        stride.
+
+        Scores after a stride change with it, and every entity gets its best arrival again.
+        """
+        trail = Trail(dict(self.started), self.entities, self.started)
+        for number, stride in enumerate(self.strides):
+            start = trail.scores.get(stride.source, 0.0)
+            share = stride.score / stride.start if stride.start > 0 else 0.0
+            score = start * share * factors.get(number, 1.0)
+            moved = replace(stride, score=score, start=start)
+            trail.strides.append(moved)
+            if score > trail.scores.get(stride.target, 0.0):
+                trail.scores[stride.target] = score
+                trail.arrivals[stride.target] = moved
+        return trail
+
+    def start_of(self, entity_id: str) -> str:
+        """Return the seed of the best path to an entity."""
+        while entity_id in self.arrivals:
+            entity_id = self.arrivals[entity_id].source
+        return entity_id
+
+
+def walk_from(
+    seeds: Mapping[str, float], *, store: Store, gain: EdgeGain, limits: WalkLimits
+) -> Trail:
+    """Walk breadth first from entities with scores, continuing from the best of each hop.
+
+    An entity has the score of its best path: on multi-hop questions this maximum does better than
+    the sum that PageRank computes. An edge with a gain of 0 is not walked.
+    """
+    entities = store.graph.entities(list(seeds))
+    started = {i: seeds[i] for i in seeds if i in entities}
+    trail = Trail(dict(started), entities, started)
+    frontier = _best_entities(trail.scores, limits.beam)
+    taken: set[tuple[str, str, str]] = set()
+    for _ in range(limits.depth):
+        reached = _walk_hop(frontier, trail, taken, store, gain, limits)
+        if len(trail.strides) >= limits.limit:
+            break
+        frontier = _best_entities(reached, limits.beam)
+    return trail
+
+
+def _walk_hop(
+    frontier: list[str],
+    trail: Trail,
+    taken: set[tuple[str, str, str]],
+    store: Store,
+    gain: EdgeGain,
+    limits: WalkLimits,
+) -> dict[str, float]:
+    """Walk the edges of the frontier and return the entities with a new or better score."""
+    around = store.graph.neighbours(
+        frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
+    )
+    ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
+    trail.entities.update(store.graph.entities(ends - trail.entities.keys()))
+    reached: dict[str, float] = {}
+    for source in frontier:
+        for edge in around.get(source, ()):
+            target = edge.target if edge.source == source else edge.source
+            key = edge.source, edge.target, edge.relation
+            if key in taken or target not in trail.entities:
+                continue
+            worth = gain(edge, trail.entities[source], trail.entities[target])
+            if worth <= 0.0:
+                continue
+            if len(trail.strides) >= limits.limit:
+                return reached
+            taken.add(key)
+            score = trail.scores[source] * limits.decay * min(worth, 1.0)
+            stride = Stride(edge, source, target, score, trail.scores[source])
+            trail.strides.append(stride)
+            if score > trail.scores.get(target, 0.0):
+                trail.scores[target] = reached[target] = score
+                trail.arrivals[target] = stride
+    return reached
+
+
+def _best_entities(scores: Mapping[str, float], most: int) -> list[str]:
+    return sorted(scores, key=lambda i: (-scores[i], i))[:most]
+
+
+NAMED = "named"
+WORDED = "words"
+NEAR = "vector"
+
+MOST_KEYWORDS = 8
+"""Maximum number of seeds from the words of a question, not counting merged entities."""
+_WORDED_CANDIDATES = 60
+_WORDED_TRUST = 0.5
+"""Worth of an entity that shares words with the question relative to one that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkSeed:
+    """An entity to start from, with a score from 0 to 1 and how it was found."""
+
+    entity: Entity
+    score: float
+    how: str
+
+
+def named_seeds(question: Question) -> list[WalkSeed]:
+    """Return the entities that the question names."""
+    return [WalkSeed(link.entity, link.weight, NAMED) for link in question.links if link.weight > 0]
+
+
+def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSeed]:
+    """Return entities whose names share words with the question, by the full text of names.
+
+    A score grows with the share of the name in the question and with the information of these
+    words.
+    """
+    shares = dict(zip(question.terms, question.weights.tolist(), strict=True))
+    hits = store.texts("entity").search(question.text, k=max(_WORDED_CANDIDATES, most))
+    found = []
+    for identifier, entity in _entities_in_order(hits, store).items():
+        words = set(content_terms(entity.name))
+        shared = words & shares.keys()
+        if not shared or identifier in question.named:
+            continue
+        information = sum(shares[word] for word in shared)
+        share = len(shared) / len(words)
+        rare = question.rarity(entity.chunk_count)
+        score = _WORDED_TRUST * share * math.sqrt(information) * rare
+        found.append(WalkSeed(entity, score, WORDED))
+    return _best_seeds(found, most)
+
+
+def keyword_seeds(question: Question, store: Store) -> list[WalkSeed]:
+    """Return the entities that the question names or shares words with, and those merged with
+    them.
+    """
+    worded = worded_seeds(question, store, most=MOST_KEYWORDS)
+    found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
+    return add_merged_seeds(found, store) if found else []
+
+
+def near_seeds(
+    question: Question, store: Store, *, most: int, least: float = 0.0
+) -> list[WalkSeed]:
+    """Return the entities with the nearest vectors, scored by cosine and rarity.
+
+    ``least`` is the minimum similarity, from 0 (unrelated) to 1 (equal).
+    """
+    if question.vector is None:
+        return []
+    near = store.vectors("entity").search(question.vector, k=most)
+    hits = [Scored(hit.id, to_similarity(hit.score, question.embedder)) for hit in near]
+    hits = [hit for hit in hits if hit.score > least]
+    cosines = dict(hits)
+    return [
+        WalkSeed(entity, cosines[i] * question.rarity(entity.chunk_count), NEAR)
+        for i, entity in _entities_in_order(hits, store).items()
+    ]
+
+
+def _entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity]:
+    entities = store.graph.entities([hit.id for hit in hits])
+    return {hit.id: entities[hit.id] for hit in hits if hit.id in entities}
+
+
+def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
+    """Return the best seed of each entity, best first."""
+    merged: dict[str, WalkSeed] = {}
+    for seed in (seed for seeds in lists for seed in seeds):
+        known = merged.get(seed.entity.id)
+        if known is None or seed.score > known.score:
+            merged[seed.entity.id] = seed
+    return _best_seeds(merged.values(), most)
+
+
+def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
+    """Add the entities merged with the seeds, each with the score of its seed."""
+    merged = read_merged_entities_of(store, [seed.entity.id for seed in seeds])
+    best: dict[str, WalkSeed] = {}
+    for seed in seeds:
+        for member in merged.members(seed.entity.id):
+            if member not in best or seed.score > best[member].score:
+                best[member] = seed
+    entities = store.graph.entities([i for i in best if i != best[i].entity.id])
+    added = [replace(best[i], entity=entity) for i, entity in entities.items()]
+    return merge_seeds(seeds, added, most=len(seeds) + len(added))
+
+
+def seed_names(seeds: Iterable[WalkSeed]) -> str:
+    """Return the seeds as readable text, in order."""
+    return ", ".join(f"{seed.entity.name} ({seed.how} {seed.score:.2f})" for seed in seeds)
+
+
+def seed_scores(seeds: Iterable[WalkSeed]) -> Mapping[str, float]:
+    """Return the score of each seed by the id of its entity."""
+    return {seed.entity.id: seed.score for seed in seeds}
+
+
+def seed_entity_ids(seeds: Iterable[WalkSeed]) -> Collection[str]:
+    """Return the ids of the entities of the seeds, in order."""
+    return [seed.entity.id for seed in seeds]
+
+
+def _best_seeds(seeds: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
+    return sorted(seeds, key=lambda seed: (-seed.score, seed.entity.id))[: max(most, 0)]
+
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivatingSentence:
+    """The sentence that activates an entity.
+
+    ``covered`` marks the question's terms in the sentence, ``source_covered`` those in its passage:
+    a passage that only repeats these is worth less.
+    """
+
+    score: float
+    chunk_id: str
+    sentence: int
+    covered: Mask
+    source_covered: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class ActivatedEntities:
+    """Activating sentences by entity, strongest first, with the entities and the source
+    passages.
+    """
+
+    origins: Mapping[str, ActivatingSentence]
+    entities: Mapping[str, Entity]
+    sources: Mapping[str, Chunk]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The score of each entity."""
+        return {i: origin.score for i, origin in self.origins.items()}
+
+
+def activate_entities(
+    question: Question,
+    seeds: Mapping[str, float],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+    *,
+    sources: int,
+    most: int,
+) -> ActivatedEntities:
+    """Return the entities that the best of ``seeds`` (chunk ids with scores) activate.
+
+    A sentence activates the entities it mentions by the score of its passage, its similarity to the
+    question and their rarity. Entities that the question names are left out.
+    """
+    ranked = sorted(seeds, key=lambda i: (-seeds[i], i))[:sources]
+    chunks = store.documents.chunks(ranked)
+    found = mentions_by_sentence(chunks, store, known=weights.link.known)
+    ids = {i for rows in found.values() for row in rows for i in row} - question.named
+    entities = store.graph.entities(ids)
+    covered = sentence_coverage(question, chunks)
+    top = max((seeds[i] for i in chunks), default=0.0)
+    origins: dict[str, ActivatingSentence] = {}
+    for chunk_id in (i for i in ranked if i in chunks and top > 0):
+        own = features[chunk_id]
+        likeness = _likeness(question, chunks[chunk_id], own.sentences, covered[chunk_id])
+        for number, row in enumerate(found[chunk_id]):
+            relevance = seeds[chunk_id] / top * max(likeness[number], 0.0)
+            for identifier in row & entities.keys():
+                rare = question.rarity(entities[identifier].chunk_count)
+                score = relevance * rare**weights.bridge.rarity
+                if identifier not in origins or score > origins[identifier].score:
+                    origins[identifier] = ActivatingSentence(
+                        score, chunk_id, number, covered[chunk_id][number], own.covered
+                    )
+    best = sorted(origins, key=lambda i: (-origins[i].score, i))[:most]
+    return ActivatedEntities({i: origins[i] for i in best}, entities, chunks)
+
+
+def _likeness(
+    question: Question, chunk: Chunk, cosines: NDArray[np.float64], covered: list[Mask]
+) -> list[float]:
+    """Return each sentence's cosine with the question, or without vectors the share that it
+    covers.
+    """
+    if len(cosines) == len(chunk.sentences):
+        return [float(value) for value in cosines]
+    return [float(mask @ question.weights) for mask in covered]

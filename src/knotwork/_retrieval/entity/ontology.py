@@ -1,0 +1,406 @@
+"""The ontology retriever: a walk along the relations that an ontology says to follow.
+
+Ontologies are rules for the relations that lead on from a type of entity: read from TOML, built in,
+or derived from how the relations of an index are distributed.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.entity.graph_walks import (
+    DIRECTIONS,
+    WalkLimits,
+    keyword_seeds,
+    seed_names,
+    seed_scores,
+    walk_from,
+)
+from knotwork._retrieval.entity.walk_evidence import (
+    DEFAULT_GROUNDING,
+    GroundingSettings,
+    TrailReader,
+)
+from knotwork._retrieval.question import Question, rarity, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import Capability, Store
+from knotwork._text.terms import content_terms
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    Direction,
+    Edge,
+    Entity,
+    Evidence,
+    Label,
+    Query,
+)
+
+BUILT_IN_ONTOLOGY = "default"
+DERIVED_ONTOLOGY = "derived"
+_RARITY = 1.0 / 3.0
+_UNASKED = 0.7
+"""Gain of an edge that shares no word with the question."""
+_WANTED = 1.3
+"""Factor of an edge that leads to the type of entity that the question asks for."""
+
+
+class OntologyRetriever:
+    """Ranks chunks along the relations that an ontology selects for each type of entity.
+
+    ``ontology`` is the path of a TOML file, "default" (the built-in one, for the types that
+    extraction rules assign) or "derived" (from the statistics of the index).
+    """
+
+    name = "ontology"
+    requires = frozenset({Capability.TEXT, Capability.GRAPH})
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
+        depth: int = 2
+        fan: int = 16
+        limit: int = 400
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+        grounding: GroundingSettings = DEFAULT_GROUNDING,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        self._store = store
+        self._embedder = embedder
+        self._limits = WalkLimits(depth=options.depth, fan=options.fan, limit=options.limit)
+        self._weights = weights
+        self._reader = TrailReader(self.name, store, weights, grounding)
+        self._derived: tuple[int, Ontology] | None = None
+        self._given: Ontology | None = None
+        if isinstance(options.ontology, Ontology):
+            self._given = options.ontology
+        elif str(options.ontology) != DERIVED_ONTOLOGY:
+            built_in = str(options.ontology) == BUILT_IN_ONTOLOGY
+            self._given = default_ontology() if built_in else load_ontology(options.ontology)
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks that support the edges and entities reached, with the paths."""
+        question = read_question(
+            query.text, store=self._store, embedder=self._embedder, weights=self._weights
+        )
+        seeds = keyword_seeds(question, self._store)
+        if not seeds:
+            return Evidence(
+                query, self.name, notes=("No entity name shares a word with the question.",)
+            )
+        ontology = self._ontology()
+        gain = OntologyGain(ontology, question)
+        trail = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=self._limits)
+        evidence = self._reader.read(query, question, trail)
+        types = ", ".join(sorted(gain.wanted)) or "none in particular"
+        trace = (
+            f"The question leads to {seed_names(seeds)}.",
+            f"Wanted types: {types}; ontology `{ontology.name}`, {len(ontology.rules)} rules.",
+            f"{len(trail.strides)} edges walked, {len(trail.scores)} entities reached.",
+        )
+        return replace(evidence, trace=trace)
+
+    def _ontology(self) -> Ontology:
+        """Return the given ontology, or the one derived from the current state of the index."""
+        if self._given is not None:
+            return self._given
+        generation = self._store.generation()
+        if self._derived is None or self._derived[0] != generation:
+            self._derived = generation, derive_ontology(self._store)
+        return self._derived[1]
+
+
+class OntologyGain:
+    """Weighs edges by their rule, the words shared with the question, and the type it asks for."""
+
+    def __init__(self, ontology: Ontology, question: Question) -> None:
+        self._ontology = ontology
+        self._question = question
+        self._asked = frozenset(question.terms)
+        self._shared: dict[str, float] = {}
+        self.wanted = ontology.wanted_types(question.text)
+
+    def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
+        """Return the gain of an edge; see `EdgeGain`."""
+        weight = self._ontology.weight(edge, source, target)
+        if weight <= 0.0:
+            return 0.0
+        if edge.relation not in self._shared:
+            words = set(content_terms(edge.relation))
+            share = len(words & self._asked) / len(words) if words else 0.0
+            self._shared[edge.relation] = _UNASKED + (1.0 - _UNASKED) * share
+        rare = self._question.rarity(target.chunk_count) ** _RARITY
+        fits = _WANTED if target.type.casefold() in self.wanted else 1.0
+        return float(weight * self._shared[edge.relation] * rare * fits)
+
+
+ANY = "*"
+NO_TYPE = ""
+DEFAULT_ONTOLOGY_FILE = "ontology_default.toml"
+
+_RULE_KEYS = ("from", "to", "relations", "direction", "weight")
+_ASK_KEYS = ("words", "types")
+_TOP_KEYS = ("rest", "untyped", "follow", "ask")
+
+
+@dataclass(frozen=True, slots=True)
+class FollowRule:
+    """A rule for edges between entities of some types, with the weight of following them.
+
+    Types and relations are casefolded. ``relations`` may contain ``*`` for any characters. Empty
+    fields match everything.
+    """
+
+    sources: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
+    relations: tuple[str, ...] = ()
+    direction: Direction = "both"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WantedType:
+    """The types of entities that a question with one of these words asks for."""
+
+    words: tuple[str, ...]
+    types: frozenset[str]
+
+
+@dataclass(slots=True)
+class Ontology:
+    """Rules of which the first match decides; ``rest`` is the weight of edges without a match.
+
+    An entity without a type may have any: the best rule for some type applies, times ``untyped``.
+    """
+
+    name: str
+    rules: Sequence[FollowRule]
+    asks: Sequence[WantedType] = ()
+    rest: float = 0.8
+    untyped: float = 0.9
+    _known: dict[tuple[str, str, str, bool], float] = field(default_factory=dict, repr=False)
+    _compiled: list[re.Pattern[str] | None] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._compiled = [_compile(rule.relations) for rule in self.rules]
+
+    def weight(self, edge: Edge, source: Entity, target: Entity) -> float:
+        """Return the weight of walking an edge from ``source`` to ``target``."""
+        forward = edge.source == source.id
+        key = source.type.casefold(), edge.relation.casefold(), target.type.casefold(), forward
+        if key not in self._known:
+            self._known[key] = self._decide(*key)
+        return self._known[key]
+
+    def _decide(self, source: str, relation: str, target: str, forward: bool) -> float:
+        guess = 0.0
+        for rule, pattern in zip(self.rules, self._compiled, strict=True):
+            if rule.direction == ("in" if forward else "out"):
+                continue
+            if pattern is not None and not pattern.fullmatch(relation):
+                continue
+            fit = self._fit(rule.sources, source) * self._fit(rule.targets, target)
+            if fit == 1.0:
+                return max(rule.weight, guess)
+            guess = max(guess, rule.weight * fit)
+        return max(self.rest, guess)
+
+    def _fit(self, types: frozenset[str], found: str) -> float:
+        if not types or ANY in types or found in types:
+            return 1.0
+        return self.untyped if found == NO_TYPE else 0.0
+
+    def wanted_types(self, question: str) -> frozenset[str]:
+        """Return the casefolded types that a question asks for, if it names any."""
+        words = set(re.findall(r"\w+", question.casefold()))
+        return frozenset(
+            type_
+            for ask in self.asks
+            if any(w in words or (not w.isascii() and w in question) for w in ask.words)
+            for type_ in ask.types
+        )
+
+
+def _compile(relations: Sequence[str]) -> re.Pattern[str] | None:
+    if not relations or ANY in relations:
+        return None
+    return re.compile("|".join(f"(?:{translate(name)})" for name in relations))
+
+
+def load_ontology(path: str | Path) -> Ontology:
+    """Read an ontology from a TOML file.
+
+    Raises ConfigError with the file and the entry that is invalid.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The ontology `{path}` cannot be read: {error}.") from error
+    return parse_ontology(text, name=str(path))
+
+
+def default_ontology() -> Ontology:
+    """Return the built-in ontology, for the types that extraction rules assign."""
+    text = (files("knotwork._retrieval.entity") / DEFAULT_ONTOLOGY_FILE).read_text("utf-8")
+    return parse_ontology(text, name="default")
+
+
+def parse_ontology(text: str, *, name: str) -> Ontology:
+    """Return the ontology of a TOML text. Raises ConfigError as `load_ontology`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The ontology `{name}` is not valid TOML: {error}.") from error
+    _check_keys(data, _TOP_KEYS, f" in the ontology `{name}`")
+    rules = [
+        _rule(item, f"`{name}`, [[follow]] number {number}")
+        for number, item in enumerate(_tables(data, "follow", name), start=1)
+    ]
+    asks = [
+        _ask(item, f"`{name}`, [[ask]] number {number}")
+        for number, item in enumerate(_tables(data, "ask", name), start=1)
+    ]
+    place = f"`{name}`"
+    return Ontology(
+        name,
+        rules,
+        asks,
+        rest=_share(data, "rest", place, default=0.8),
+        untyped=_share(data, "untyped", place, default=0.9),
+    )
+
+
+def _rule(item: Mapping[str, Any], place: str) -> FollowRule:
+    _check_keys(item, _RULE_KEYS, f" in {place}")
+    direction = item.get("direction", "both")
+    if direction not in DIRECTIONS:
+        valid = ", ".join(f'"{known}"' for known in DIRECTIONS)
+        raise ConfigError(f"{place}: `direction` is {direction!r}. Valid: {valid}.")
+    return FollowRule(
+        sources=frozenset(_names(item, "from", place)),
+        targets=frozenset(_names(item, "to", place)),
+        relations=tuple(_names(item, "relations", place)),
+        direction=direction,
+        weight=_share(item, "weight", place, default=1.0),
+    )
+
+
+def _ask(item: Mapping[str, Any], place: str) -> WantedType:
+    _check_keys(item, _ASK_KEYS, f" in {place}")
+    words, types = _names(item, "words", place), _names(item, "types", place)
+    if not words or not types:
+        raise ConfigError(f"{place} needs both `words` and `types`.")
+    return WantedType(tuple(words), frozenset(types))
+
+
+def _tables(data: Mapping[str, Any], key: str, name: str) -> list[Mapping[str, Any]]:
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise ConfigError(f"`{name}`: `{key}` must be a list of tables. Write [[{key}]].")
+    return found
+
+
+def _check_keys(item: Mapping[str, Any], valid: Iterable[str], place: str) -> None:
+    for key in item:
+        if key not in valid:
+            raise UnknownName("key", key, valid, place=place)
+
+
+def _names(item: Mapping[str, Any], key: str, place: str) -> list[str]:
+    found = item.get(key, [])
+    names = [found] if isinstance(found, str) else found
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"{place}: `{key}` is {found!r}, but must be a text or a list of texts.")
+    return [name.casefold() for name in names]
+
+
+def _share(item: Mapping[str, Any], key: str, place: str, *, default: float) -> float:
+    found = item.get(key, default)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    if not is_number or not 0.0 <= found <= 1.0:
+        raise ConfigError(f"{place}: `{key}` is {found!r}, but must be a number from 0 to 1.")
+    return float(found)
+
+
+SAMPLED_ENTITIES = 400
+"""Sample size. Ids are hashes, so the first entities are a sample in any order of documents."""
+_FAN = 16
+_MOST_RULES = 400
+_LEAST_SEEN = 2
+_CO_OCCURS = 0.6
+_LEAST_WEIGHT = 0.4
+
+
+@dataclass(slots=True)
+class _RelationCounts:
+    """Source entities and edges of a relation from one type of entity."""
+
+    sources: set[str]
+    edges: int = 0
+
+
+def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology:
+    """Return rules derived from the index's schema and the edges of a sample of its entities.
+
+    A relation has a high weight from a type if it is rare among all relations, and thus
+    informative, and if entities of that type have few such edges. The types that questions ask for
+    are those of the built-in ontology.
+    """
+    relations = store.graph.schema().relations
+    total = sum(relations.values())
+    rules = [FollowRule(relations=(CO_OCCURRENCE_RELATION,), weight=_CO_OCCURS)]
+    for (type_, relation, forward), seen in _sampled(store, sample):
+        fan = seen.edges / len(seen.sources)
+        informative = rarity(relations.get(relation, seen.edges), total)
+        weight = _LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * informative / fan**0.5
+        rules.append(
+            FollowRule(
+                sources=frozenset({type_.casefold()}),
+                relations=(_escape(relation.casefold()),),
+                direction="out" if forward else "in",
+                weight=min(weight, 1.0),
+            )
+        )
+    return Ontology("derived", rules, default_ontology().asks, rest=0.8, untyped=0.0)
+
+
+def _sampled(store: Store, sample: int) -> list[tuple[tuple[str, str, bool], _RelationCounts]]:
+    nodes = store.graph.find(label=Label.ENTITY, limit=sample)
+    entities = store.graph.entities([node.id for node in nodes])
+    around = store.graph.neighbours(list(entities), types=ENTITY_EDGES, fan=_FAN)
+    seen: defaultdict[tuple[str, str, bool], _RelationCounts] = defaultdict(
+        lambda: _RelationCounts(set())
+    )
+    for entity_id, edges in around.items():
+        names = Counter((edge.relation, edge.source == entity_id) for edge in edges)
+        for (relation, forward), times in names.items():
+            if relation != CO_OCCURRENCE_RELATION:
+                found = seen[entities[entity_id].type, relation, forward]
+                found.sources.add(entity_id)
+                found.edges += times
+    common = [item for item in seen.items() if item[1].edges >= _LEAST_SEEN]
+    return sorted(common, key=lambda item: (-item[1].edges, item[0]))[:_MOST_RULES]
+
+
+def _escape(name: str) -> str:
+    """Return a name with the wildcards of `fnmatch` escaped."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

@@ -1,0 +1,375 @@
+"""The graph retriever: text evidence, named entities, and bridges between passages.
+
+The best passages by text are the sources of bridges. A relevant sentence of a source activates the
+entities it mentions, except those of which a model that read the source stated no fact. An
+activated entity leads to the chunks that are *about* it. The score of a path (source, sentence,
+entity, target) depends on the relevance of the sentence, the rarity of the entity, the target's
+aboutness, and on how much of the question sentence and target cover *together*, without what the
+target only repeats of its source.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.chunk_entities import mentions_by_sentence, stated_entities
+from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, sentence_coverage
+from knotwork._retrieval.evidence_builder import make_evidence, rank
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import Capability, Scored, Store
+from knotwork._text.terms import STOP_WORDS, content_terms
+from knotwork.records import Chunk, Entity, Evidence, Query, Step
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedEntities:
+    """A chunk's score for being about an entity that the question names."""
+
+    score: float
+    name: str
+
+
+class GraphRetriever:
+    """Ranks chunks by their own text, by the entities named in the question, and by bridges.
+
+    A score is ``base + max(named, bridge) + support``; ``Hit.scores`` has all parts. If the
+    question names no entity and no bridge is found, chunks are ranked by their base alone, as
+    `HybridRetriever` does.
+    """
+
+    name = "graph"
+    requires = frozenset({Capability.TEXT, Capability.GRAPH})
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._weights = weights
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the best chunks, each with the seeds and the path that led to it."""
+        question = read_question(
+            query.text, store=self._store, embedder=self._embedder, weights=self._weights
+        )
+        pool, text = first_stage(question, self._store, self._weights)
+        named = self._named(question)
+        most = self._weights.link.candidates
+        own_pages = [item.id for link in question.links for item in link.about[:most]]
+        pool = list(dict.fromkeys([*pool, *own_pages]))
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        seeds = {i: features[i].base + _score(named, i) for i in pool}
+        bridges = build_bridges(question, seeds, features, self._store, self._weights)
+        scores, parts = self._combine(pool, named, bridges, features)
+        ranked = rank(scores, query.k)
+        return make_evidence(
+            query,
+            self.name,
+            ranked,
+            parts,
+            features,
+            self._store,
+            seeds={i: (found.name,) for i, found in named.items()},
+            paths={i: (_step(bridge, bridges),) for i, bridge in bridges.into.items()},
+        )
+
+    def _named(self, question: Question) -> dict[str, _NamedEntities]:
+        best: dict[str, _NamedEntities] = {}
+        factor = self._weights.link.named * link_factor(question, self._weights)
+        for link in question.links:
+            shares = spread(link.about, self._weights.link.spread)
+            for item, share in zip(link.about, shares, strict=True):
+                score = factor * link.weight * item.score * share
+                if item.id not in best or score > best[item.id].score:
+                    best[item.id] = _NamedEntities(score, link.entity.name)
+        return best
+
+    def _combine(
+        self,
+        pool: list[str],
+        named: Mapping[str, _NamedEntities],
+        bridges: Bridges,
+        features: ChunkFeatures,
+    ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        scores: dict[str, float] = {}
+        parts: dict[str, dict[str, float]] = {}
+        for identifier in dict.fromkeys([*pool, *bridges.into]):
+            direct = _score(named, identifier)
+            bridge = bridges.into.get(identifier)
+            over = bridge.score if bridge else 0.0
+            support = self._weights.bridge.support * bridges.support.get(identifier, 0.0)
+            parts[identifier] = {
+                "text": features[identifier].base,
+                "named": direct if direct >= over else 0.0,
+                "bridge": over if over > direct else 0.0,
+                "support": support,
+            }
+            scores[identifier] = sum(parts[identifier].values())
+        return scores, parts
+
+
+def _score(named: Mapping[str, _NamedEntities], identifier: str) -> float:
+    return named[identifier].score if identifier in named else 0.0
+
+
+def _step(bridge: Bridge, bridges: Bridges) -> Step:
+    chunk = bridges.sources[bridge.activation.chunk_id]
+    number = bridge.activation.sentence
+    return Step(
+        chunk_id=chunk.id,
+        sentence=chunk.sentences[number],
+        sentence_text=chunk.sentence_text(number),
+        entity_id=bridge.entity.id,
+        entity_name=bridge.entity.name,
+        score=bridge.score,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A sentence of a source that activates an entity."""
+
+    value: float
+    chunk_id: str
+    sentence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """The best path into a chunk."""
+
+    score: float
+    activation: Activation
+    entity: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Bridges:
+    """The best path into each target, and the support that each source gets from its targets."""
+
+    into: Mapping[str, Bridge]
+    support: Mapping[str, float]
+    sources: Mapping[str, Chunk]
+
+
+def spread(about: Sequence[Scored], exponent: float) -> list[float]:
+    """Return n ** -exponent for each chunk, where n chunks are about the entity at least as
+    much.
+    """
+    negated = [-item.score for item in about]
+    return [bisect_right(negated, value + 1e-9) ** -exponent for value in negated]
+
+
+def build_bridges(
+    question: Question,
+    seeds: Mapping[str, float],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+) -> Bridges:
+    """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
+    ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
+    sources = store.documents.chunks(ranked[: weights.bridge.sources])
+    if is_one_phrase(question, sources, features):
+        return Bridges({}, {}, sources)
+    activations, entities = _activate_entities(question, seeds, sources, features, store, weights)
+    strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
+    strongest = strongest[: weights.bridge.entities]
+    about = store.graph.about(strongest, fan=weights.bridge.targets)
+    shares = {entity: _shares(about.get(entity, ()), weights) for entity in strongest}
+    targets = _best_targets(strongest, activations, about, shares, weights)
+    features.fetch(targets)
+    into: dict[str, Bridge] = {}
+    support: dict[str, float] = defaultdict(float)
+    best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
+    covered = sentence_coverage(question, sources)
+    factor = weights.bridge.strength * link_factor(question, weights)
+    relevant = _Relevance(question, targets, features, covered, weights)
+    neighbours = _same_document(sources, store)
+    for entity in strongest:
+        reached = [
+            (item.id, share)
+            for item, share in zip(about.get(entity, ()), shares[entity], strict=True)
+            if item.id in targets
+        ]
+        for activation in activations[entity][: weights.bridge.sentences]:
+            relevances = relevant.to(activation)
+            for target, share in reached:
+                if target == activation.chunk_id:
+                    continue
+                score = factor * activation.value * share * relevances[target]
+                if target in neighbours[activation.chunk_id]:
+                    score *= weights.bridge.same_document
+                if target not in into or score > into[target].score:
+                    into[target] = Bridge(score, activation, entities[entity])
+                gain = score * max(features[target].base, 0.0) / best_base
+                support[activation.chunk_id] = max(support[activation.chunk_id], gain)
+    return Bridges(into, dict(support), sources)
+
+
+def is_one_phrase(question: Question, chunks: Mapping[str, Chunk], features: ChunkFeatures) -> bool:
+    """Return True if one sentence of a chunk contains the whole question as a phrase.
+
+    "What is a restartpoint?" leaves nothing for another passage to add: passages related to the one
+    that says "restartpoint" would only hide it.
+    """
+    terms = list(question.terms)
+    first, end = _without_question_words(terms)
+    return first < end and any(
+        features[identifier].covered[first:end].all()
+        and any(
+            _holds_run(content_terms(chunk.sentence_text(number)), terms[first:end])
+            for number in range(len(chunk.sentences))
+        )
+        for identifier, chunk in chunks.items()
+    )
+
+
+def _without_question_words(terms: Sequence[str]) -> tuple[int, int]:
+    """Return the range of the terms without the Chinese bigrams of "是什么" at its ends."""
+    first, end = 0, len(terms)
+    while first < end and not terms[first].isascii() and terms[first][0] in STOP_WORDS:
+        first += 1
+    while first < end and not terms[end - 1].isascii() and terms[end - 1][-1] in STOP_WORDS:
+        end -= 1
+    return first, end
+
+
+def _holds_run(terms: Sequence[str], run: Sequence[str]) -> bool:
+    return any(terms[start : start + len(run)] == run for start in range(len(terms) - len(run) + 1))
+
+
+class _Relevance:
+    """Relevance of targets to the question when read together with a sentence of a source."""
+
+    def __init__(
+        self,
+        question: Question,
+        targets: Collection[str],
+        features: ChunkFeatures,
+        covered: Mapping[str, Sequence[NDArray[np.bool_]]],
+        weights: Weights,
+    ) -> None:
+        self._shares = question.weights
+        self._targets = list(targets)
+        found = [features[target] for target in self._targets]
+        self._covered = np.array([item.covered for item in found], dtype=np.bool_)
+        self._covered = self._covered.reshape(len(found), len(question.terms))
+        self._rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
+        self._by_sentence = covered
+        self._features = features
+        self._known: dict[tuple[str, int], dict[str, float]] = {}
+
+    def to(self, activation: Activation) -> Mapping[str, float]:
+        """Return the relevance of every target next to the sentence of this activation."""
+        key = activation.chunk_id, activation.sentence
+        if key not in self._known:
+            mask = self._by_sentence[activation.chunk_id][activation.sentence]
+            repeated = self._covered & self._features[activation.chunk_id].covered
+            together = (mask | self._covered) @ self._shares - repeated @ self._shares
+            values = np.maximum(together + self._rest, 0.0)
+            self._known[key] = dict(zip(self._targets, values.tolist(), strict=True))
+        return self._known[key]
+
+
+def _same_document(sources: Mapping[str, Chunk], store: Store) -> dict[str, frozenset[str]]:
+    """Return, for each source, the chunks of its document."""
+    documents = {chunk.document_id for chunk in sources.values()}
+    chunks = {document: frozenset(store.documents.chunk_ids(document)) for document in documents}
+    return {identifier: chunks[chunk.document_id] for identifier, chunk in sources.items()}
+
+
+def link_factor(question: Question, weights: Weights) -> float:
+    """Return the weight of links for a question of this length, from 0 to 1."""
+    length = len(question.terms) / weights.link.half_length
+    return float(1.0 / (1.0 + length**weights.link.length_power))
+
+
+def _activate_entities(
+    question: Question,
+    seeds: Mapping[str, float],
+    sources: Mapping[str, Chunk],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
+    best_seed = max(seeds.values(), default=0.0) or 1.0
+    found = mentions_by_sentence(sources, store, known=weights.link.known)
+    entities = store.graph.entities(
+        {entity for sentences in found.values() for ids in sentences for entity in ids}
+        - question.named
+    )
+    relevances = _sentence_relevances(question, sources, features)
+    stated = stated_entities(sources, store) if weights.bridge.unstated < 1 else {}
+    activations: dict[str, list[Activation]] = defaultdict(list)
+    for chunk_id in sources:
+        for number, ids in enumerate(found[chunk_id]):
+            relevance = seeds[chunk_id] / best_seed * max(relevances[chunk_id][number], 0.0)
+            for identifier in ids:
+                if identifier not in entities:
+                    continue
+                rare = question.rarity(entities[identifier].chunk_count)
+                value = relevance * rare**weights.bridge.rarity
+                if identifier not in stated.get(chunk_id, entities):
+                    value *= weights.bridge.unstated
+                activations[identifier].append(Activation(value, chunk_id, number))
+    for values in activations.values():
+        values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
+    return activations, entities
+
+
+def _sentence_relevances(
+    question: Question, sources: Mapping[str, Chunk], features: ChunkFeatures
+) -> dict[str, Sequence[float]]:
+    """Return each sentence's cosine with the question, or without vectors the share that it
+    covers.
+    """
+    coverage: dict[str, Sequence[float]] = {}
+    masks = None
+    for chunk_id, chunk in sources.items():
+        own = features[chunk_id].sentences
+        if len(own) == len(chunk.sentences) and len(own):
+            coverage[chunk_id] = own.tolist()
+        else:
+            masks = masks or sentence_coverage(question, sources)
+            coverage[chunk_id] = [float(mask @ question.weights) for mask in masks[chunk_id]]
+    return coverage
+
+
+def _shares(about: Iterable[Scored], weights: Weights) -> list[float]:
+    items = list(about)
+    spreads = spread(items, weights.bridge.spread)
+    return [
+        item.score**weights.bridge.aboutness * share
+        for item, share in zip(items, spreads, strict=True)
+    ]
+
+
+def _best_targets(
+    entities: Sequence[str],
+    activations: Mapping[str, list[Activation]],
+    about: Mapping[str, Sequence[Scored]],
+    shares: Mapping[str, Sequence[float]],
+    weights: Weights,
+) -> frozenset[str]:
+    """Return the most promising targets, whose features are read next."""
+    promise: dict[str, float] = {}
+    for entity in entities:
+        strongest = activations[entity][0].value
+        for item, share in zip(about.get(entity, ()), shares[entity], strict=True):
+            promise[item.id] = max(promise.get(item.id, 0.0), strongest * share)
+    ranked = sorted(promise, key=lambda identifier: (-promise[identifier], identifier))
+    return frozenset(ranked[: weights.bridge.scored_targets])

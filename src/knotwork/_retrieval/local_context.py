@@ -1,0 +1,330 @@
+"""Read the graph around a question: its entities with their descriptions and relations.
+
+Every fact has the sentences that support it, so an answer made of facts cites the documents like
+any other. Merged entities share their facts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from knotwork._retrieval.chunk_entities import (
+    MergedEntities,
+    mentions_by_sentence,
+    read_merged_entities,
+)
+from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import ReadsRelations, StoresReadings
+from knotwork._stores.resolutions import read_senses
+from knotwork._text.terms import content_terms
+from knotwork.records import (
+    Chunk,
+    Edge,
+    EdgeType,
+    Entity,
+    Evidence,
+    Mention,
+    Relation,
+    Span,
+    Support,
+)
+
+MOST_ENTITIES = 8
+_NAMED = 5
+_READ_HITS = 3
+_NEIGHBOURS = 12
+_CHUNKS_OF_FACT = 3
+_MOST_NAMES = 4
+_WORTH_OF_NAMES = 0.5
+_LEAST_RARITY = 0.15
+"""More frequent entities are left out: they occur nearly everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFact:
+    """One line about an entity or a relation; ``worth`` is its relevance to the question."""
+
+    text: str
+    supports: tuple[Support, ...]
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class LocalContext:
+    """The entities of a question, most important first, and facts about them, best first.
+
+    Of merged entities only the canonical one is listed.
+    """
+
+    entities: tuple[Entity, ...]
+    facts: tuple[GraphFact, ...]
+
+
+def read_local_context(
+    text: str, evidence: Evidence, *, store: Store, weights: Weights = DEFAULT_WEIGHTS
+) -> LocalContext:
+    """Return the entities of a question with their descriptions and relations.
+
+    These are the entities that the question or the best sentences of the evidence mention. No
+    model is called and nothing is embedded.
+    """
+    question = read_question(text, store=store, embedder=None, weights=weights)
+    merged = read_merged_entities(store)
+    ranked = _rank_entities(question, evidence, store, weights, merged)
+    entities = store.graph.entities(ranked)
+    chosen = tuple(entities[i] for i in ranked if i in entities)
+    reader = _FactReader(store, question, {hit.chunk.id for hit in evidence.hits}, merged)
+    facts = [*reader.descriptions(chosen, ranked), *reader.relations(chosen, ranked)]
+    facts.sort(key=lambda fact: (-fact.worth, fact.text))
+    return LocalContext(chosen, tuple(facts))
+
+
+def _rank_entities(
+    question: Question, evidence: Evidence, store: Store, weights: Weights, merged: MergedEntities
+) -> dict[str, float]:
+    """Return the worth, from 0 to 1, of the entities around a question, best first."""
+    links = sorted(question.links, key=lambda link: -link.weight)[:_NAMED]
+    named: dict[str, float] = {}
+    for link in links:  # the best link to a group of merged entities counts
+        named.setdefault(merged.canonical(link.entity.id), link.weight)
+    hits = evidence.hits[:_READ_HITS]
+    chunks = {hit.chunk.id: hit.chunk for hit in hits if not hit.chunk.is_parent}
+    mentioned = mentions_by_sentence(chunks, store, known=weights.link.known)
+    top = max((hit.score for hit in hits), default=0.0)
+    worths: defaultdict[str, float] = defaultdict(float)
+    for hit in hits:
+        numbers = {span: number for number, span in enumerate(hit.chunk.sentences)}
+        for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
+            if top <= 0 or hit.chunk.id not in mentioned or span not in numbers:
+                continue
+            worth = max(hit.score, 0.0) / top * max(relevance, 0.0)
+            for near in map(merged.canonical, mentioned[hit.chunk.id][numbers[span]]):
+                worths[near] = max(worths[near], worth)
+    unnamed = store.graph.entities([i for i in worths if i not in named])
+    for identifier, entity in unnamed.items():
+        rarity = question.rarity(entity.chunk_count)
+        if rarity >= _LEAST_RARITY:
+            named.setdefault(identifier, 0.5 * rarity * worths[identifier])
+    best = sorted(named, key=lambda i: (-named[i], i))[:MOST_ENTITIES]
+    return {identifier: named[identifier] for identifier in best}
+
+
+class _FactReader:
+    """Reads facts with the sentences that support them, preferably from the ``found`` chunks."""
+
+    def __init__(
+        self, store: Store, question: Question, found: Collection[str], merged: MergedEntities
+    ) -> None:
+        self._store = store
+        self._terms = set(question.terms)
+        self._found = found
+        self._merged = merged
+
+    def descriptions(
+        self, entities: Sequence[Entity], worths: Mapping[str, float]
+    ) -> list[GraphFact]:
+        """Return a line for each entity that has a description or several names.
+
+        It consists of the names and the summary, or else the descriptions by chunk. For a homonym
+        only the sense of the best chunk counts.
+        """
+        members = {entity.id: self._merged.members(entity.id) for entity in entities}
+        described, summaries = self._read_descriptions(members)
+        bare = [ids for key, ids in members.items() if len(ids) > 1 and not described[key]]
+        about = self._store.graph.about([e for ids in bare for e in ids], fan=_CHUNKS_OF_FACT)
+        chunk_ids = {
+            key: self._best_chunks(
+                described[key] or (c.id for entity in ids for c in about.get(entity, ()))
+            )
+            for key, ids in members.items()
+        }
+        for key, senses in read_senses(self._store, list(members)).items():
+            best = chunk_ids[key]
+            chunk_ids[key] = [c for c in best if senses.get(c, 0) == senses.get(best[0], 0)]
+            summaries.pop(key, None)  # written before the homonym was split
+        supports = _SupportReader(
+            self._store, {chunk for best in chunk_ids.values() for chunk in best}, self._merged
+        )
+        names = self._names(members)
+        facts = []
+        for entity in entities:
+            nearest = chunk_ids[entity.id]
+            lines = [text for chunk in nearest[:2] for text in described[entity.id].get(chunk, ())]
+            text = summaries.get(entity.id) or " ".join(dict.fromkeys(lines))
+            found = supports.of((entity.id,), nearest)
+            if found and (text.strip() or len(members[entity.id]) > 1):
+                kind = f" ({entity.type})" if entity.type and not entity.is_keyword else ""
+                line = f"{names[entity.id]}{kind}" + (f": {text}" if text.strip() else "")
+                worth = 1.0 if text.strip() else _WORTH_OF_NAMES
+                facts.append(GraphFact(line, found, worth + worths[entity.id]))
+        return facts
+
+    def _read_descriptions(
+        self, members: Mapping[str, Sequence[str]]
+    ) -> tuple[dict[str, dict[str, list[str]]], dict[str, str]]:
+        """Return the descriptions of each entity by chunk, and the summaries.
+
+        The summary of merged entities is stored with the first one that has a description.
+        """
+        by_chunk: dict[str, dict[str, list[str]]] = {key: {} for key in members}
+        if not isinstance(self._store, StoresReadings):
+            return by_chunk, {}
+        every = [entity for ids in members.values() for entity in ids]
+        descriptions = self._store.readings.descriptions(every)
+        stored = self._store.readings.summaries(every)
+        summaries: dict[str, str] = {}
+        for key, ids in members.items():
+            described = [entity for entity in ids if descriptions.get(entity)]
+            for entity in described:
+                for item in descriptions[entity]:
+                    by_chunk[key].setdefault(item.chunk_id, []).append(item.text)
+            if described and described[0] in stored:
+                summaries[key] = stored[described[0]].text
+        return by_chunk, summaries
+
+    def _names(self, members: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """Return the names of each entity joined by " / ": canonical first, then by frequency."""
+        every = self._store.graph.entities([entity for ids in members.values() for entity in ids])
+        named = {}
+        for key, (first, *others) in members.items():
+            known = sorted(
+                (every[entity] for entity in others if entity in every),
+                key=lambda entity: (-entity.chunk_count, entity.id),
+            )
+            names = [every[first].name, *(entity.name for entity in known)]
+            named[key] = " / ".join(list(dict.fromkeys(names))[:_MOST_NAMES])
+        return named
+
+    def relations(self, entities: Sequence[Entity], worths: Mapping[str, float]) -> list[GraphFact]:
+        """Return a line for each of the strongest relations of the entities."""
+        lines = self._read_edges(entities)
+        ends = self._store.graph.entities({end for key in lines for end in (key[0], key[2])})
+        nearest = {
+            key: self._best_chunks(chunk for edge in edges for chunk in edge.chunks)
+            for key, edges in lines.items()
+        }
+        chunk_ids = {chunk for found in nearest.values() for chunk in found}
+        supports = _SupportReader(self._store, chunk_ids, self._merged)
+        contributions = self._read_contributions(chunk_ids)
+        facts = []
+        for key, edges in lines.items():
+            source, relation, target = key
+            found = supports.of((source, target), nearest[key])
+            if source not in ends or target not in ends or not found:
+                continue
+            text = f"{ends[source].name} — {relation} → {ends[target].name}"
+            described = [
+                contributed
+                for chunk in nearest[key]
+                for edge in edges
+                for contributed in contributions[chunk, edge.source, relation, edge.target]
+                if contributed.description
+            ]
+            if described:
+                text += f": {described[0].description}"
+                if described[0].span is not None:
+                    found = (Support(described[0].chunk_id, described[0].span),)
+            facts.append(GraphFact(text, found, self._worth(text, (source, target), worths)))
+        return facts
+
+    def _read_edges(self, entities: Sequence[Entity]) -> dict[tuple[str, str, str], list[Edge]]:
+        """Return the strongest edges by source, relation and target, as canonical ids.
+
+        Relations between two merged entities are left out.
+        """
+        members = {entity.id: self._merged.members(entity.id) for entity in entities}
+        around = self._store.graph.neighbours(
+            [entity for ids in members.values() for entity in ids],
+            types=[EdgeType.RELATES],
+            fan=_NEIGHBOURS,
+        )
+        edges = {
+            (edge.source, edge.relation, edge.target): edge
+            for ids in members.values()
+            for entity in ids
+            for edge in around.get(entity, ())
+            if edge.relation
+        }
+        lines: defaultdict[tuple[str, str, str], list[Edge]] = defaultdict(list)
+        for (source, relation, target), edge in edges.items():
+            key = self._merged.canonical(source), relation, self._merged.canonical(target)
+            if key[0] != key[2] or source == target:
+                lines[key].append(edge)
+        return lines
+
+    def _read_contributions(
+        self, chunk_ids: Collection[str]
+    ) -> defaultdict[tuple[str, ...], list[Relation]]:
+        """Return relations as extracted, by chunk, source, relation and target.
+
+        A store that does not keep contributions has none.
+        """
+        graph = self._store.graph
+        contributions: defaultdict[tuple[str, ...], list[Relation]] = defaultdict(list)
+        if isinstance(graph, ReadsRelations):
+            for chunk, relations in graph.relations(chunk_ids).items():
+                for relation in relations:
+                    key = chunk, relation.source, relation.relation, relation.target
+                    contributions[key].append(relation)
+        return contributions
+
+    def _worth(self, line: str, ends: Sequence[str], worths: Mapping[str, float]) -> float:
+        between = [worths[end] for end in ends if end in worths]
+        shared = len(self._terms & set(content_terms(line))) / max(len(self._terms), 1)
+        bonus_between = 0.5 if len(between) > 1 else 0.0
+        return bonus_between + shared + 0.5 * max(between)
+
+    def _best_chunks(self, chunk_ids: Iterable[str]) -> list[str]:
+        """Return at most `_CHUNKS_OF_FACT` chunks, those that the search found first."""
+        ordered = sorted(set(chunk_ids), key=lambda chunk: (chunk not in self._found, chunk))
+        return ordered[:_CHUNKS_OF_FACT]
+
+
+class _SupportReader:
+    """Finds the sentences that mention entities."""
+
+    def __init__(self, store: Store, chunk_ids: Collection[str], merged: MergedEntities) -> None:
+        self._chunks = store.documents.chunks(chunk_ids)
+        self._mentions = store.graph.mentions(chunk_ids)
+        self._merged = merged
+
+    def of(self, entity_ids: Sequence[str], chunk_ids: Sequence[str]) -> tuple[Support, ...]:
+        """Return the sentence with most of the entities, in the first chunk that has as many."""
+        canonical = {e: key for key in entity_ids for e in self._merged.members(key)}
+        best: tuple[int, Support] | None = None
+        for chunk_id in chunk_ids:
+            if chunk_id not in self._chunks:
+                continue
+            mentioned, span = _best_sentence(
+                self._chunks[chunk_id], self._mentions.get(chunk_id, ()), canonical
+            )
+            if best is None or mentioned > best[0]:
+                best = mentioned, Support(chunk_id, span)
+        return (best[1],) if best else ()
+
+
+def _best_sentence(
+    chunk: Chunk, mentions: Iterable[Mention], canonical: Mapping[str, str]
+) -> tuple[int, Span]:
+    """Return the number of entities in the sentence with the most, and the sentence.
+
+    ``canonical`` maps the entities that count to those that they are merged into.
+    """
+    sentences = chunk.sentences or (chunk.span,)
+    starts = [span.start for span in sentences]
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for mention in mentions:
+        if mention.entity_id in canonical:
+            for span in mention.spans:
+                number = max(bisect_right(starts, span.start) - 1, 0)
+                found[number].add(canonical[mention.entity_id])
+    if not found:
+        return 0, sentences[0]
+    best = min(found, key=lambda number: (-len(found[number]), number))
+    return len(found[best]), sentences[best]

@@ -1,0 +1,131 @@
+"""The PageRank retriever: personalized PageRank over the question's chunks and entities.
+
+The walk starts at the entities that the question names and at the chunks with the best text scores.
+It covers the part of the graph within two hops of them (chunk, entity, chunk), weighted by
+aboutness and rarity. After HippoRAG 2 (arXiv 2502.14802), with entities found by rules in place of
+a model's triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from knotwork._graph.pagerank import personalized_pagerank
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
+from knotwork._retrieval.evidence_builder import make_evidence, rank
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import Capability, Scored, Store
+from knotwork.records import Evidence, Query
+
+
+@dataclass(frozen=True, slots=True)
+class PageRankSettings:
+    """Constants of the walk."""
+
+    damping: float = 0.5
+    seed_chunks: int = 20
+    walked_entities: int = 200
+    fan: int = 20
+    mention_weight: float = 0.1
+    """Weight of an edge to an entity that the chunk only mentions, on the scale of aboutness."""
+
+
+class PageRankRetriever:
+    """Ranks chunks by personalized PageRank from the question's entities and best chunks."""
+
+    name = "pagerank"
+    requires = frozenset({Capability.TEXT, Capability.GRAPH})
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+        walk: PageRankSettings | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._weights = weights
+        self._walk = walk or PageRankSettings()
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks with the highest PageRank."""
+        question = read_question(
+            query.text, store=self._store, embedder=self._embedder, weights=self._weights
+        )
+        pool, text = first_stage(question, self._store, self._weights)
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        bases = rank({i: features[i].base for i in pool}, self._walk.seed_chunks)
+        scores = self._walk_from(question, bases)
+        if not scores:
+            return Evidence(query, self.name, notes=("Nothing in the index matches.",))
+        ranked = rank(scores, query.k)
+        features.fetch([item.id for item in ranked])
+        parts = {i.id: {"pagerank": i.score, "text": features[i.id].base} for i in ranked}
+        names = {item.id: (link.entity.name,) for link in question.links for item in link.about}
+        return make_evidence(query, self.name, ranked, parts, features, self._store, seeds=names)
+
+    def _walk_from(self, question: Question, bases: Sequence[Scored]) -> dict[str, float]:
+        links = {link.entity.id: link.weight for link in question.links if link.weight > 0}
+        edges = self._edges([item.id for item in bases], links, question)
+        ids = sorted({end for pair in edges for end in pair} | {i.id for i in bases})
+        if not ids:
+            return {}
+        place = {identifier: index for index, identifier in enumerate(ids)}
+        chunk_ids = {chunk for chunk, _ in edges} | {i.id for i in bases}
+        restart = np.zeros(len(ids))
+        for item in bases:
+            restart[place[item.id]] += max(item.score, 0.0) ** 2
+        restart /= restart.sum() or 1.0
+        for identifier, weight in links.items():
+            if identifier in place:
+                restart[place[identifier]] += weight / sum(links.values())
+        if restart.sum() <= 0:
+            return {}
+        walked = personalized_pagerank(
+            _adjacency(edges, place), restart, damping=self._walk.damping
+        )
+        return {i: float(walked[place[i]]) for i in chunk_ids}
+
+    def _edges(
+        self, chunk_ids: Sequence[str], links: Mapping[str, float], question: Question
+    ) -> dict[tuple[str, str], float]:
+        """Return the weights of the edges between chunks and entities near the seeds."""
+        mentions = self._store.graph.mentions(chunk_ids)
+        near = {m.entity_id: m.about for found in mentions.values() for m in found}
+        entities = self._store.graph.entities([*near, *links])
+        rarities = {i: question.rarity(e.chunk_count) for i, e in entities.items()}
+        kept = sorted(rarities, key=lambda i: (i not in links, -rarities[i] * near.get(i, 1.0), i))
+        kept = kept[: self._walk.walked_entities]
+        edges: dict[tuple[str, str], float] = {}
+        for identifier, found in self._store.graph.about(kept, fan=self._walk.fan).items():
+            for item in found:
+                edges[item.id, identifier] = self._weight(item.score, rarities[identifier])
+        for chunk_id, found_mentions in mentions.items():
+            for mention in found_mentions:
+                if mention.entity_id in rarities:
+                    weight = self._weight(mention.about, rarities[mention.entity_id])
+                    edges[chunk_id, mention.entity_id] = weight
+        return edges
+
+    def _weight(self, about: float, rarity: float) -> float:
+        return (self._walk.mention_weight + about) * rarity
+
+
+def _adjacency(
+    edges: Mapping[tuple[str, str], float], place: Mapping[str, int]
+) -> sparse.csr_array:
+    rows = np.array([place[chunk] for chunk, _ in edges], dtype=np.int64)
+    columns = np.array([place[entity] for _, entity in edges], dtype=np.int64)
+    weights = np.array(list(edges.values()), dtype=np.float64)
+    size = len(place)
+    one_way = sparse.csr_array((weights, (rows, columns)), shape=(size, size))
+    return sparse.csr_array(one_way + one_way.T)

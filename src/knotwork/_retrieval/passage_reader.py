@@ -1,0 +1,134 @@
+"""Read passages wider or narrower than a chunk from its document, and merge their hits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from knotwork._stores.base import Store
+from knotwork.records import Chunk, Document, Evidence, Hit, Query, Section, Span
+
+
+class PassageReader:
+    """Reads documents, sections and chunks with a cache; create one for each question."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._documents: dict[str, Document] = {}
+        self._chunk_ids: dict[str, list[str]] = {}
+        self._chunks: dict[str, Chunk] = {}
+        self._sections: dict[str, list[Section]] = {}
+
+    def document(self, identifier: str) -> Document:
+        """Return a document that has chunks in the index."""
+        if identifier not in self._documents:
+            self._documents |= self._store.documents.documents([identifier])
+        return self._documents[identifier]
+
+    def sections(self, document_id: str) -> list[Section]:
+        """Return the sections of a document in reading order, the root first."""
+        if document_id not in self._sections:
+            self._sections[document_id] = self._store.documents.sections(document_id)
+        return self._sections[document_id]
+
+    def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
+        """Return chunks by id; those that do not exist are absent."""
+        wanted = list(ids)
+        missing = [identifier for identifier in wanted if identifier not in self._chunks]
+        if missing:
+            self._chunks |= self._store.documents.chunks(missing)
+        return {i: self._chunks[i] for i in wanted if i in self._chunks}
+
+    def leaves(self, document_id: str, first: int, last: int) -> list[Chunk]:
+        """Return the leaf chunks with the ordinals from ``first`` to ``last``, in order."""
+        if document_id not in self._chunk_ids:
+            self._chunk_ids[document_id] = self._store.documents.chunk_ids(document_id)
+        ids = self._chunk_ids[document_id][max(first, 0) : last + 1]
+        return [chunk for chunk in self.chunks(ids).values() if not chunk.is_parent]
+
+    def around(self, chunk: Chunk, *, reach: int) -> list[Chunk]:
+        """Return the leaf chunks at most ``reach`` positions away, including the chunk itself."""
+        return self.leaves(chunk.document_id, chunk.ordinal - reach, chunk.ordinal + reach)
+
+    def cut(self, chunk: Chunk, span: Span, sentences: Iterable[Span]) -> Chunk:
+        """Return the text at ``span`` of the document as a passage with the id of ``chunk``."""
+        text = self.document(chunk.document_id).text[span.start : span.end]
+        inside = sorted({s for s in sentences if span.start <= s.start and s.end <= span.end})
+        return replace(chunk, span=span, text=text, sentences=tuple(inside))
+
+    def join(self, best: Chunk, parts: Sequence[Chunk]) -> Chunk:
+        """Return the passage that spans consecutive chunks, with the id of ``best``."""
+        span = Span(min(c.span.start for c in parts), max(c.span.end for c in parts))
+        if span == best.span:
+            return best
+        return self.cut(best, span, (s for chunk in parts for s in chunk.sentences))
+
+
+def merge_hits(hits: Sequence[Hit], passage: Chunk, *, score: float | None = None) -> Hit:
+    """Return one hit for a passage in place of the hits it contains, which are given best first.
+
+    It has the score of the first hit, or ``score``, and the seeds and sentences of all.
+    """
+    first = hits[0]
+    relevance: dict[Span, float] = {}
+    held = set(passage.sentences)
+    for hit in hits:
+        for span, value in hit.sentences:
+            if span in held:
+                relevance[span] = max(value, relevance.get(span, 0.0))
+    matched = (i for hit in hits for i in hit.matched or (hit.chunk.id,))
+    return replace(
+        first,
+        chunk=passage,
+        score=first.score if score is None else score,
+        seeds=tuple(dict.fromkeys(seed for hit in hits for seed in hit.seeds)),
+        path=next((hit.path for hit in hits if hit.path), ()),
+        sentences=tuple(sorted(relevance.items(), key=lambda item: (-item[1], item[0]))),
+        matched=tuple(dict.fromkeys(matched)),
+    )
+
+
+def replace_hits(
+    evidence: Evidence, hits: Iterable[Hit], *, query: Query, retriever: str
+) -> Evidence:
+    """Return the evidence with other hits, ranked and cut to ``query.k``."""
+    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(query.k, 0)]
+    return replace(evidence, query=query, hits=tuple(ranked), retriever=retriever)
+
+
+def drop_overlaps(hits: Iterable[Hit]) -> list[Hit]:
+    """Merge hits whose passage is inside another's, keeping the wider passage; best score first."""
+    kept: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id)):
+        found = next((n for n, other in enumerate(kept) if _overlap(hit.chunk, other.chunk)), None)
+        if found is None:
+            kept.append(hit)
+        else:
+            wider = max(kept[found].chunk, hit.chunk, key=lambda c: c.span.end - c.span.start)
+            kept[found] = merge_hits([kept[found], hit], wider)
+    return kept
+
+
+def _overlap(one: Chunk, other: Chunk) -> bool:
+    """Return True if one passage is inside the other."""
+    if one.document_id != other.document_id:
+        return False
+    a, b = one.span, other.span
+    return (a.start <= b.start and b.end <= a.end) or (b.start <= a.start and a.end <= b.end)
+
+
+def group_hits(hits: Iterable[Hit], key: Mapping[str, str]) -> dict[str, list[Hit]]:
+    """Return hits grouped by ``key`` of their chunk id, or by the chunk id itself if ``key`` lacks
+    it.
+
+    Groups and their hits keep the given order.
+    """
+    groups: dict[str, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(key.get(hit.chunk.id, hit.chunk.id), []).append(hit)
+    return groups
+
+
+def chunk_ids_of(hits: Iterable[Hit]) -> Collection[str]:
+    """Return the ids of the chunks of hits, in order."""
+    return [hit.chunk.id for hit in hits]

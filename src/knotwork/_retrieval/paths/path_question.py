@@ -1,0 +1,426 @@
+"""Read a question for paths: the entities it names and the relations its words name.
+
+A word names a relation if it has the stem of one of its words, shares a group of
+`data/relation_words.txt` with it, or begins alike. A Chinese relation is also named by a part of
+it. If the names of two relations match in one place, the longer one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import combinations
+from typing import NamedTuple
+
+from knotwork._retrieval.chunk_entities import read_merged_entities_of
+from knotwork._retrieval.question import MIN_NAME_CHARACTERS, rarity
+from knotwork._stores.base import Store
+from knotwork._text.chinese import HAN, simplify
+from knotwork._text.names import name_candidates
+from knotwork._text.terms import STOP_WORDS, terms
+from knotwork.records import Entity, Span
+
+SAME_STEM = 1.0
+SAME_GROUP = 0.9
+ALIKE = 0.7
+NAMES_RELATION = 0.5
+"""Minimum strength for a match to name a relation."""
+_INSIDE_ANOTHER = 0.3
+_LEAST_PREFIX = 4
+_LEAST_WORD = 3
+
+_WORD = re.compile(rf"[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*")
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_KINDS = {
+    "person": re.compile(r"\b(?:who|whom|whose)\b|谁|哪位|哪些人|哪个人|何人"),
+    "time": re.compile(r"\b(?:when|what year|which year)\b|何时|哪年|哪一年|什么时候"),
+    "place": re.compile(r"\bwhere\b|哪里|哪儿|何地|何处"),
+    "amount": re.compile(r"\bhow (?:many|much)\b|多少|几个|几位"),
+}
+_ASKING = re.compile(
+    r"\b(?:who|whom|whose|what|which|when|where|how)\b|谁|什么|哪|何时|何地|何处|多少|几"
+)
+
+
+class RelationMatch(NamedTuple):
+    """A match of a relation in the question, with the relation's word and a strength."""
+
+    span: Span
+    word: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Groups of words by member, forms by base, and the classes of answers that words indicate."""
+
+    groups: Mapping[str, frozenset[int]]
+    members: Sequence[tuple[str, ...]]
+    forms: Mapping[str, str]
+    classes: Mapping[str, frozenset[int]]
+    mutual: tuple[str, ...]
+
+
+@cache
+def read_lexicon() -> Lexicon:
+    """Read the shipped word lists."""
+    text = files("knotwork._retrieval.paths").joinpath("data/relation_words.txt").read_text("utf-8")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    forms = {form: words[0] for mark, *words in lines if mark == "!forms" for form in words}
+    members = [tuple(words) for words in lines if words[0][0] not in "@!"]
+    groups: defaultdict[str, set[int]] = defaultdict(set)
+    for number, words in enumerate(members):
+        for word in words:
+            groups[_base(word, forms)].add(number)
+    frozen = {word: frozenset(numbers) for word, numbers in groups.items()}
+    classes = {
+        mark[1:]: frozenset().union(
+            *(frozen.get(_base(word, forms), frozenset()) for word in words)
+        )
+        for mark, *words in lines
+        if mark[0] == "@" and mark != "@mutual"
+    }
+    mutual = next(tuple(words) for mark, *words in lines if mark == "@mutual")
+    return Lexicon(frozen, members, forms, classes, mutual)
+
+
+def _base(word: str, forms: Mapping[str, str]) -> str:
+    word = forms.get(word, word)
+    found = terms(word) if word.isascii() else [word]
+    return found[0] if len(found) == 1 else word
+
+
+@lru_cache(maxsize=1 << 14)
+def base_form(word: str) -> str:
+    """Return the stem of a word, or of its base form if it is an irregular verb."""
+    return _base(word.lower(), read_lexicon().forms)
+
+
+@lru_cache(maxsize=1 << 14)
+def relation_words(relation: str) -> tuple[str, ...]:
+    """Return the words of a relation's name without function words, unless there are no others."""
+    spaced = _CAMEL.sub(" ", simplify(relation).replace("_", " ")).lower()
+    words = [*_WORD.findall(spaced), *_HAN_RUN.findall(spaced)]
+    kept = [word for word in words if word not in STOP_WORDS]
+    return tuple(dict.fromkeys(kept or words))
+
+
+@lru_cache(maxsize=1 << 16)
+def likeness(first: str, second: str) -> float:
+    """Return how likely two lower-case English words mean the same, from 0 to 1."""
+    one, other = base_form(first), base_form(second)
+    if one == other:
+        return SAME_STEM
+    groups = read_lexicon().groups
+    if groups.get(one, frozenset()) & groups.get(other, frozenset()):
+        return SAME_GROUP
+    short, long = sorted((one, other), key=len)
+    if len(short) < _LEAST_WORD or not short.isalpha():
+        return 0.0
+    shared = next(
+        (n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short)
+    )
+    is_alike = shared == len(short) if len(short) < _LEAST_PREFIX + 1 else (
+        shared >= _LEAST_PREFIX and shared >= 0.7 * len(short)
+    )  # fmt: skip
+    is_inside = len(short) >= _LEAST_PREFIX and long.endswith(short)
+    return ALIKE if is_alike or is_inside else 0.0
+
+
+@dataclass(slots=True)
+class RelationWording:
+    """A question's words outside names, matched with the names of relations.
+
+    ``names`` are the spans of the entities that the question names.
+    """
+
+    text: str
+    names: Sequence[Span] = ()
+    words: list[tuple[str, Span]] = field(init=False)
+    kinds: frozenset[str] = field(init=False)
+    asking: Span | None = field(init=False)
+    is_mutual: bool = field(init=False)
+    _plain: str = field(init=False)
+    _places: dict[str, list[RelationMatch]] = field(init=False, default_factory=dict)
+    _named: dict[Span, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        plain = list(simplify(self.text).lower())
+        if len(plain) != len(self.text):  # the lower case of a letter is longer
+            plain = list(self.text)
+        for start, end in self.names:
+            plain[start:end] = "\x00" * (end - start)
+        self._plain = "".join(plain)
+        found = [(match[0], Span(*match.span())) for match in _WORD.finditer(self._plain)]
+        self.words = [
+            (word, span) for word, span in found if word not in STOP_WORDS or word == "when"
+        ]
+        self.kinds = frozenset(k for k, asks in _KINDS.items() if asks.search(self._plain))
+        asking = _ASKING.search(self._plain)
+        self.asking = Span(*asking.span()) if asking else None
+        own = {word for word, _ in found}
+        self.is_mutual = any(
+            cue in (own if cue.isascii() else self._plain) for cue in read_lexicon().mutual
+        ) or bool(re.search(r"\bco-?(?=[a-z])", self._plain))
+
+    @property
+    def without_names(self) -> str:
+        """The question without names, or the whole question if nothing else is left."""
+        return " ".join(self._plain.replace("\x00", " ").split()) or self.text
+
+    def learn(self, relations: Iterable[str]) -> None:
+        """Find the matches of these relations and add them to those learned before."""
+        new = {relation for relation in relations if relation not in self._places}
+        if not new:
+            return
+        for relation in new:
+            self._places[relation] = self._find(relation)
+        self._prefer_longer()
+        self._named = self._find_named()
+
+    def places(self, relation: str) -> list[RelationMatch]:
+        """Return the matches of a learned relation, in reading order."""
+        return self._places.get(relation, [])
+
+    def strength(self, relation: str) -> float:
+        """Return the strength of the best match of a relation, from 0 to 1."""
+        return max((place.strength for place in self.places(relation)), default=0.0)
+
+    def times(self, relation: str) -> int:
+        """Return how often the question names a relation, by its most frequent word."""
+        counts: defaultdict[str, int] = defaultdict(int)
+        for place in self.places(relation):
+            if place.strength >= NAMES_RELATION:
+                counts[place.word] += 1
+        return max(counts.values(), default=0)
+
+    @property
+    def named(self) -> Mapping[Span, float]:
+        """The spans that name any learned relation, with the strength of the best."""
+        return self._named
+
+    def _find_named(self) -> dict[Span, float]:
+        best: dict[Span, float] = {}
+        for places in self._places.values():
+            for place in places:
+                if place.strength >= NAMES_RELATION:
+                    best[place.span] = max(best.get(place.span, 0.0), place.strength)
+        return best
+
+    def _find(self, relation: str) -> list[RelationMatch]:
+        found: list[RelationMatch] = []
+        for wanted in relation_words(relation):
+            if _HAN_RUN.fullmatch(wanted):
+                found += self._find_han(wanted)
+                continue
+            for word, span in self.words:
+                strength = likeness(word, wanted)
+                if strength:
+                    found.append(RelationMatch(span, wanted, strength))
+        return sorted(found)
+
+    def _find_han(self, wanted: str) -> list[RelationMatch]:
+        spans = _occurrences(wanted, self._plain)
+        if spans:
+            return [RelationMatch(span, wanted, SAME_STEM) for span in spans]
+        lexicon = read_lexicon()
+        others = {w for g in lexicon.groups.get(wanted, ()) for w in lexicon.members[g]}
+        found = [
+            RelationMatch(span, wanted, SAME_GROUP)
+            for other in sorted(others, key=lambda w: (-len(w), w))
+            for span in _occurrences(other, self._plain)
+        ]
+        if found:
+            return _outermost(found)
+        for size in range(len(wanted) - 1, 1, -1):
+            spans = [
+                span
+                for start in range(len(wanted) - size + 1)
+                for span in _occurrences(wanted[start : start + size], self._plain)
+            ]
+            if spans:
+                strength = ALIKE * (0.5 + 0.5 * size / len(wanted))
+                return _outermost([RelationMatch(span, wanted, strength) for span in spans])
+        return []
+
+    def _prefer_longer(self) -> None:
+        """Weaken matches that are inside the name of another relation."""
+        whole = {
+            place.span
+            for places in self._places.values()
+            for place in places
+            if place.strength >= SAME_GROUP
+        }
+        longest = {span for span in whole if not any(_is_inside(span, other) for other in whole)}
+        for relation, places in self._places.items():
+            self._places[relation] = [
+                place
+                if not any(_is_inside(place.span, other) for other in longest)
+                else place._replace(strength=min(place.strength, _INSIDE_ANOTHER))
+                for place in places
+            ]
+
+
+def names_relations(surface: str) -> bool:
+    """Return True if all words of a name are words for relations."""
+    words = relation_words(surface)
+    return bool(words) and all(base_form(word) in read_lexicon().groups for word in words)
+
+
+def classes_of(relation: str) -> frozenset[str]:
+    """Return the classes of a relation's targets by its words: "person", "time", ..."""
+    lexicon = read_lexicon()
+    groups: set[int] = set()
+    for word in relation_words(relation):
+        groups |= lexicon.groups.get(base_form(word), frozenset())
+    return frozenset(name for name, numbers in lexicon.classes.items() if numbers & groups)
+
+
+def _occurrences(wanted: str, text: str) -> list[Span]:
+    return [Span(*match.span()) for match in re.finditer(re.escape(wanted), text)]
+
+
+def _is_inside(inner: Span, outer: Span) -> bool:
+    return outer != inner and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _outermost(places: Sequence[RelationMatch]) -> list[RelationMatch]:
+    spans: Collection[Span] = {place.span for place in places}
+    inside = {a for a, b in combinations(sorted(spans), 2) if _is_inside(a, b)}
+    inside |= {b for a, b in combinations(sorted(spans), 2) if _is_inside(b, a)}
+    return sorted({place for place in places if place.span not in inside})
+
+
+MOST_SEEDS = 4
+LOWER_CASE_TRUST = 0.3
+MARKED_TRUST = 1.5
+"""Trust in a name in brackets or quotation marks."""
+
+_MARKED = re.compile(r"\[([^\[\]]+)\]|\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|《([^》]+)》|`([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class PathSeed:
+    """An entity that the question names at ``span``, with the ids of all merged entities.
+
+    ``trust`` is how certain the link is, ``rarity`` (0 to 1) how few chunks mention the entity, and
+    ``share`` the length of the name relative to the question.
+    """
+
+    entity: Entity
+    span: Span
+    ids: tuple[str, ...]
+    trust: float
+    rarity: float
+    share: float
+
+    @property
+    def weight(self) -> float:
+        return self.trust * (0.5 + 0.5 * self.rarity) * (0.5 + min(self.share, 0.5))
+
+
+def find_seeds(text: str, store: Store) -> list[PathSeed]:
+    """Return the entities that a question names, most certain first, at most `MOST_SEEDS`.
+
+    Of nested names the longest counts. A name in quotation marks or brackets precedes all that it
+    overlaps.
+    """
+    marked = {
+        Span(match.start(group), match.end(group))
+        for match in _MARKED.finditer(text)
+        for group in range(1, match.re.groups + 1)
+        if match[group] is not None
+    }
+    spans = {
+        form: span for form, span in name_candidates(text) if _may_name(form, text, span, marked)
+    }
+    found = store.graph.lookup(list(spans))
+    kept = _choose({form: spans[form] for form in found}, marked)
+    chunk_count = store.documents.chunk_count()
+    merged = read_merged_entities_of(store, [found[form].id for form in kept])
+    has_capitals = not text.isupper() and any(c.isupper() for w in text.split()[1:] for c in w)
+    seeds: dict[str, PathSeed] = {}
+    for form in kept:
+        entity, span = found[form], spans[form]
+        canonical = merged.canonical(entity.id)
+        seed = PathSeed(
+            entity=entity,
+            span=span,
+            ids=tuple(dict.fromkeys([entity.id, *merged.members(entity.id)])),
+            trust=_trust(text, span, marked, has_capitals=has_capitals),
+            rarity=rarity(entity.chunk_count, chunk_count),
+            share=(span.end - span.start) / max(len(text), 1),
+        )
+        if canonical not in seeds or seed.weight > seeds[canonical].weight:
+            seeds[canonical] = seed
+    ranked = sorted(seeds.values(), key=lambda seed: (-seed.weight, seed.span, seed.entity.id))
+    return _without_words(ranked, text)[:MOST_SEEDS]
+
+
+def _without_words(seeds: Sequence[PathSeed], text: str) -> list[PathSeed]:
+    """Leave out plain words of the question if names remain."""
+    sure = [
+        seed
+        for seed in seeds
+        if seed.trust >= 1.0
+        and (seed.trust > 1.0 or not names_relations(text[seed.span.start : seed.span.end]))
+    ]
+    return sure or list(seeds)
+
+
+def _may_name(form: str, text: str, span: Span, marked: set[Span]) -> bool:
+    if len(form) >= MIN_NAME_CHARACTERS or not form.isascii():
+        return True
+    surface = text[span.start : span.end]
+    is_named = surface[:1].isupper() or surface[:1].isdigit()
+    return any(_same(span, other, text) for other in marked) or (is_named and span.start > 0)
+
+
+def _same(span: Span, other: Span, text: str) -> bool:
+    """Return True if two spans differ only by marks and spaces."""
+    start, end = min(span.start, other.start), max(span.end, other.end)
+    around = text[start : max(span.start, other.start)] + text[min(span.end, other.end) : end]
+    return not any(character.isalnum() for character in around)
+
+
+def _choose(spans: dict[str, Span], marked: set[Span]) -> list[str]:
+    """Return names that are not inside another, nor overlap a marked one."""
+    whole = [span for span in spans.values() if any(other.start <= span.start < other.end and
+             span.end <= other.end and span.end - span.start >= 0.8 * (other.end - other.start)
+             for other in marked)]  # fmt: skip
+    return [
+        form
+        for form, span in spans.items()
+        if (span in whole or not any(_overlap(span, other) for other in whole))
+        and not any(
+            other != span and other.start <= span.start and span.end <= other.end
+            for other in spans.values()
+        )
+    ]
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _trust(text: str, span: Span, marked: set[Span], *, has_capitals: bool) -> float:
+    if any(other.start <= span.start and span.end <= other.end for other in marked):
+        return MARKED_TRUST
+    surface = text[span.start : span.end]
+    if not has_capitals or any(not c.isascii() for c in surface):
+        return 1.0
+    words = surface.split()
+    starts = [word[:1] for word in words]
+    if span.start == 0 and len(words) == 1:
+        return LOWER_CASE_TRUST
+    return 1.0 if any(c.isupper() or c.isdigit() for c in starts) else LOWER_CASE_TRUST
+
+
+def seed_spans(seeds: Sequence[PathSeed]) -> list[Span]:
+    """Return the spans of the seeds in the question."""
+    return [seed.span for seed in seeds]

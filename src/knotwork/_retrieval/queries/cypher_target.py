@@ -1,0 +1,393 @@
+"""A graph as a query target: its schema, its stored values, plans written as Cypher.
+
+Everything goes through `RunsCypher`, so it works with any store that runs Cypher, and with imported
+graphs as with the index's own. Names are in backticks if needed; values are always parameters.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from knotwork._retrieval.queries.query_plans import (
+    Operator,
+    PlanHop,
+    PropertyCondition,
+    QueryPlan,
+    Returned,
+    Statement,
+    check_plan,
+)
+from knotwork._retrieval.queries.stored_values import (
+    CollectedValues,
+    EntityNames,
+    StoredValue,
+    StoredValues,
+)
+from knotwork._retrieval.queries.target_schema import (
+    ANY_KIND,
+    KindShape,
+    LinkShape,
+    PropertyShape,
+    TargetSchema,
+    is_day_first,
+    shape_property,
+)
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import StoresCommunities
+from knotwork._stores.property_graphs import OWN_GRAPH, RunsCypher, StoresPropertyGraphs
+from knotwork.errors import QueryRefused, RetrievalError
+from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
+
+SAMPLED_NODES = 300
+"""Number of nodes of a label whose properties are read for the schema."""
+
+MOST_VALUES = 50_000
+"""Maximum number of distinct values of a property that can be found by name."""
+
+MOST_RELATIONS = 300
+SCHEMA_TIMEOUT_S = 60.0
+ROW_LIMIT = 1_000
+RUN_TIMEOUT_S = 10.0
+_OWN_KINDS = {
+    "Entity": ("name", "type"),
+    "Document": ("name", "uri"),
+}
+_COMMUNITY = (
+    PropertyShape("title", "text"),
+    PropertyShape("summary", "text"),
+    PropertyShape("level", "integer"),
+    PropertyShape("rating", "number"),
+)
+
+
+class CypherGraph:
+    """One graph of a store, by name; `OWN_GRAPH` is that of the documents.
+
+    ``words`` are synonyms for labels, types and properties. Schema and values are read once per
+    generation of the store. Raises RetrievalError if the store cannot run Cypher.
+    """
+
+    language = "cypher"
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        graph: str = OWN_GRAPH,
+        words: Mapping[str, tuple[str, ...]] | None = None,
+        timeout_s: float = RUN_TIMEOUT_S,
+    ) -> None:
+        self._store = store
+        self._cypher = require_cypher(store)
+        self._graph = graph
+        self._words = dict(words or {})
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._read: tuple[int, TargetSchema, StoredValues] | None = None
+
+    @property
+    def graph(self) -> str:
+        """The name of the graph."""
+        return self._graph
+
+    def schema(self) -> TargetSchema:
+        """Return labels, types and properties, with counts and samples."""
+        return self._current()[1]
+
+    def values(self) -> StoredValues:
+        """Return an index of property values, or of entity names for the documents' graph."""
+        return self._current()[2]
+
+    def write(self, plan: QueryPlan) -> Statement:
+        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
+        schema = self.schema()
+        check_plan(plan, schema)
+        text, parameters = write_cypher(plan, schema)
+        return Statement(text, parameters, origin="fragments")
+
+    def run(self, statement: Statement, *, source: str = "") -> QueryResult:
+        """Run a statement on the graph. Raises as `RunsCypher.cypher`."""
+        result = self._cypher.cypher(
+            statement.text,
+            statement.parameters,
+            graph=self._graph,
+            row_limit=ROW_LIMIT,
+            timeout_s=self._timeout_s,
+        )
+        return QueryResult(
+            language=self.language,
+            statement=statement.text,
+            columns=result.columns,
+            rows=result.rows,
+            parameters=dict(statement.parameters),
+            truncated=result.truncated,
+            seconds=result.seconds,
+            source=source,
+            place="the graph of the documents"
+            if self._graph == OWN_GRAPH
+            else f"the graph {self._graph}",
+        )
+
+    def _current(self) -> tuple[int, TargetSchema, StoredValues]:
+        with self._lock:
+            generation = self._store.generation()
+            if self._read is None or self._read[0] != generation:
+                schema = self._own_schema() if self._graph == OWN_GRAPH else self._read_schema()
+                values: StoredValues = (
+                    EntityNames(self._store)
+                    if self._graph == OWN_GRAPH
+                    else CollectedValues(self._collect(schema))
+                )
+                self._read = (generation, schema, values)
+            return self._read
+
+    def _own_schema(self) -> TargetSchema:
+        """Return the schema of the documents' graph, from the counts of the store."""
+        known = self._store.graph.schema()
+        kinds = tuple(
+            KindShape(label, known.labels[label], tuple(PropertyShape(p, "text") for p in names))
+            for label, names in _OWN_KINDS.items()
+            if known.labels.get(label)
+        )
+        model_kinds, model_links = self._communities()
+        relations = sorted(known.relations.items(), key=lambda item: (-item[1], item[0]))
+        links = tuple(
+            LinkShape("RELATES", "Entity", "Entity", count, relation)
+            for relation, count in relations[:MOST_RELATIONS]
+            if relation
+        )
+        return TargetSchema(self.language, kinds, links, self._words, model_kinds, model_links)
+
+    def _communities(self) -> tuple[tuple[KindShape, ...], tuple[LinkShape, ...]]:
+        """Return the kind of communities and the link to them, if there are any."""
+        if not isinstance(self._store, StoresCommunities):
+            return (), ()
+        ids = [key for level in self._store.communities.levels() for key in level]
+        if not ids:
+            return (), ()
+        kind = str(QueriedLabel.COMMUNITY)
+        members = sum(found.size for found in self._store.communities.communities(ids).values())
+        link = LinkShape(str(QueriedEdgeType.IN_COMMUNITY), "Entity", kind, members)
+        return (KindShape(kind, len(ids), _COMMUNITY),), (link,)
+
+    def _read_schema(self) -> TargetSchema:
+        counts: Counter[str] = Counter()
+        for labels, count in self._rows("MATCH (n) RETURN labels(n), count(*)"):
+            counts[_kind_of(labels)] += int(count)
+        kinds = tuple(
+            KindShape(kind, count, self._properties(kind))
+            for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        )
+        pairs: Counter[tuple[str, str, str]] = Counter()
+        statement = "MATCH (a)-[r]->(b) RETURN labels(a), type(r), labels(b), count(*)"
+        for source, kind, target, count in self._rows(statement):
+            pairs[kind, _kind_of(source), _kind_of(target)] += int(count)
+        links = tuple(
+            LinkShape(kind, source, target, count)
+            for (kind, source, target), count in sorted(
+                pairs.items(), key=lambda item: (-item[1], item[0])
+            )
+        )
+        return TargetSchema(self.language, kinds, links, self._words)
+
+    def _properties(self, kind: str) -> tuple[PropertyShape, ...]:
+        pattern = f"(n:{quote_name(kind)})" if kind else "(n)"
+        found: defaultdict[str, list[PropertyValue]] = defaultdict(list)
+        statement = f"MATCH {pattern} RETURN properties(n) LIMIT {SAMPLED_NODES}"
+        for (properties,) in self._rows(statement):
+            for name, value in properties.items():
+                found[name].append(value)
+        return tuple(shape_property(name, values) for name, values in found.items())
+
+    def _collect(self, schema: TargetSchema) -> Iterator[StoredValue]:
+        for kind in schema.kinds:
+            pattern = f"(n:{quote_name(kind.name)})" if kind.name else "(n)"
+            for item in kind.properties:
+                if item.type in {"list", "map", "boolean"}:
+                    continue
+                name = quote_name(item.name)
+                statement = f"MATCH {pattern} RETURN DISTINCT n.{name} LIMIT {MOST_VALUES}"
+                for (value,) in self._rows(statement):
+                    if value is not None and value != "":
+                        yield StoredValue(kind.name, item.name, value)
+
+    def _rows(self, statement: str) -> Sequence[tuple[PropertyValue, ...]]:
+        return self._cypher.cypher(
+            statement, graph=self._graph, row_limit=MOST_VALUES, timeout_s=SCHEMA_TIMEOUT_S
+        ).rows
+
+
+def require_cypher(store: Store) -> RunsCypher:
+    """Return the store as `RunsCypher`. Raises RetrievalError if it cannot run Cypher."""
+    if not isinstance(store, RunsCypher):
+        raise RetrievalError(
+            f"The store {store.url} does not support Cypher.", fix="Use an index in a file."
+        )
+    return store
+
+
+def choose_graph(store: Store, wanted: str | None) -> str:
+    """Return ``wanted``, or the only imported graph, or that of the documents."""
+    if wanted is not None:
+        return wanted
+    if isinstance(store, StoresPropertyGraphs):
+        names = store.property_graphs.names()
+        if len(names) == 1:
+            return names[0]
+    return OWN_GRAPH
+
+
+def _kind_of(labels: PropertyValue) -> str:
+    return min(labels) if labels else ANY_KIND
+
+
+_ORDERING = (Operator.LESS, Operator.AT_MOST, Operator.MORE, Operator.AT_LEAST)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quote_name(name: str) -> str:
+    """Return a label, type or property quoted for a statement.
+
+    Raises QueryRefused for a name with a control character.
+    """
+    if _PLAIN.fullmatch(name):
+        return name
+    if any(ord(c) < 32 for c in name):
+        raise QueryRefused(f"The name {name!r} contains a control character and cannot be quoted.")
+    return "`" + name.replace("`", "``") + "`"
+
+
+def write_cypher(plan: QueryPlan, schema: TargetSchema) -> tuple[str, dict[str, PropertyValue]]:
+    """Return the statement of a plan that fits the schema, and its parameters."""
+    writer = _Writer(plan, schema)
+    return writer.write(), writer.parameters
+
+
+class _Writer:
+    def __init__(self, plan: QueryPlan, schema: TargetSchema) -> None:
+        self.parameters: dict[str, PropertyValue] = {}
+        self._plan = plan
+        self._schema = schema
+        self._conditions: list[str] = []
+        self._written: set[int] = set()
+
+    def write(self) -> str:
+        """Return the statement."""
+        plan = self._plan
+        patterns = self._patterns()
+        lines = [f"MATCH {', '.join(patterns)}"]
+        if self._conditions:
+            lines.append(f"WHERE {' AND '.join(self._conditions)}")
+        return "\n".join([*lines, *self._ending(plan)])
+
+    def _patterns(self) -> list[str]:
+        """Return chains of hops, each continuing from the end of the last one if possible."""
+        chains: list[tuple[int, str]] = []
+        for hop in self._plan.hops:
+            step = self._hop(hop)
+            if chains and chains[-1][0] == hop.source:
+                chains[-1] = hop.target, chains[-1][1] + step + self._node(hop.target)
+            else:
+                start = self._node(hop.source)
+                chains.append((hop.target, start + step + self._node(hop.target)))
+        return [text for _, text in chains] or [self._node(0)]
+
+    def _node(self, number: int) -> str:
+        name = f"n{number}"
+        if number in self._written:
+            return f"({name})"
+        self._written.add(number)
+        node = self._plan.nodes[number]
+        equal = []
+        for condition in node.conditions:
+            if condition.operator is Operator.EQUALS and not condition.number:
+                equal.append(f"{quote_name(condition.property)}: {self._value(condition.value)}")
+            else:
+                self._conditions.append(self._compare(number, condition))
+        label = f":{quote_name(node.kind)}" if node.kind else ""
+        inner = f" {{{', '.join(equal)}}}" if equal else ""
+        return f"({name}{label}{inner})"
+
+    def _hop(self, hop: PlanHop) -> str:
+        types = "|".join(dict.fromkeys(quote_name(link.type) for link in hop.links))
+        relations = [link.relation for link in hop.links if link.relation]
+        name = f"r{hop.target}" if relations else ""
+        if relations:
+            self._conditions.append(f"{name}.relation IN {self._value(relations)}")
+        left = "<-" if hop.forward is False else "-"
+        right = "->" if hop.forward is True else "-"
+        return f"{left}[{name}:{types}]{right}"
+
+    def _value(self, value: PropertyValue) -> str:
+        name = f"p{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"${name}"
+
+    def _compare(self, number: int, condition: PropertyCondition) -> str:
+        expression = f"n{number}.{quote_name(condition.property)}"
+        value = self._value(condition.value)
+        shape = self._shape(number, condition.property)
+        if shape is not None and is_day_first(shape) and condition.operator in _ORDERING:
+            return f"{_sort_key(expression, shape)} {condition.operator} {value}"
+        if condition.operator is Operator.CONTAINS:
+            return f"toLower(toString({expression})) CONTAINS toLower({value})"
+        if condition.number:
+            return f"toFloat({expression}) {condition.operator} toFloat({value})"
+        return f"{expression} {condition.operator} {value}"
+
+    def _ending(self, plan: QueryPlan) -> list[str]:
+        answer = f"n{plan.answer}"
+        value = f"{answer}.{quote_name(plan.property)}" if plan.property else answer
+        if plan.returned is Returned.COUNT:
+            return [f"RETURN count(DISTINCT {value}) AS total"]
+        if plan.returned is Returned.THING or plan.returned is Returned.VALUE:
+            return self._listing(plan, value)
+        shape = self._shape(plan.answer, plan.property)
+        if plan.returned in (Returned.AVERAGE, Returned.SUM):
+            number = f"toFloat({value})" if shape is None or shape.quoted else value
+            # A node reached by several paths counts once.
+            return [f"WITH DISTINCT {answer}", f"RETURN {plan.returned}({number}) AS value"]
+        descending = "DESC" if plan.returned is Returned.MAXIMUM else "ASC"
+        return [
+            f"WITH {answer} WHERE {value} IS NOT NULL",
+            f"RETURN {value} AS value ORDER BY {_sort_key(value, shape)} {descending} LIMIT 1",
+        ]
+
+    def _listing(self, plan: QueryPlan, value: str) -> list[str]:
+        answer, order = f"n{plan.answer}", plan.order
+        if order is None:
+            return [f"RETURN DISTINCT {value} AS answer"]
+        direction = "DESC" if order.descending else "ASC"
+        limit = f"LIMIT {max(int(order.limit), 1)}"
+        if not order.property:
+            return [
+                f"WITH {answer}, count(DISTINCT n{order.node}) AS total",
+                f"RETURN {value} AS answer, total ORDER BY total {direction} {limit}",
+            ]
+        by = f"n{order.node}.{quote_name(order.property)}"
+        key = _sort_key(by, self._shape(order.node, order.property))
+        # A node reached by several paths is sorted by the best of them.
+        best = "max" if order.descending else "min"
+        return [
+            f"WITH {answer}, {best}({key}) AS place WHERE place IS NOT NULL",
+            f"RETURN {value} AS answer ORDER BY place {direction} {limit}",
+        ]
+
+    def _shape(self, number: int, name: str) -> PropertyShape | None:
+        kind = self._schema.by_name.get(self._plan.nodes[number].kind)
+        return kind.property(name) if kind else None
+
+
+def _sort_key(expression: str, shape: PropertyShape | None) -> str:
+    """Return an expression that sorts a text property by its number or date."""
+    if shape is None or not shape.quoted:
+        return expression
+    if shape.type in {"integer", "number"}:
+        return f"toFloat({expression})"
+    if is_day_first(shape):
+        parts = ((6, 4), (3, 2), (0, 2))
+        return " + '-' + ".join(f"substring({expression}, {at}, {size})" for at, size in parts)
+    return expression

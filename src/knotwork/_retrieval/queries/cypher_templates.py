@@ -1,0 +1,404 @@
+"""Cypher templates: a user's own queries, chosen and filled by rules or by a model.
+
+A file of templates in TOML::
+
+    [[template]]
+    name = "films of a director"
+    description = "films that a person directed"
+    questions = ["Which films did Ann Lee direct?"]
+    statement = "MATCH (f:Film)-[:DIRECTED_BY]->(p:Person {name: $person}) RETURN f.title"
+    slots.person = { kind = "Person", property = "name" }
+
+A slot without a kind has a ``type``: text, integer, number or date. ``default`` makes it optional.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
+from knotwork._retrieval.queries.model_translators import (
+    Example,
+    ExampleBook,
+    describe_stored_names,
+    fill_prompt,
+    make_harmless,
+    mask_values,
+)
+from knotwork._retrieval.queries.query_plans import (
+    Attempt,
+    LinkedQuestion,
+    QueryTarget,
+    Statement,
+    Translator,
+)
+from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
+from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention, find_mentions
+from knotwork._stores.base import Store
+from knotwork._text.dates import read_date
+from knotwork._text.languages import detect_language
+from knotwork._text.names import normal_form
+from knotwork.errors import ConfigError, Unparsable
+from knotwork.records import PropertyValue
+
+STAGE = "template"
+LEAST_LIKENESS = 0.25
+"""Minimum similarity of a question to the examples of a template, from 0 to 1."""
+MOST_OFFERED = 12
+_COVER_WORTH = 0.5
+_SUREST = 0.9
+_LINE = re.compile(r"^\W*(\d{1,3})\b(.*)$", re.MULTILINE)
+_NONE = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
+
+
+class TemplateBook:
+    """Ranks templates for a question by words, vectors, and the values that fit their slots."""
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        values: StoredValues,
+        *,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self._owners: list[Template] = []
+        examples = []
+        for template in templates:
+            for text in (template.description, *template.questions):
+                if text.strip():
+                    masked = mask_values(text, find_mentions(text, values))
+                    examples.append(Example(masked, template.statement))
+                    self._owners.append(template)
+        self._book = ExampleBook(examples, embedder=embedder)
+
+    def rank(self, asked: LinkedQuestion) -> list[tuple[Template, float]]:
+        """Return the templates that a question may mean, with how well each fits."""
+        best: dict[str, tuple[Template, float]] = {}
+        numbers = {id(example): n for n, example in enumerate(self._book.examples)}
+        count = len(self._book.examples)
+        for example, likeness in self._book.nearest(asked.text, k=count, mentions=asked.mentions):
+            template = self._owners[numbers[id(example)]]
+            fit = likeness * (1 - _COVER_WORTH + _COVER_WORTH * covered(template, asked))
+            if likeness >= LEAST_LIKENESS and fit > best.get(template.name, (template, 0.0))[1]:
+                best[template.name] = template, fit
+        return sorted(best.values(), key=lambda item: (-item[1], item[0].name))
+
+
+class MatchingTranslator:
+    """Chooses the best template whose slots the question fills."""
+
+    def __init__(self, book: TemplateBook) -> None:
+        self._book = book
+
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
+        """Return the best filled template that was not tried."""
+        tried = {attempt.statement.text for attempt in attempts}
+        for template, fit in self._book.rank(asked):
+            values = fill_slots(template, asked)
+            if values is not None and template.statement not in tried:
+                sureness = min(_SUREST, fit)
+                return Statement(template.statement, values, f"template {template.name}", sureness)
+        return None
+
+
+class ChoosingTranslator:
+    """Lets a model choose among the best templates and fill the slots."""
+
+    def __init__(self, book: TemplateBook, values: StoredValues, model: ChatModel) -> None:
+        self._book = book
+        self._values = values
+        self._model = model
+
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
+        """Return the template that the model chooses, or None if it chooses none or was asked
+        before.
+
+        Raises ModelError as `complete_checked`.
+        """
+        offered = [template for template, _ in self._book.rank(asked)[:MOST_OFFERED]]
+        if attempts or not offered:
+            return None
+        chosen = complete_checked(
+            self._model, _request(asked, offered), lambda reply: parse_choice(reply, offered)
+        )
+        if chosen is None:
+            return None
+        template, given = chosen
+        values = align_values(template, given, self._values)
+        if values is None:
+            return None
+        return Statement(template.statement, values, f"template {template.name}", _SUREST)
+
+
+def parse_choice(
+    reply: ChatReply, offered: Sequence[Template]
+) -> tuple[Template, dict[str, str]] | None:
+    """Return the chosen template and the texts of its slots, or None if the reply chooses none.
+
+    Raises Unparsable.
+    """
+    found = _LINE.search(reply.text)
+    if found is None:
+        if _NONE.fullmatch(reply.text):
+            return None
+        raise Unparsable("The reply does not start with the number of a query.")
+    if not 1 <= int(found[1]) <= len(offered):
+        raise Unparsable(f"Query {found[1]} does not exist. Valid numbers: 1 to {len(offered)}.")
+    parts = [part.partition("=") for part in found[2].split("|")]
+    return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
+
+
+def _request(asked: LinkedQuestion, offered: Sequence[Template]) -> ChatRequest:
+    lines = [
+        f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
+        for n, t in enumerate(offered, start=1)
+    ]
+    blanks = {
+        "schema": make_harmless("\n".join(lines)),
+        "names": describe_stored_names(asked),
+        "question": make_harmless(asked.text.strip()),
+    }
+    messages = fill_prompt("template", detect_language(asked.text), blanks)
+    return ChatRequest(messages, max_output_tokens=120, stage=STAGE)
+
+
+class CypherTemplatesRetriever(StatementRetriever):
+    """Finds rows of a graph by one of a user's query templates.
+
+    ``templates`` are templates or the TOML file that contains them. ``graph`` and ``words`` are as
+    for `DynamicCypherRetriever`.
+    """
+
+    name = "cypher_templates"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        templates: Sequence[Template] | str | Path = ()
+        graph: str | None = None
+        words: Mapping[str, tuple[str, ...]] | None = None
+        rounds: int = ROUNDS
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
+        templates = options.templates
+        if isinstance(templates, str | Path):
+            templates = read_templates(Path(templates))
+        self._templates = tuple(templates)
+        self._model = model
+        graph = choose_graph(store, options.graph)
+        self._graph = CypherGraph(store, graph=graph, words=options.words)
+        self._book: tuple[StoredValues, TemplateBook] | None = None
+
+    def target(self) -> CypherGraph:
+        """Return the graph to query."""
+        return self._graph
+
+    def translators(self, target: QueryTarget) -> Sequence[Translator]:
+        """Return the model's choice, if there is a model, then the matcher."""
+        values = target.values()
+        if self._book is None or self._book[0] is not values:
+            book = TemplateBook(self._templates, values, embedder=self._embedder)
+            self._book = values, book
+        matcher = MatchingTranslator(self._book[1])
+        if self._model is None:
+            return [matcher]
+        return [ChoosingTranslator(self._book[1], values, self._model), matcher]
+
+
+SLOT_TYPES = ("text", "integer", "number", "date")
+_PARAMETER = re.compile(r"\$(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotShape:
+    """What fills a slot: a stored value of a kind's property, or a value of a type."""
+
+    kind: str = ""
+    property: str = ""
+    type: str = "text"
+    default: PropertyValue = None
+
+    def is_stored(self) -> bool:
+        """Return True if only stored values fill the slot."""
+        return bool(self.property)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A statement with slots, and examples of questions that it answers."""
+
+    name: str
+    description: str
+    statement: str
+    slots: Mapping[str, SlotShape] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+
+
+def read_templates(path: Path) -> tuple[Template, ...]:
+    """Read templates from a TOML file. Raises ConfigError with the template that is invalid."""
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The templates in `{path}` cannot be read: {error}.") from error
+    records = data.get("template")
+    if not isinstance(records, list) or not records:
+        raise ConfigError(f"`{path}` contains no [[template]].")
+    return tuple(
+        make_template(record, f"{path}, template {n}") for n, record in enumerate(records, 1)
+    )
+
+
+def make_template(record: Mapping[str, Any], where: str) -> Template:
+    """Return the template of a record. Raises ConfigError if it is invalid."""
+    unknown = record.keys() - {"name", "description", "statement", "slots", "questions"}
+    if unknown or not isinstance(record.get("statement"), str):
+        wrong = f"has an unknown key `{min(unknown)}`" if unknown else "has no statement"
+        raise ConfigError(f"{where} {wrong}.")
+    statement = str(record["statement"])
+    slots = {
+        str(name): _make_slot(given, f"{where}, slot {name}")
+        for name, given in dict(record.get("slots", {})).items()
+    }
+    wanted = set(_PARAMETER.findall(statement))
+    if wanted != set(slots):
+        odd = ", ".join(f"`{name}`" for name in sorted(wanted ^ set(slots)))
+        raise ConfigError(f"{where}: {odd} must be both in the statement, as $name, and a slot.")
+    return Template(
+        str(record.get("name", where)),
+        str(record.get("description", "")),
+        statement,
+        slots,
+        tuple(str(question) for question in record.get("questions", ())),
+    )
+
+
+def _make_slot(given: object, where: str) -> SlotShape:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f'{where} must be a table, as {{ kind = "Person", property = "name" }}.')
+    shape = SlotShape(
+        str(given.get("kind", "")),
+        str(given.get("property", "")),
+        str(given.get("type", "text")),
+        given.get("default"),
+    )
+    if shape.type not in SLOT_TYPES:
+        raise ConfigError(f"{where}: unknown type `{shape.type}`. Valid: {', '.join(SLOT_TYPES)}.")
+    return shape
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
+_QUOTED = re.compile(r"[\"“「《'‘]([^\"”」》'’]+)[\"”」》'’]")
+
+
+def fill_slots(template: Template, asked: LinkedQuestion) -> dict[str, PropertyValue] | None:
+    """Return values for all slots of a template, or None if the question lacks one.
+
+    Stored values fill slots of their kind and property in the order of the question, each once.
+    """
+    found: dict[str, PropertyValue] = {}
+    used: set[int] = set()
+    numbers = [match[0].replace(",", "") for match in _NUMBER.finditer(_unnamed(asked))]
+    for name, shape in template.slots.items():
+        value = _stored(shape, asked, used) if shape.is_stored() else _typed(shape, asked, numbers)
+        if value is None:
+            value = shape.default
+        if value is None:
+            return None
+        found[name] = value
+    return found
+
+
+def align_values(
+    template: Template, given: Mapping[str, str], values: StoredValues
+) -> dict[str, PropertyValue] | None:
+    """Return a model's values for slots as they are stored, or None if one is missing."""
+    found: dict[str, PropertyValue] = {}
+    for name, shape in template.slots.items():
+        text = given.get(name, "").strip().strip("\"'“”")
+        if not text:
+            if shape.default is None:
+                return None
+            found[name] = shape.default
+            continue
+        found[name] = _aligned(shape, text, values) if shape.is_stored() else _cast(shape, text)
+    return found
+
+
+def covered(template: Template, asked: LinkedQuestion) -> float:
+    """Return the share of the question's stored values that a template can use."""
+    if not asked.mentions:
+        return 1.0 if not template.slots else 0.0
+    wanted = {(s.kind, s.property) for s in template.slots.values() if s.is_stored()}
+    usable = sum(
+        any((n.stored.kind, n.stored.property) in wanted for n in m.found) for m in asked.mentions
+    )
+    return usable / len(asked.mentions)
+
+
+def _stored(shape: SlotShape, asked: LinkedQuestion, used: set[int]) -> PropertyValue:
+    for number, mention in enumerate(asked.mentions):
+        if number in used:
+            continue
+        for near in mention.found:
+            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
+                used.add(number)
+                return near.stored.value
+    return None
+
+
+def _typed(shape: SlotShape, asked: LinkedQuestion, numbers: list[str]) -> PropertyValue:
+    if shape.type == "date":
+        return read_date(asked.text) or None
+    if shape.type in {"integer", "number"}:
+        return _cast(shape, numbers.pop(0)) if numbers else None
+    quoted = _QUOTED.search(asked.text)
+    return quoted[1] if quoted else None
+
+
+def _cast(shape: SlotShape, text: str) -> PropertyValue:
+    if shape.type == "integer" and re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if shape.type in {"integer", "number"}:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+    return (read_date(text) or text) if shape.type == "date" else text
+
+
+def _aligned(shape: SlotShape, text: str, values: StoredValues) -> PropertyValue:
+    for stored in values.exact([normal_form(text)]).values():
+        for item in stored:
+            if (item.kind, item.property) == (shape.kind, shape.property):
+                return item.value
+    for mention in find_mentions(f'"{text}"', values):
+        for near in mention.found:
+            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
+                return near.stored.value
+    return text
+
+
+def _unnamed(asked: LinkedQuestion) -> str:
+    """Return the question with its stored values blanked out."""
+    text = asked.text
+    mentions: list[ValueMention] = sorted(asked.mentions, key=lambda m: -m.span.start)
+    for mention in mentions:
+        text = text[: mention.span.start] + " " * len(mention.surface) + text[mention.span.end :]
+    return text

@@ -1,0 +1,466 @@
+"""Translators that use a language model: for a whole statement, or for fragments of a plan.
+
+Prompts contain the schema, stored names, the most similar examples, and the problems of earlier
+attempts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from knotwork._inference import prompt_files
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    complete_checked,
+    require_whole,
+)
+from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
+from knotwork._retrieval.queries.query_plans import (
+    Attempt,
+    LinkedQuestion,
+    Operator,
+    PlanHop,
+    PlanNode,
+    PropertyCondition,
+    QueryPlan,
+    QueryTarget,
+    Returned,
+    SortOrder,
+    Statement,
+)
+from knotwork._retrieval.queries.schema_linker import SchemaLinker
+from knotwork._retrieval.queries.stored_values import ValueMention
+from knotwork._retrieval.queries.target_schema import (
+    LinkShape,
+    TargetSchema,
+    describe_target_schema,
+)
+from knotwork._text.languages import detect_language
+from knotwork._text.names import normal_form
+from knotwork._text.terms import content_terms
+from knotwork.errors import ConfigError, QueryRefused, Unparsable
+from knotwork.records import PropertyValue
+
+STATEMENT_STAGE = "translate"
+SHOWN_EXAMPLES = 4
+_STATEMENT_CONFIDENCE = 0.8
+_FENCE = re.compile(r"```[a-zA-Z]*\s*\n?(.*?)```", re.DOTALL)
+_BEGINNING = re.compile(
+    r"\b(?:MATCH|OPTIONAL\s+MATCH|WITH|UNWIND|RETURN|SELECT|VALUES|CALL|CREATE|MERGE)\b",
+    re.IGNORECASE,
+)
+_NONE = re.compile(r"\W*(?:none|无法?|没有)\W*", re.IGNORECASE)
+
+
+class ModelTranslator:
+    """Lets a model write the statement, which runs only in the read-only engine."""
+
+    def __init__(self, model: ChatModel, examples: ExampleBook) -> None:
+        self._model = model
+        self._examples = examples
+
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
+        """Return the statement that the model writes, or None if it replies with none.
+
+        Raises ModelError as `complete_checked`.
+        """
+        near = self._examples.nearest(asked.text, k=SHOWN_EXAMPLES, mentions=asked.mentions)
+        shown = "\n".join(
+            f"{make_harmless(e.question)}\n{' '.join(e.statement.split())}" for e, _ in near
+        )
+        asked = replace(asked, schema=asked.schema.whole())
+        request = make_request("translate", asked, attempts, stage=STATEMENT_STAGE, more=shown)
+        text = complete_checked(self._model, request, parse_statement)
+        return (
+            Statement(text, origin="by the model", sureness=_STATEMENT_CONFIDENCE) if text else None
+        )
+
+
+def parse_statement(reply: ChatReply) -> str:
+    """Return the statement of a reply without the text around it; "" if the reply is "none".
+
+    Raises Unparsable for a reply that is cut off or contains no statement.
+    """
+    text = require_whole(reply).text
+    fenced = _FENCE.search(text)
+    if fenced:
+        text = fenced[1]
+    if _NONE.fullmatch(text.strip()):
+        return ""
+    beginning = _BEGINNING.search(text)
+    if beginning is None:
+        raise Unparsable("The reply contains no statement.")
+    return text[beginning.start() :].strip().removesuffix(";").strip()
+
+
+FRAGMENT_STAGE = "fragments"
+_FRAGMENT_CONFIDENCE = 0.8
+_MOST_LINES = 20
+_BULLET = re.compile(r"^[\s\-*•`>]+")
+_AGGREGATES = {
+    "max": Returned.MAXIMUM,
+    "min": Returned.MINIMUM,
+    "avg": Returned.AVERAGE,
+    "sum": Returned.SUM,
+}
+
+
+class FragmentTranslator:
+    """Lets a model choose fragments of a plan; its values are aligned to stored ones."""
+
+    def __init__(self, target: QueryTarget, model: ChatModel) -> None:
+        self._target = target
+        self._model = model
+
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
+        """Return the statement of the fragments that the model chooses.
+
+        Raises ModelError as `complete_checked`.
+        """
+        request = make_request("fragments", asked, attempts, stage=FRAGMENT_STAGE)
+        plan = complete_checked(self._model, request, lambda reply: parse_plan(reply, asked))
+        statement = self._target.write(plan)
+        return replace(statement, origin="fragments by the model", sureness=_FRAGMENT_CONFIDENCE)
+
+
+@dataclass(slots=True)
+class _PlanDraft:
+    """A plan under construction; ``names`` maps letters to node numbers."""
+
+    schema: TargetSchema
+    asked: LinkedQuestion
+    names: dict[str, int] = field(default_factory=dict)
+    nodes: list[PlanNode] = field(default_factory=list)
+    hops: list[PlanHop] = field(default_factory=list)
+    answer: int = -1
+    returned: Returned = Returned.THING
+    property: str = ""
+    order: SortOrder | None = None
+
+    def node(self, letter: str) -> int:
+        if letter not in self.names:
+            raise Unparsable(f"`{letter}` is used before it is defined.")
+        return self.names[letter]
+
+
+def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
+    """Return the plan in a reply's lines; labels and types are matched case-insensitively.
+
+    Raises Unparsable for lines that are not a plan. A plan that does not fit the schema is refused
+    when it is written as a statement.
+    """
+    draft = _PlanDraft(asked.schema, asked)
+    for line in reply.text.splitlines()[:_MOST_LINES]:
+        parts = [part.strip() for part in _BULLET.sub("", line).strip("`| ").split("|")]
+        read = _READERS.get(parts[0].lower())
+        if read is not None and len(parts) > 1:
+            read(draft, parts[1:])
+    if not draft.nodes or draft.answer < 0:
+        raise Unparsable("The reply lacks a find line or a line that returns something.")
+    return QueryPlan(
+        tuple(draft.nodes),
+        tuple(draft.hops),
+        draft.answer,
+        draft.returned,
+        draft.property,
+        draft.order,
+    )
+
+
+def _find(draft: _PlanDraft, parts: list[str]) -> None:
+    if draft.nodes:
+        raise Unparsable("Only the first line may be a find. Continue with hops.")
+    draft.names[parts[0]] = 0
+    draft.nodes.append(PlanNode(_kind(draft.schema, parts[1] if len(parts) > 1 else "")))
+
+
+def _hop(draft: _PlanDraft, parts: list[str]) -> None:
+    if len(parts) < 3:
+        raise Unparsable("A hop needs a letter, a type and a new letter.")
+    source = draft.node(parts[0])
+    if parts[2] in draft.names:
+        raise Unparsable(f"The hop to `{parts[2]}` must use a new letter.")
+    kind = _kind(draft.schema, parts[3] if len(parts) > 3 else "")
+    here = draft.nodes[source].kind
+    links = _links(draft.schema, parts[1], here, kind)
+    link = links[0]
+    ends = (link.source, link.target)
+    reached = kind or (link.target if here == link.source else link.source)
+    draft.names[parts[2]] = len(draft.nodes)
+    draft.nodes.append(PlanNode(reached))
+    forward = None if ends[0] == ends[1] else here == link.source
+    draft.hops.append(PlanHop(source, len(draft.nodes) - 1, link, forward))
+
+
+def _where(draft: _PlanDraft, parts: list[str]) -> None:
+    if len(parts) < 4:
+        raise Unparsable("A where needs a letter, a property, an operator and a value.")
+    number = draft.node(parts[0])
+    try:
+        operator = Operator(parts[2].lower())
+    except ValueError as error:
+        known = ", ".join(Operator)
+        raise Unparsable(f"Unknown operator `{parts[2]}`. Known: {known}.") from error
+    node = draft.nodes[number]
+    value = _value(draft, node.kind, parts[1], "|".join(parts[3:]).strip("\"' "))
+    kind = draft.schema.by_name.get(node.kind)
+    shape = kind.property(parts[1]) if kind else None
+    number_text = shape is not None and shape.quoted and operator not in _PLAIN
+    condition = PropertyCondition(parts[1], value, operator, number=number_text)
+    draft.nodes[number] = PlanNode(node.kind, (*node.conditions, condition))
+
+
+_PLAIN = (Operator.EQUALS, Operator.DIFFERS, Operator.CONTAINS)
+
+
+def _value(draft: _PlanDraft, kind: str, name: str, text: str) -> PropertyValue:
+    """Return the stored value that a text means, or the text converted to its property's type."""
+    for mention in draft.asked.mentions:
+        if normal_form(mention.surface) != normal_form(text):
+            continue
+        for near in mention.found:
+            if near.stored.kind == kind and near.stored.property == name:
+                return near.stored.value
+    known = draft.schema.by_name.get(kind)
+    shape = known.property(name) if known else None
+    if shape is not None and not shape.quoted and shape.type in {"integer", "number"}:
+        try:
+            return int(text) if shape.type == "integer" else float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _return(draft: _PlanDraft, parts: list[str]) -> None:
+    draft.answer = draft.node(parts[0])
+    draft.returned = Returned.VALUE if len(parts) > 1 and parts[1] else Returned.THING
+    draft.property = parts[1] if len(parts) > 1 else ""
+
+
+def _count(draft: _PlanDraft, parts: list[str]) -> None:
+    draft.answer, draft.returned = draft.node(parts[0]), Returned.COUNT
+
+
+def _aggregate(name: str) -> Callable[[_PlanDraft, list[str]], None]:
+    def read(draft: _PlanDraft, parts: list[str]) -> None:
+        if len(parts) < 2:
+            raise Unparsable(f"{name} needs a letter and a property.")
+        draft.answer, draft.property = draft.node(parts[0]), parts[1]
+        draft.returned = _AGGREGATES[name]
+
+    return read
+
+
+def _order(draft: _PlanDraft, parts: list[str]) -> None:
+    if len(parts) < 2:
+        raise Unparsable("An order needs a letter and a property.")
+    descending = len(parts) < 3 or not parts[2].lower().startswith("asc")
+    limit = int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else 1
+    draft.order = SortOrder(draft.node(parts[0]), parts[1], descending, limit)
+
+
+_READERS: dict[str, Callable[[_PlanDraft, list[str]], None]] = {
+    "find": _find,
+    "hop": _hop,
+    "where": _where,
+    "return": _return,
+    "count": _count,
+    "order": _order,
+    **{name: _aggregate(name) for name in _AGGREGATES},
+}
+
+
+def _kind(schema: TargetSchema, name: str) -> str:
+    name = name.strip(":() ")
+    found = next((k.name for k in schema.kinds if k.name.lower() == name.lower()), None)
+    if name and found is None:
+        known = ", ".join(sorted(schema.by_name))
+        raise Unparsable(f"Unknown kind `{name}`. Known: {known}.")
+    return found or ""
+
+
+def _links(schema: TargetSchema, name: str, here: str, there: str) -> list[LinkShape]:
+    wanted = name.strip(":[]<>- ").lower()
+    links = [link for link in schema.links if link.name.lower() == wanted]
+    if not links:
+        known = ", ".join(sorted({link.name for link in schema.links}))
+        raise Unparsable(f"Unknown relationship `{name}`. Known: {known}.")
+    fitting = [
+        link
+        for link in links
+        if (link.source, link.target) in ((here, there), (there, here))
+        or (not there and here in (link.source, link.target))
+    ]
+    if not fitting:
+        raise QueryRefused(f"`{name}` does not lead from `{here}` to `{there}`.")
+    return fitting
+
+
+OUTPUT_TOKENS = 400
+SCHEMA_TOKENS = 1_500
+SHOWN_ATTEMPTS = 2
+_TAG = re.compile(r"</?\s*(question|context|facts|text|memory)\s*>", re.IGNORECASE)
+_MOST_NAMES = 12
+
+fill_prompt = partial(prompt_files.fill_prompt, "knotwork._retrieval.queries")
+"""Return the messages of a translator prompt, from its task, language and blanks."""
+
+
+def make_request(
+    task: str, asked: LinkedQuestion, attempts: Sequence[Attempt], *, stage: str, more: str = ""
+) -> ChatRequest:
+    """Return the request for a statement: schema, stored names, examples, earlier problems."""
+    language = detect_language(asked.text)
+    blanks = {
+        "question": make_harmless(asked.text.strip()),
+        "schema": describe_linked_schema(asked),
+        "names": describe_stored_names(asked),
+        "examples": more or "none",
+        "attempts": describe_attempts(attempts),
+        "language": "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)",
+    }
+    messages = fill_prompt(task, language, blanks)
+    return ChatRequest(messages, max_output_tokens=OUTPUT_TOKENS, stage=stage)
+
+
+def describe_linked_schema(asked: LinkedQuestion, *, budget_tokens: int = SCHEMA_TOKENS) -> str:
+    """Return the schema as text, with the kinds that the question mentions first."""
+    return describe_target_schema(
+        asked.schema, budget_tokens=budget_tokens, first=linked_kinds(asked)
+    )
+
+
+def linked_kinds(asked: LinkedQuestion) -> list[str]:
+    """Return the kinds that a question mentions by word, value, link or property, most likely
+    first.
+    """
+    order = {near.stored.kind: None for m in asked.mentions for near in m.found}
+    schema: TargetSchema = asked.schema
+    for mention in sorted(SchemaLinker(schema).link(asked.text), key=lambda m: -m.score):
+        if mention.element == "kind":
+            order[mention.name] = None
+        elif mention.element == "link":
+            ends = [(k.source, k.target) for k in schema.links if k.name == mention.name]
+            order.update({kind: None for pair in ends for kind in pair})
+        else:
+            owners = [kind.name for kind in schema.kinds if kind.property(mention.name)]
+            order.update(dict.fromkeys(owners))
+    return list(order)
+
+
+def describe_stored_names(asked: LinkedQuestion) -> str:
+    """Return the stored values that a question may mean, one per line."""
+    lines = [
+        f'"{m.surface}" may be {near.stored.kind}.{near.stored.property} = {near.stored.value!r}'
+        for m in asked.mentions
+        for near in m.found[:4]
+    ]
+    return make_harmless("\n".join(lines[:_MOST_NAMES])) or "none"
+
+
+def describe_attempts(attempts: Sequence[Attempt]) -> str:
+    """Return the last attempts with their problems."""
+    lines = [
+        f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in attempts[-SHOWN_ATTEMPTS:]
+    ]
+    return make_harmless("\n".join(lines)) or "none"
+
+
+def make_harmless(text: str) -> str:
+    """Return the text without tags that structure a prompt."""
+    return _TAG.sub(r"(\1)", text)
+
+
+VALUE_MARK = "VALUE"
+"""Replaces stored values, so that questions are compared by what they ask."""
+
+_VECTOR_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question and a statement that answers it."""
+
+    question: str
+    statement: str
+
+
+class ExampleBook:
+    """Finds similar examples by words, weighted by rarity, and by vectors if there is an
+    embedder.
+    """
+
+    def __init__(self, examples: Sequence[Example], *, embedder: Embedder | None = None) -> None:
+        self.examples = tuple(examples)
+        self._embedder = embedder
+        self._terms = [frozenset(content_terms(item.question)) for item in self.examples]
+        frequency = Counter(term for found in self._terms for term in found)
+        total = max(len(self.examples), 1)
+        self._weights = {term: math.log1p(total / n) for term, n in frequency.items()}
+        self._unknown = math.log1p(total)
+        self._vectors: FloatMatrix | None = None
+
+    def nearest(
+        self, question: str, *, k: int = 3, mentions: Sequence[ValueMention] = ()
+    ) -> list[tuple[Example, float]]:
+        """Return the ``k`` most similar examples with their similarity from 0 to 1."""
+        if not self.examples:
+            return []
+        masked = mask_values(question, mentions)
+        scores = self._by_words(masked)
+        if self._embedder is not None:
+            if self._vectors is None:
+                self._vectors = self._embedder.embed([item.question for item in self.examples])
+            cosines = self._vectors @ self._embedder.embed([masked])[0]
+            near = np.clip(to_similarity(cosines, self._embedder.name), 0.0, 1.0)
+            scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * near
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
+
+    def _by_words(self, question: str) -> FloatMatrix:
+        wanted = set(content_terms(question))
+        total = sum(self._weights.get(term, self._unknown) for term in wanted) or 1.0
+        found = []
+        for terms in self._terms:
+            shared = sum(self._weights[term] for term in wanted & terms)
+            own = sum(self._weights[term] for term in terms) or 1.0
+            found.append(2 * shared / (total + own))
+        return np.array(found, dtype=np.float32)
+
+
+def mask_values(question: str, mentions: Sequence[ValueMention]) -> str:
+    """Return the question with each stored value replaced by a mark."""
+    for mention in sorted(mentions, key=lambda m: -m.span.start):
+        start, end = mention.span.start, mention.span.end
+        question = f"{question[:start]}{VALUE_MARK}{question[end:]}"
+    return question
+
+
+def read_examples(path: Path) -> list[Example]:
+    """Read examples from lines of JSON with ``question`` and ``statement``.
+
+    Raises ConfigError with the line that is invalid.
+    """
+    found = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"{path}, line {number} is not valid JSON: {error.msg}.") from error
+        if not isinstance(record, Mapping) or not {"question", "statement"} <= record.keys():
+            raise ConfigError(f"{path}, line {number} lacks `question` or `statement`.")
+        found.append(Example(str(record["question"]), str(record["statement"])))
+    return found

@@ -1,0 +1,218 @@
+"""Query plans, the statements written from them, and the protocols of targets and translators.
+
+A plan consists of typed fragments that fit together in only one way, whatever the query language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
+
+from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention
+from knotwork._retrieval.queries.target_schema import ANY_KIND, LinkShape, TargetSchema
+from knotwork.errors import QueryRefused
+from knotwork.records import PropertyValue, QueryResult
+
+
+class Operator(StrEnum):
+    """A comparison of a property with a value."""
+
+    EQUALS = "="
+    DIFFERS = "<>"
+    LESS = "<"
+    AT_MOST = "<="
+    MORE = ">"
+    AT_LEAST = ">="
+    CONTAINS = "contains"
+
+
+class Returned(StrEnum):
+    """What a plan returns of its answer node."""
+
+    THING = "thing"
+    VALUE = "value"
+    COUNT = "count"
+    MAXIMUM = "max"
+    MINIMUM = "min"
+    AVERAGE = "avg"
+    SUM = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyCondition:
+    """A comparison of a node's property with a value; ``number`` compares texts by their number."""
+
+    property: str
+    value: PropertyValue
+    operator: Operator = Operator.EQUALS
+    number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNode:
+    """A node of a plan: its kind, or any kind, and conditions that must all hold."""
+
+    kind: str = ANY_KIND
+    conditions: tuple[PropertyCondition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanHop:
+    """A link from an earlier node of the plan to a later one, both by number.
+
+    ``forward`` is the direction of the relationship; None means either. ``also`` are alternative
+    links.
+    """
+
+    source: int
+    target: int
+    link: LinkShape
+    forward: bool | None = None
+    also: tuple[LinkShape, ...] = ()
+
+    @property
+    def links(self) -> tuple[LinkShape, ...]:
+        """All links that satisfy the hop."""
+        return (self.link, *self.also)
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The property of a node by which results are sorted, and their maximum number.
+
+    Without a property they are sorted by the number of such nodes of each result.
+    """
+
+    node: int
+    property: str = ""
+    descending: bool = True
+    limit: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """Nodes, hops between them, each to a new node, and what to return.
+
+    ``score`` is how well the plan fits its question; it only serves to compare plans.
+    """
+
+    nodes: tuple[PlanNode, ...]
+    hops: tuple[PlanHop, ...] = ()
+    answer: int = 0
+    returned: Returned = Returned.THING
+    property: str = ""
+    order: SortOrder | None = None
+    score: float = 0.0
+
+    def with_condition(self, node: int, condition: PropertyCondition) -> QueryPlan:
+        """Return the plan with one more condition on a node."""
+        nodes = list(self.nodes)
+        nodes[node] = replace(nodes[node], conditions=(*nodes[node].conditions, condition))
+        return replace(self, nodes=tuple(nodes))
+
+
+def check_plan(plan: QueryPlan, schema: TargetSchema) -> None:
+    """Raise QueryRefused if a plan contains unknown names or its parts do not fit."""
+    for node in plan.nodes:
+        if node.kind != ANY_KIND and node.kind not in schema.by_name:
+            known = ", ".join(sorted(schema.by_name))
+            raise QueryRefused(f"Unknown kind `{node.kind}`. Known: {known}.")
+        for condition in node.conditions:
+            _check_property(schema, node.kind, condition.property)
+    reached = _check_hops(plan, schema)
+    if plan.property:
+        _check_property(schema, plan.nodes[plan.answer].kind, plan.property)
+    elif plan.returned not in (Returned.THING, Returned.COUNT):
+        raise QueryRefused(f"`{plan.returned}` needs a property.")
+    if plan.order is not None:
+        if plan.order.node not in reached:
+            raise QueryRefused("The plan sorts by a node that it does not reach.")
+        if plan.order.property:
+            _check_property(schema, plan.nodes[plan.order.node].kind, plan.order.property)
+
+
+def _check_hops(plan: QueryPlan, schema: TargetSchema) -> set[int]:
+    """Return the numbers of the nodes reached, which must be all."""
+    reached = {0}
+    for hop in plan.hops:
+        if hop.source not in reached or hop.target in reached or hop.target >= len(plan.nodes):
+            raise QueryRefused("Every hop of a plan must lead from a reached node to a new one.")
+        for link in hop.links:
+            if link not in schema.links:
+                known = ", ".join(sorted({link.name for link in schema.links}))
+                raise QueryRefused(f"Unknown link `{link.name}`. Known: {known}.")
+        reached.add(hop.target)
+    if len(reached) != len(plan.nodes) or plan.answer not in reached:
+        raise QueryRefused("Every node of a plan must be reached by a hop.")
+    return reached
+
+
+def _check_property(schema: TargetSchema, kind: str, name: str) -> None:
+    kinds = [schema.by_name[kind]] if kind != ANY_KIND and kind in schema.by_name else schema.kinds
+    if not any(item.property(name) for item in kinds):
+        known = ", ".join(sorted({p.name for item in kinds for p in item.properties}))
+        raise QueryRefused(f"`{kind or 'Nothing'}` has no property `{name}`. Known: {known}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement with its parameters; ``origin`` explains its source.
+
+    ``sureness`` from 0 to 1 is the translator's confidence that it asks what the question asks.
+    ``is_planned`` is True if it was written from a plan that uses all numbers of the question.
+    """
+
+    text: str
+    parameters: Mapping[str, PropertyValue] = field(default_factory=dict)
+    origin: str = ""
+    sureness: float = 0.5
+    is_planned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A statement with its result, or with the problem that made it fail."""
+
+    statement: Statement
+    result: QueryResult | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedQuestion:
+    """A question, the schema of the target, and the stored values that the question mentions."""
+
+    text: str
+    schema: TargetSchema
+    mentions: tuple[ValueMention, ...] = ()
+
+
+class QueryTarget(Protocol):
+    """A graph, or tables, that statements can only read.
+
+    ``language`` is "cypher" or "sql".
+    """
+
+    @property
+    def language(self) -> str: ...
+
+    def schema(self) -> TargetSchema:
+        """Return the schema, read once for each state of the data."""
+
+    def values(self) -> StoredValues:
+        """Return an index of the stored values."""
+
+    def write(self, plan: QueryPlan) -> Statement:
+        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
+
+    def run(self, statement: Statement, *, source: str = "") -> QueryResult:
+        """Run a statement. Raises QuerySyntaxError, QueryRefused, QueryTimeout."""
+
+
+class Translator(Protocol):
+    """Translates a question into a statement, and again after failed attempts."""
+
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
+        """Return the next statement to try, or None if there is no other."""

@@ -1,0 +1,386 @@
+"""Read what a question computes from a table, and choose the query for it.
+
+A question is about a table only if each of its words is accounted for: by a column, a value, a
+comparison, or a word listed here. Queries are values, counts, sums, means and extremes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from knotwork._retrieval.queries.comparisons import read_comparisons
+from knotwork._retrieval.queries.query_plans import PropertyCondition, Returned
+from knotwork._retrieval.queries.schema_linker import split_name
+from knotwork._stores.table_file import TableShape
+from knotwork.records import Span
+
+_OPERATIONS = (
+    (
+        re.compile(
+            r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
+            r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))(?:个|条|名|人|位|行|笔|种|家|份|项|部|件)?"
+            r"|数量|个数|条数",
+            re.IGNORECASE,
+        ),
+        Returned.COUNT,
+    ),
+    (re.compile(r"\b(?:average|mean|avg)\b|平均(?:值|数)?", re.IGNORECASE), Returned.AVERAGE),
+    (
+        re.compile(
+            r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
+            r"|总(?:和|计|共|额|数)?|合计|一共|之和",
+            re.IGNORECASE,
+        ),
+        Returned.SUM,
+    ),
+)
+"""In order of precedence: "the total number" is a count, not a sum."""
+_SUPERLATIVES = tuple(
+    (re.compile(rf"\b(?:{words})\b|{chinese}", re.IGNORECASE), dimension, descending)
+    for words, chinese, dimension, descending in (
+        ("most expensive|priciest|costliest", "最贵", "price", True),
+        ("cheapest|least expensive", "最便宜", "price", False),
+        ("latest|newest|most recent|last", "最近|最新|最晚", "time", True),
+        ("earliest|oldest|first", "最早", "time", False),
+        (
+            "highest|largest|biggest|greatest|maximum|max|most|top",
+            "最[高大多长]",
+            "size",
+            True,
+        ),
+        ("lowest|smallest|least|minimum|min|fewest", "最[低小少短]", "size", False),
+    )
+)
+DIMENSION_WORDS = {
+    "price": ("price", "cost", "价格", "单价", "售价"),
+    "time": ("date", "day", "time", "year", "日期", "时间", "年份"),
+}
+_LIMIT = re.compile(
+    r"\b(?:top|first|last|highest|lowest|largest|smallest|latest) (\d{1,3})\b"
+    r"|\b(\d{1,3}) (?=(?:most|highest|lowest|largest|smallest|latest|cheapest)\b)"
+    r"|前\s*(\d{1,3})\s*(?:个|名|位|条)?",
+    re.IGNORECASE,
+)
+_GROUPING = re.compile(
+    r"(?:\b(?:per|by|(?:(?:for|in) )?(?:each|every))\s+(?:the\s+)?|每个?|各个?|按)$", re.IGNORECASE
+)
+_WHICH = re.compile(
+    r"\b(?:(?:which|what)(?:\s+(?:is|was|are|were)\s+the)?|(?:show|find|list|name|give)(?:\s+me)?"
+    r"(?:\s+the)?)(?:\s+[a-z]+)?\s+$",
+    re.IGNORECASE,
+)
+_WHICH_ZH = re.compile(r"哪(?!里|儿)")
+_STRUCTURE_WORDS = """
+    what which who whom whose how much is are was were be been being do does did has have had
+    a an the of in on at for from to with within by per and or as that those these this there it its
+    their them they all any each every me us please tell show list give find get display name names
+    identify return compute calculate count row rows record records entry entries item items value
+    values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
+    year years month day only just made place placed having together
+    euro euros dollar dollars usd eur yuan percent
+"""
+_STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
+_STRUCTURE_ZH = re.compile(
+    r"请问|请|列出|给出|显示|查询|告诉我|哪(?:一)?(?:些|个|位|名|家|种|款|条|项|部|人|里)?|什么|多少|谁"
+    r"|分别|所有|全部|一共|总共|其中|里面|之中|数据|表格?中?|记录|文件|的|在|是|有|为|了|和|与|及|或|中|里|内"
+    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各"
+)
+_YES_NO = re.compile(
+    r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|should|will|would)\b|吗[?？]?$|是否",
+    re.IGNORECASE,
+)
+_ONE = re.compile(r"^\W*(?:what|who|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少|谁)", re.IGNORECASE)
+_WHEN = re.compile(r"\bwhen\b|什么时候|何时|哪天", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:who|whom)\b|谁", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z0-9]+(?:['’][a-z]+)?|[^\W_A-Za-z0-9]")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The end of a scale that is asked for; ``dimension`` is "size" or a key of
+    `DIMENSION_WORDS`.
+    """
+
+    dimension: str
+    descending: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TableWording:
+    """What the words of a question compute from a table; ``covered`` are the spans of these words.
+
+    ``limit`` is the number of first or last rows wanted. ``asks_for_one`` is True for "what is".
+    """
+
+    operation: Returned | None
+    extreme: Extreme | None
+    limit: int
+    asks_when: bool
+    asks_who: bool
+    asks_for_one: bool
+    is_clear: bool
+    covered: tuple[Span, ...]
+
+
+def read_table_wording(text: str) -> TableWording:
+    """Return what a question asks to compute."""
+    covered: list[Span] = []
+    operation: Returned | None = None
+    for pattern, returned in _OPERATIONS:
+        for match in pattern.finditer(text):
+            covered.append(Span(*match.span()))
+            operation = operation or returned
+    compared = [comparison.span for comparison in read_comparisons(text)]
+    extremes: list[Extreme] = []
+    for pattern, dimension, descending in _SUPERLATIVES:
+        for match in pattern.finditer(text):
+            span = Span(*match.span())
+            # "most" in "most expensive" or "at most 5" is not an extreme of its own.
+            around = [*compared, *(extreme.span for extreme in extremes)]
+            if not any(o.start <= span.start and span.end <= o.end for o in around):
+                extremes.append(Extreme(dimension, descending, span))
+    covered += [extreme.span for extreme in extremes]
+    limit, when = _LIMIT.search(text), _WHEN.search(text)
+    covered += [Span(*match.span()) for match in (limit, when) if match is not None]
+    return TableWording(
+        operation,
+        extremes[0] if len(extremes) == 1 else None,
+        int(next(group for group in limit.groups() if group)) if limit else 1,
+        asks_when=when is not None,
+        asks_who=_WHO.search(text) is not None,
+        asks_for_one=_ONE.search(text) is not None,
+        is_clear=len(extremes) < 2 and _YES_NO.search(text) is None,
+        covered=tuple(covered),
+    )
+
+
+def is_grouping(text: str, span: Span) -> bool:
+    """Return True if the words before a span group by it, as "per" or "for each"."""
+    return _GROUPING.search(text[: span.start]) is not None
+
+
+def is_asked_for(text: str, span: Span) -> bool:
+    """Return True if the question asks which of the named rows it is."""
+    return bool(_WHICH.search(text[: span.start]) or _WHICH_ZH.search(text))
+
+
+def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
+    """Return the words that neither ``covered`` spans nor known words account for."""
+    characters = list(text)
+    for span in covered:
+        characters[span.start : span.end] = " " * (span.end - span.start)
+    left = "".join(characters)
+    left = _HAN.sub(lambda match: _STRUCTURE_ZH.sub(" ", match[0]), left)
+    words = (word.lower().removesuffix("'s") for word in _WORD.findall(left))
+    return [word for word in words if word not in _STRUCTURE]
+
+
+NUMERIC = ("integer", "number")
+_PERSON = ("name", "employee", "person", "customer", "姓名", "员工", "客户")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """A condition that a column has one of these texts."""
+
+    column: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """A query of one table.
+
+    ``returned`` is THING for whole rows and VALUE for ``columns``. An aggregate is of
+    ``columns[0]``, or of rows for COUNT without a column. With ``group`` there is a row for each of
+    its values. ``order`` is the column to sort by, or "" for the aggregate of a group; ``limit`` is
+    the maximum number of rows, 0 for all. With ``is_single``, several values are no answer.
+    """
+
+    table: TableShape
+    returned: Returned = Returned.THING
+    columns: tuple[str, ...] = ()
+    texts: tuple[ColumnValues, ...] = ()
+    conditions: tuple[PropertyCondition, ...] = ()
+    group: str = ""
+    order: str | None = None
+    descending: bool = True
+    limit: int = 0
+    is_single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedColumn:
+    """A part of a question that means a column; ``score`` is the share of its words present."""
+
+    name: str
+    kind: str
+    span: Span
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """A question read as one about a table.
+
+    ``query`` has its conditions and its group; ``columns`` are the other columns it names.
+    ``names_table`` is True if it contains a word of the table's name, and ``names_rows`` are the
+    columns that such a word names too. ``asks_for_rows`` is True if it asks for rows of the table.
+    """
+
+    query: TableQuery
+    columns: tuple[NamedColumn, ...]
+    wording: TableWording
+    names_table: bool
+    names_rows: tuple[str, ...] = ()
+    asks_for_rows: bool = False
+
+    def without(self, *names: str) -> TableReading:
+        """Return the reading without these columns."""
+        return replace(self, columns=tuple(c for c in self.columns if c.name not in names))
+
+    def of_kinds(self, *kinds: str) -> list[str]:
+        """Return the names of the columns with these types."""
+        return [column.name for column in self.columns if column.kind in kinds]
+
+
+def choose_query(reading: TableReading) -> TableQuery | None:
+    """Return the query that the words of a question ask for, or None if that is ambiguous."""
+    if reading.wording.extreme is not None:
+        return _ask_extreme(reading, reading.wording.extreme)
+    if reading.wording.operation is not None:
+        return _aggregate(reading)
+    return None if reading.query.group else _ask_values(reading)
+
+
+def _aggregate(reading: TableReading) -> TableQuery | None:
+    """Return a query for a count, a sum or a mean."""
+    query, operation = reading.query, reading.wording.operation
+    numeric, others = reading.of_kinds(*NUMERIC), reading.of_kinds("text", "date")
+    if operation is Returned.COUNT:
+        return _count(reading, numeric, others)
+    if operation is None or len(numeric) != 1 or others:
+        return None
+    return replace(query, returned=operation, columns=(numeric[0],))
+
+
+def _count(
+    reading: TableReading, numeric: Sequence[str], others: Sequence[str]
+) -> TableQuery | None:
+    """Return a query for the number of rows or values, or for the sum of a numeric column."""
+    query = replace(reading.query, returned=Returned.COUNT)
+    if not reading.columns:
+        return query if reading.names_table or query.group else None
+    if len(reading.columns) != 1:
+        return None
+    if numeric:
+        return replace(query, returned=Returned.SUM, columns=(numeric[0],))
+    # "How many employees" in a table of employees with a column of that name.
+    return query if others[0] in reading.names_rows else replace(query, columns=(others[0],))
+
+
+def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
+    """Return a query for the most or least, or the latest or earliest."""
+    wording, answers = reading.wording, reading.of_kinds("text")
+    if len(answers) > 1:
+        return None
+    order = _ordered_by(reading, extreme.dimension)
+    query = replace(reading.query, descending=extreme.descending, limit=wording.limit)
+    reading = replace(reading, query=query)
+    if wording.operation is not None or order is None:
+        return _best_group(reading, answers) if extreme.dimension == "size" else None
+    if query.group or reading.without(order, *answers).columns:
+        return None
+    if answers:
+        columns = (answers[0], order)
+        return replace(query, returned=Returned.VALUE, columns=columns, order=order)
+    return _best_row(reading, order)
+
+
+def _best_row(reading: TableReading, order: str) -> TableQuery | None:
+    """Return a query for the rows at the end of a scale, or for the extreme value."""
+    query, wording = reading.query, reading.wording
+    is_size = wording.extreme is not None and wording.extreme.dimension == "size"
+    if reading.names_table and (not is_size or wording.limit > 1 or reading.asks_for_rows):
+        return replace(query, order=order)
+    if wording.limit > 1:
+        return None
+    if wording.asks_who:
+        person = _person(query.table)
+        columns = (person, order)
+        return (
+            replace(query, returned=Returned.VALUE, columns=columns, order=order)
+            if person
+            else None
+        )
+    end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
+    is_named = any(column.name == order for column in reading.columns)
+    return replace(query, returned=end, columns=(order,), limit=0) if is_named else None
+
+
+def _best_group(reading: TableReading, answers: Sequence[str]) -> TableQuery | None:
+    """Return a query for the groups with the largest or smallest aggregate."""
+    query = reading.query
+    if len(answers) + bool(query.group) != 1:
+        return None
+    query = replace(query, group=query.group or answers[0], order="")
+    rest = replace(reading.without(*answers), query=query)
+    if reading.wording.operation is not None:
+        return _aggregate(rest)
+    # "The most orders" counts rows if the table has that name.
+    is_count = rest.names_table and not rest.columns
+    return replace(query, returned=Returned.COUNT) if is_count else None
+
+
+def _ordered_by(reading: TableReading, dimension: str) -> str | None:
+    """Return the column of a scale, or None if it is ambiguous."""
+    kinds = ("date", *NUMERIC) if dimension == "time" else NUMERIC
+    named = reading.of_kinds(*kinds)
+    if dimension != "size":
+        fitting = [
+            name
+            for name, kind in reading.query.table.columns
+            if kind in kinds and _measures(name, kind, dimension)
+        ]
+        named = [name for name in named if name in fitting] or fitting
+    return named[0] if len(named) == 1 else None
+
+
+def _measures(name: str, kind: str, dimension: str) -> bool:
+    words = DIMENSION_WORDS[dimension]
+    is_date = dimension == "time" and kind == "date"
+    return is_date or name in words or not set(words).isdisjoint(split_name(name).split())
+
+
+def _ask_values(reading: TableReading) -> TableQuery | None:
+    """Return a query for columns of rows, or for whole rows, under conditions."""
+    query, wording = reading.query, reading.wording
+    if not (query.texts or query.conditions):
+        return None
+    columns = tuple(dict.fromkeys(column.name for column in reading.columns))
+    if not columns and wording.asks_when:
+        dates = [name for name, kind in query.table.columns if kind == "date"]
+        columns = tuple(dates) if len(dates) == 1 else ()
+    elif not columns and wording.asks_who:
+        person = _person(query.table)
+        columns = (person,) if person else ()
+    if columns and not set(columns) <= set(reading.names_rows):
+        single = wording.asks_for_one
+        return replace(query, returned=Returned.VALUE, columns=columns, is_single=single)
+    is_plain = not (wording.asks_when or wording.asks_who)
+    return query if reading.names_table and is_plain else None
+
+
+def _person(table: TableShape) -> str:
+    """Return the only column that names persons, or ""."""
+    found = [
+        name
+        for name, kind in table.columns
+        if kind == "text"
+        and (name in _PERSON or not set(_PERSON).isdisjoint(split_name(name).split()))
+    ]
+    return found[0] if len(found) == 1 else ""

@@ -1,0 +1,262 @@
+"""Analyse a question: corrected spelling, weighted terms, named entities, vectors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.chunk_entities import chunks_about
+from knotwork._retrieval.weights import Weights
+from knotwork._stores.base import FloatMatrix, Scored, Store
+from knotwork._text.languages import detect_language, is_read
+from knotwork._text.names import name_candidates
+from knotwork._text.terms import content_terms, terms
+from knotwork.records import Entity, Span
+
+if TYPE_CHECKING:
+    from spellchecker import SpellChecker
+
+
+MIN_NAME_CHARACTERS = 4
+"""Shorter names in an alphabet are too often common words; Chinese names may have two
+characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityLink:
+    """An entity named in the question. ``trust`` is below 1 for a name without a capital."""
+
+    entity: Entity
+    span: Span
+    trust: float
+    rarity: float
+    about: tuple[Scored, ...]
+    terms: NDArray[np.intp]
+
+    @property
+    def weight(self) -> float:
+        return self.trust * self.rarity
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as retrievers see it.
+
+    ``text`` has corrected spelling; ``corrections`` maps misspelt words to their replacements.
+    ``terms`` are the distinct content terms, ``weights`` their shares of the information (they sum
+    to 1), and ``known`` is the sum of the weights of terms in the index. ``links`` are the longest
+    entity names in the question, ``named`` the ids of all entities it names. ``vector`` is its
+    embedding and ``rest`` that of the question without the names of ``links``; both are None, and
+    ``embedder`` (the name of their model) is empty, if it cannot be embedded.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    weights: NDArray[np.float64]
+    known: float = 1.0
+    vector: FloatMatrix | None = None
+    rest: FloatMatrix | None = None
+    embedder: str = ""
+    links: tuple[EntityLink, ...] = ()
+    named: frozenset[str] = field(default_factory=frozenset)
+    chunk_count: int = 0
+    corrections: Mapping[str, str] = field(default_factory=dict)
+
+    def rarity(self, chunk_count: int) -> float:
+        """Return the relative inverse document frequency of an entity, from 0 to 1."""
+        return rarity(chunk_count, self.chunk_count)
+
+
+def rarity(document_frequency: int, items: int) -> float:
+    """Return log(1 + N / df) / log(1 + N): 1 for a single occurrence, near 0 if it is
+    everywhere.
+    """
+    if items <= 0:
+        return 1.0
+    return math.log1p(items / max(document_frequency, 1)) / math.log1p(items)
+
+
+def can_embed(embedder: Embedder | None, text: str) -> bool:
+    """Return True if the embedder supports the language of the text."""
+    return embedder is not None and is_read(text, getattr(embedder, "languages", None) or ())
+
+
+def read_question(
+    text: str, *, store: Store, embedder: Embedder | None, weights: Weights, link: bool = True
+) -> Question:
+    """Analyse a question against an index; with ``link``, find the entities it names."""
+    text, corrections = correct_spelling(text, store)
+    terms = tuple(dict.fromkeys(content_terms(text)))
+    chunk_count = store.documents.chunk_count()
+    shares, known = _term_weights(terms, store)
+    links, named = (
+        _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
+    )
+    vector = rest = None
+    if can_embed(embedder, text):
+        assert embedder is not None
+        remainder = _without_names(text, links, weights)
+        both = embedder.embed([text, remainder] if remainder != text else [text])
+        vector, rest = both[0], both[-1]
+    return Question(
+        text=text,
+        terms=terms,
+        weights=shares,
+        known=known,
+        vector=vector,
+        rest=rest,
+        embedder=embedder.name if embedder is not None and vector is not None else "",
+        links=links,
+        named=named,
+        chunk_count=chunk_count,
+        corrections=corrections,
+    )
+
+
+def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float64], float]:
+    """Return each term's share of the information, and the total share of terms in the index."""
+    index = store.texts("chunk")
+    frequencies = index.document_frequencies(terms)
+    items = max(index.count(), 1)
+    weights = np.array([math.log1p(items / frequencies.get(term, 1)) for term in terms])
+    total = weights.sum()
+    shares = weights / total if total else weights
+    held = np.array([term in frequencies for term in terms], dtype=np.bool_)
+    return shares, float(shares[held].sum())
+
+
+def _find_links(
+    text: str, terms: Sequence[str], store: Store, weights: Weights, chunk_count: int
+) -> tuple[tuple[EntityLink, ...], frozenset[str]]:
+    spans = {
+        form: span
+        for form, span in name_candidates(text)
+        if len(form) >= MIN_NAME_CHARACTERS or not form.isascii()
+    }
+    found = store.graph.lookup(list(spans))
+    longest = _longest({form: spans[form] for form in found})
+    about = chunks_about(store, [found[form].id for form in longest], fan=weights.link.fan)
+    places = {term: index for index, term in enumerate(terms)}
+    trusts_case = not text.isupper() and any(c.isupper() for word in text.split()[1:] for c in word)
+    links = []
+    for form in longest:
+        entity, span = found[form], spans[form]
+        surface = text[span.start : span.end]
+        inside = [places[term] for term in dict.fromkeys(content_terms(surface)) if term in places]
+        certain = not trusts_case or _looks_like_a_name(surface, first=span.start == 0)
+        links.append(
+            EntityLink(
+                entity=entity,
+                span=span,
+                trust=1.0 if certain else weights.link.lower_case,
+                rarity=rarity(entity.chunk_count, chunk_count),
+                about=tuple(about.get(entity.id, ())),
+                terms=np.array(inside, dtype=np.intp),
+            )
+        )
+    return tuple(links), frozenset(entity.id for entity in found.values())
+
+
+def _longest(spans: dict[str, Span]) -> list[str]:
+    """Return the names that are not inside another name."""
+    kept = []
+    for form, span in spans.items():
+        inside_another = any(
+            other != span and other.start <= span.start and span.end <= other.end
+            for other in spans.values()
+        )
+        if not inside_another:
+            kept.append(form)
+    return kept
+
+
+def _looks_like_a_name(surface: str, *, first: bool) -> bool:
+    words = surface.split()
+    if first and len(words) == 1 and surface.isascii():
+        return False  # every question starts with a capital
+    return any(not c.isascii() or c.isupper() or c.isdigit() for word in words for c in word[:1])
+
+
+def _without_names(text: str, links: Sequence[EntityLink], weights: Weights) -> str:
+    """Return the question without the names of entities that are described in the index."""
+    for link in sorted(links, key=lambda link: -link.span.start):
+        if link.trust == 1.0 and link.about and link.about[0].score >= weights.link.known:
+            text = text[: link.span.start] + text[link.span.end :]
+    remainder = " ".join(text.split())
+    return remainder or text
+
+
+FEWEST_LETTERS = 5
+"""Shorter words are too often one letter away from another word."""
+FEWEST_CHUNKS = 2
+"""Minimum number of chunks that contain the replacement of a misspelt word."""
+SPELLING_LANGUAGES = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
+"""Languages that both `detect_language` and the dictionaries of pyspellchecker support."""
+_WORD = re.compile(r"(?<![^\W_])(?<!['’])[^\W\d_]+(?![^\W_])(?!['’]\w)")
+
+
+def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[str, dict[str, str]]:
+    """Return the text with corrected spelling, and the corrections as {written: replacement}.
+
+    A word that neither the index nor the dictionary of its language contains is replaced by the
+    most frequent word of the index at an edit distance of one (a letter deleted, inserted,
+    replaced, or two adjacent letters swapped: Damerau, CACM 1964), if there is one. Words with
+    capitals are only corrected if ``names`` is True: an unknown name is more often new than
+    misspelt.
+    """
+    index = store.texts("chunk")
+    words = [
+        word
+        for word in dict.fromkeys(_words_to_check(text, names=names))
+        if len(word) >= FEWEST_LETTERS
+    ]
+    term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
+    held = index.document_frequencies(set(term_of.values()))
+    unknown = [word for word, term in term_of.items() if term not in held]
+    language = detect_language(text)
+    if not unknown or language not in SPELLING_LANGUAGES:
+        return text, {}
+    dictionary = _dictionary(language)
+    corrections = {
+        word: meant
+        for word in unknown
+        if word.lower() not in dictionary and (meant := _meant(word, dictionary, store))
+    }
+    return _WORD.sub(lambda found: corrections.get(found[0], found[0]), text), corrections
+
+
+def _words_to_check(text: str, *, names: bool) -> Iterator[str]:
+    """Yield the words to check; without ``names``, those in lower case, the first letter aside."""
+    for found in _WORD.finditer(text):
+        if names or found[0][found.start() == 0 :].islower():
+            yield found[0]
+
+
+def _meant(word: str, dictionary: SpellChecker, store: Store) -> str:
+    """Return the most frequent word of the index at an edit distance of one, or ""."""
+    slips = dictionary.edit_distance_1(word.lower())
+    found = {slip: own[0] for slip in slips if len(own := terms(slip)) == 1}
+    # An inflected form must be in the dictionary, because a stem matches many non-words.
+    real = {slip: term for slip, term in found.items() if slip == term or slip in dictionary}
+    held = store.texts("chunk").document_frequencies(set(real.values()))
+    best = max(
+        real, key=lambda slip: (held.get(real[slip], 0), slip in dictionary, slip), default=""
+    )
+    if not best or held.get(real[best], 0) < FEWEST_CHUNKS:
+        return ""
+    return best.capitalize() if word[0].isupper() else best
+
+
+@cache
+def _dictionary(language: str) -> SpellChecker:
+    from spellchecker import SpellChecker
+
+    return SpellChecker(language=language, distance=1)

@@ -1,0 +1,324 @@
+"""Build retrievers from a name or a specification such as ``decompose > bm25 + dense > diversify``.
+
+Steps that change the question precede the retriever, steps that change its evidence follow it, and
+a sum fuses retrievers. A retriever that expands passages may do both: by itself it searches, and
+after another retriever it expands what that one found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.cross_encoders import Reranker
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.fusion import FusedRetriever
+from knotwork._retrieval.retriever_registry import (
+    AUTO,
+    RETRIEVERS,
+    STEPS,
+    RetrieverPattern,
+    StepPattern,
+    resolve_auto,
+    retriever_names,
+)
+from knotwork._retrieval.specification_grammar import (
+    RetrieverCall,
+    RetrieverPipeline,
+    RetrieverSum,
+    is_expression,
+    parse_specification,
+    show_specification,
+    specification_error,
+)
+from knotwork._stores.base import Store
+from knotwork.errors import ConfigError, RetrievalError, UnknownName
+from knotwork.records import Evidence, Query
+
+FUSE = "fuse"
+"""The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
+
+MOST_SEARCHES = 64
+"""Searches per question, at most: a specification from outside must not keep a service busy."""
+
+_TYPE_NAMES: Mapping[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a word or a quoted text",
+}
+"""The types of values that a specification can contain, as errors name them."""
+
+
+def build_retriever(
+    name: str,
+    *,
+    store: Store,
+    embedder: Embedder | None = None,
+    model: ChatModel | None = None,
+    reranker: Reranker | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Retriever:
+    """Build a retriever over a store from a name or from a specification.
+
+    ``options`` are fields of the retriever's ``Options``, for a plain name only.
+
+    Raises UnknownName for an unknown retriever, step or option, ConfigError for an invalid
+    specification or value, and RetrievalError if the store lacks a capability or if a required
+    embedder or model is missing.
+    """
+    inputs = _Inputs(store, embedder, model, reranker)
+    if resolve_auto(name, store) in RETRIEVERS:
+        return _build_named(name, inputs, options or {})
+    if options or not (is_expression(name) or name in STEPS):
+        raise UnknownName("retriever", name, retriever_names())
+    tree = parse_specification(name)
+    searches = _count_searches(tree)
+    if searches > MOST_SEARCHES:
+        raise ConfigError(
+            f"`{name}` would search up to {searches:,} times for one question, but at most "
+            f"{MOST_SEARCHES} searches are allowed.",
+            fix="Remove steps before retrievers, or remove retrievers.",
+        )
+    return _SpecificationBuilder(name, inputs).build(tree)
+
+
+def open_base(
+    base: str | Retriever,
+    *,
+    store: Store,
+    embedder: Embedder | None = None,
+) -> Retriever:
+    """Return ``base`` itself, or the retriever of this name or specification."""
+    return build_retriever(base, store=store, embedder=embedder) if isinstance(base, str) else base
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The store and the models that retrievers are built with."""
+
+    store: Store
+    embedder: Embedder | None
+    model: ChatModel | None
+    reranker: Reranker | None
+
+
+class ComposedRetriever:
+    """A retriever named by the specification that describes it."""
+
+    def __init__(self, name: str, inner: Retriever) -> None:
+        self.name = name
+        self.requires = inner.requires
+        self._inner = inner
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence of the inner retriever under this name."""
+        return replace(self._inner.retrieve(query), retriever=self.name)
+
+
+class _SpecificationBuilder:
+    """Builds the retrievers of a syntax tree; ``text`` is the specification, for errors."""
+
+    def __init__(self, text: str, inputs: _Inputs) -> None:
+        self._text = text
+        self._inputs = inputs
+
+    def build(self, node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> Retriever:
+        """Build a node that is a complete retriever."""
+        if isinstance(node, RetrieverSum):
+            return self._fuse(node, {})
+        if isinstance(node, RetrieverPipeline):
+            return self._pipeline(node)
+        if node.name == FUSE:
+            return self._fuse(self._summed(node), node.options)
+        return self._retriever(node)
+
+    def _pipeline(self, node: RetrieverPipeline) -> Retriever:
+        stages = list(node.stages)
+        before: list[RetrieverCall] = []
+        while stages and isinstance(first := stages[0], RetrieverCall) and _is_before(first):
+            before.append(first)
+            del stages[0]
+        if not stages:
+            example = f"`{before[0].name} > {AUTO}`"
+            reason = f"There is no retriever after `{before[-1].name}`, as in {example}"
+            raise specification_error(self._text, len(self._text), reason)
+        retriever = self.build(stages[0])
+        for step in reversed(before):
+            retriever = self._step(step, retriever)
+        for stage in stages[1:]:
+            if not isinstance(stage, RetrieverCall):
+                reason = "Only steps may follow a retriever; join retrievers with `+`"
+                raise specification_error(self._text, stage.position, reason)
+            retriever = self._step(stage, retriever)
+        if len(node.stages) == 1:
+            return retriever
+        return ComposedRetriever(show_specification(node), retriever)
+
+    def _retriever(self, call: RetrieverCall) -> Retriever:
+        if call.name in STEPS:
+            side = "before" if _is_before(call) else "after"
+            reason = f"`{call.name}` is a step and must be {side} a retriever"
+            raise specification_error(self._text, call.position, reason)
+        pattern = RETRIEVERS.get(call.name)
+        if pattern is None and call.name != AUTO:
+            raise _unknown_part(call.name)
+        if not call.options and call.inner is None:
+            return _build_named(call.name, self._inputs, {})
+        if pattern is None:
+            raise specification_error(self._text, call.position, f"`{AUTO}` has no options")
+        base = None
+        if call.inner is not None:
+            if not pattern.takes_base:
+                reason = f"`{call.name}` does not take a retriever as argument"
+                raise specification_error(self._text, call.inner.position, reason)
+            base = self.build(call.inner)
+        retriever = _build_named(call.name, self._inputs, call.options, base)
+        return ComposedRetriever(show_specification(call), retriever)
+
+    def _step(self, call: RetrieverCall, base: Retriever) -> Retriever:
+        if call.inner is not None:
+            reason = f"`{call.name}` already follows a retriever and cannot take another"
+            raise specification_error(self._text, call.inner.position, reason)
+        part = STEPS.get(call.name) or RETRIEVERS.get(call.name)
+        if part is None:
+            raise _unknown_part(call.name)
+        if isinstance(part, RetrieverPattern) and not part.takes_base:
+            reason = f"`{call.name}` is a retriever; join it to another with `+`"
+            raise specification_error(self._text, call.position, reason)
+        return _construct(call.name, part, self._inputs, call.options, base)
+
+    def _summed(self, call: RetrieverCall) -> RetrieverSum:
+        """Return the sum in ``fuse(bm25 + dense)``; one retriever is a sum of one."""
+        stages = call.inner.stages if call.inner is not None else ()
+        if len(stages) != 1:
+            reason = f"`{FUSE}` takes a sum, as in `{FUSE}(bm25 + dense)`"
+            raise specification_error(self._text, call.position, reason)
+        stage = stages[0]
+        if isinstance(stage, RetrieverSum):
+            return stage
+        return RetrieverSum(((1.0, stage),), call.position)
+
+    def _fuse(self, node: RetrieverSum, options: Mapping[str, object]) -> Retriever:
+        parts = [(weight, self.build(part)) for weight, part in node.parts]
+        filled = FusedRetriever.Options(**_checked_options(FUSE, FusedRetriever.Options, options))
+        return FusedRetriever(parts=parts, options=filled)
+
+
+def _is_before(call: RetrieverCall) -> bool:
+    return call.name in STEPS and STEPS[call.name].order == "before"
+
+
+def _unknown_part(name: str) -> UnknownName:
+    return UnknownName("retriever or step", name, [*retriever_names(), *STEPS, FUSE])
+
+
+def _count_searches(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> int:
+    """Return an upper bound of the searches for one question."""
+    if isinstance(node, RetrieverSum):
+        return sum(_count_searches(part) for _, part in node.parts)
+    if isinstance(node, RetrieverCall):
+        return _count_searches(node.inner) if node.inner is not None else 1
+    total = 1
+    for stage in node.stages:
+        if isinstance(stage, RetrieverCall) and stage.name in STEPS:
+            total *= STEPS[stage.name].searches
+        else:
+            total *= _count_searches(stage)
+    return total
+
+
+def _build_named(
+    name: str, inputs: _Inputs, options: Mapping[str, object], base: Retriever | None = None
+) -> Retriever:
+    """Build a retriever of the registry and check that the store supports it."""
+    pattern = RETRIEVERS[resolve_auto(name, inputs.store)]
+    if pattern.needs_model and inputs.model is None:
+        raise RetrievalError(
+            f"The retriever `{name}` needs a language model, but none is configured.",
+            fix="Set llm.model, or use `auto`.",
+        )
+    retriever = _construct(name, pattern, inputs, options, base)
+    missing = retriever.requires - inputs.store.capabilities
+    if missing:
+        needed = ", ".join(f"`{capability}`" for capability in sorted(missing))
+        raise RetrievalError(
+            f"The retriever `{name}` needs {needed}, which the store {inputs.store.url} does not "
+            "support."
+        )
+    return retriever
+
+
+def _construct(
+    name: str,
+    part: RetrieverPattern | StepPattern,
+    inputs: _Inputs,
+    options: Mapping[str, object],
+    base: Retriever | None,
+) -> Retriever:
+    """Import the class of a retriever or step and call it with what it declares to take."""
+    module, _, class_name = part.import_path.partition(":")
+    part_class = getattr(import_module(module), class_name)
+    arguments: dict[str, object] = {"store": inputs.store, "embedder": inputs.embedder}
+    if part.takes_model:
+        arguments["model"] = inputs.model
+    if part.takes_reranker:
+        arguments["reranker"] = inputs.reranker
+    if base is not None:
+        arguments["base"] = base
+    if options:
+        declared = getattr(part_class, "Options", None)
+        checked = _checked_options(name, declared, options)
+        arguments["options"] = declared(**checked) if declared else None
+    retriever: Retriever = part_class(**arguments)
+    return retriever
+
+
+def _checked_options(
+    owner: str, declared: type | None, options: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return ``options`` if they are fields of the dataclass ``declared`` with valid types.
+
+    Numbers, truth values and texts are checked; other objects can only come from Python and are
+    accepted unchanged. A whole number is accepted for a float.
+
+    Raises UnknownName for an option that does not exist, ConfigError for a value of another type.
+    """
+    hints = get_type_hints(declared) if declared is not None else {}
+    written = {name: types for name, hint in hints.items() if (types := _written_types(hint))}
+    checked: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in hints and not isinstance(value, int | float | str):
+            checked[name] = value
+            continue
+        if name not in written:
+            raise UnknownName(f"option of `{owner}`", name, written, place=f" in `{owner}`")
+        types = written[name]
+        if type(value) is int and float in types and int not in types:
+            value = float(value)  # noqa: PLW2901
+        if type(value) not in types:
+            expected = " or ".join(text for kind, text in _TYPE_NAMES.items() if kind in types)
+            raise ConfigError(f"`{name}` of `{owner}` is `{value}`, but must be {expected}.")
+        checked[name] = value
+    return checked
+
+
+def _written_types(hint: object) -> frozenset[type]:
+    """Return the types in which a specification may write a value for a type hint.
+
+    A path is written as text; a hint that no written value fits has none.
+    """
+    origin = get_origin(hint)
+    if origin is Union or origin is UnionType:
+        return frozenset[type]().union(*map(_written_types, get_args(hint)))
+    if origin is Literal:
+        return frozenset(map(type, get_args(hint)))
+    if hint is Path:
+        return frozenset({str})
+    return frozenset(kind for kind in _TYPE_NAMES if hint is kind)

@@ -1,0 +1,234 @@
+"""Steps on the evidence of a retriever: rerank it, prune it, or cut it to a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.cross_encoders import Reranker
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.chunk_features import sentence_coverage
+from knotwork._retrieval.fusion import keep_within
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.steps.step_prompts import ask_ratings, require_model
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.base import Store
+from knotwork._text.terms import content_terms
+from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
+from knotwork.records import Evidence, Hit, Query
+
+RERANKING_WAYS = ("auto", "features", "encoder", "model")
+
+TEXT_CHARACTERS = 2_000
+"""Number of characters of a passage that a model reads."""
+
+
+class Rerank:
+    """Reorders the ``depth`` best hits; later hits stay after them.
+
+    A hit's score becomes ``(1 - weight)`` of its own, relative to the best, plus ``weight`` of a
+    second judgement. ``by="features"`` judges whether the question's words occur in one sentence,
+    in their order and in the titles. ``"encoder"`` uses ``reranker``, the configured cross-encoder.
+    ``"model"`` uses ratings of a language model from a single request. ``"auto"`` is "encoder" if
+    one is configured, else "features". A specification cannot name the encoder: a text from outside
+    must not choose the server that reads passages.
+    """
+
+    name = "rerank"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "auto"
+        depth: int = 20
+        weight: float = -1.0
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        reranker: Reranker | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        del embedder
+        if options.by not in RERANKING_WAYS:
+            raise UnknownName("method of reranking", options.by, RERANKING_WAYS)
+        if options.depth < 1 or options.weight > 1:
+            raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
+        self._store = store
+        self._base = base
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        if options.by == "encoder" and reranker is None:
+            raise RetrievalError(
+                "`rerank(by=encoder)` needs a reranking model, but none is configured.",
+                fix="Set rerank.model, or use by=features.",
+            )
+        self._reranker = reranker if options.by in {"auto", "encoder"} else None
+        self._depth = options.depth
+        usual = 0.2 if self._reranker is None and self._model is None else 0.7
+        self._weight = options.weight if options.weight >= 0 else usual
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence with its best hits reordered."""
+        evidence = self._base.retrieve(Query(query.text, max(query.k, self._depth)))
+        hits = list(evidence.hits)
+        head, tail = hits[: self._depth], hits[self._depth :]
+        notes: tuple[str, ...] = ()
+        try:
+            judged = self._judge(query.text, head) if head else []
+        except ModelError as error:
+            judged, notes = [], (f"The passages were not reranked: {error.message}",)
+        if judged:
+            hits = self._merge(head, judged) + tail
+        return replace(
+            evidence,
+            query=query,
+            hits=tuple(hits[: max(query.k, 0)]),
+            notes=(*evidence.notes, *notes),
+        )
+
+    def _merge(self, head: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
+        """Return the hits by both scores, within the range of their own scores."""
+        best = max(hit.score for hit in head)
+        least = min(hit.score for hit in head)
+        width = best - least
+        found = []
+        for hit, value in zip(head, judged, strict=True):
+            own = (hit.score - least) / width if width > 0 else 1.0
+            score = least + width * ((1 - self._weight) * own + self._weight * value)
+            parts = hit.scores | {"rerank": score - hit.score}
+            found.append(replace(hit, score=score, scores=parts))
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
+
+    def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
+        """Return the worth of each hit, scaled from 0 (worst) to 1 (best) unless a model rated
+        it.
+        """
+        if self._reranker is not None or self._model is not None:
+            texts = [f"{hit.chunk.context}\n{hit.chunk.text}"[:TEXT_CHARACTERS] for hit in hits]
+            if self._reranker is not None:
+                return _spread(np.array(self._reranker.score(text, texts)))
+            assert self._model is not None
+            return ask_ratings(text, texts, self._model)
+        question = read_question(
+            text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        return _spread(np.array([judge_by_features(question, hit) for hit in hits]))
+
+
+def judge_by_features(question: Question, hit: Hit) -> float:
+    """Return a score for the question's words in one sentence, in order, and in the titles."""
+    if not question.terms:
+        return 0.0
+    masks = sentence_coverage(question, {hit.chunk.id: hit.chunk})[hit.chunk.id]
+    together = max((float(mask @ question.weights) for mask in masks), default=0.0)
+    text = content_terms(f"{hit.chunk.context} {hit.chunk.text}")
+    asked = set(pairwise(content_terms(question.text)))
+    in_order = len(asked & set(pairwise(text))) / max(len(asked), 1)
+    titles = set(content_terms(hit.chunk.context))
+    shares = zip(question.terms, question.weights, strict=True)
+    titled = sum(weight for term, weight in shares if term in titles)
+    return together + 0.5 * in_order + 0.3 * float(titled)
+
+
+def _spread(values: NDArray[np.float64]) -> list[float]:
+    low, high = float(values.min()), float(values.max())
+    return [(float(value) - low) / (high - low) if high > low else 1.0 for value in values]
+
+
+class Prune:
+    """Removes weak hits, and weak sentences of the others.
+
+    Hits need ``share`` of the best hit's score, sentences ``sentences`` of the relevance of their
+    hit's best sentence. Answers get shorter, and a question that one passage answers keeps one.
+    """
+
+    name = "prune"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        share: float = 0.25
+        sentences: float = 0.5
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        del store, embedder
+        for option, value in (("share", options.share), ("sentences", options.sentences)):
+            if not 0 <= value <= 1:
+                raise ConfigError(f"`{option}` is `{value}`, but must be from 0 to 1.")
+        self._base = base
+        self._share = options.share
+        self._sentences = options.sentences
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence without weak hits and sentences."""
+        evidence = self._base.retrieve(query)
+        best = max((hit.score for hit in evidence.hits), default=0.0)
+        kept = tuple(
+            self._without_weak_sentences(hit)
+            for hit in evidence.hits
+            if hit.score >= self._share * best
+        )
+        removed = len(evidence.hits) - len(kept)
+        trace = (*evidence.trace, f"Removed {removed} of {len(evidence.hits)} hits.")
+        return replace(evidence, hits=kept, trace=trace if removed else evidence.trace)
+
+    def _without_weak_sentences(self, hit: Hit) -> Hit:
+        best = max((value for _, value in hit.sentences), default=0.0)
+        kept = tuple(item for item in hit.sentences if item[1] >= self._sentences * best)
+        return replace(hit, sentences=kept)
+
+
+class EvidenceBudget:
+    """Keeps the best passages with at most ``tokens`` together (`knotwork._text.token_counts`)."""
+
+    name = "budget"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        tokens: int = 2_000
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        del store, embedder
+        if options.tokens < 1:
+            raise ConfigError(f"`tokens` is `{options.tokens}`, but must be at least 1.")
+        self._base = base
+        self._tokens = options.tokens
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence without the hits that do not fit."""
+        evidence = self._base.retrieve(query)
+        return replace(evidence, hits=tuple(keep_within(evidence.hits, tokens=self._tokens)))

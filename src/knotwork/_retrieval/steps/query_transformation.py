@@ -1,0 +1,311 @@
+"""Steps that change what is searched for: expansion, hypothetical passages, rewriting.
+
+Hypothetical passages are HyDE (Gao et al., ACL 2023): search for text that looks like an answer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.chunk_entities import read_merged_entities_of
+from knotwork._retrieval.fusion import search_also, search_deep
+from knotwork._retrieval.question import correct_spelling, read_question
+from knotwork._retrieval.steps.step_prompts import (
+    RULES_OR_MODEL,
+    ask_passage,
+    ask_rewriting,
+    ask_words,
+    require_model,
+)
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.base import Store
+from knotwork._text.terms import content_terms
+from knotwork.errors import ConfigError, ModelError, UnknownName
+from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
+
+EXPANSION_WAYS = ("feedback", "graph", "both", "model")
+
+FEEDBACK_HITS = 5
+SMOOTHING_HITS = 50
+"""Added to the number of chunks when a term's frequency is weighed."""
+
+NEIGHBOURS = 4
+"""Number of most strongly related entities whose names are used, for each entity of the
+question."""
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+
+
+class Expand:
+    """Adds the evidence for the question with further words, at a lower weight.
+
+    ``by="feedback"`` uses the ``terms`` that distinguish the best passages from all others (after
+    the relevance models RM3 of Abdul-Jaleel et al., TREC 2004), ``"graph"`` the aliases and
+    strongest neighbours of the entities named in the question, ``"both"`` both, and ``"model"`` the
+    words that a language model suggests.
+    """
+
+    name = "expand"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "feedback"
+        terms: int = 8
+        weight: float = 0.2
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.by not in EXPANSION_WAYS:
+            raise UnknownName("method of expansion", options.by, EXPANSION_WAYS)
+        if options.terms < 1 or options.weight < 0:
+            raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
+        del embedder
+        self._store = store
+        self._base = base
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        self._by = options.by
+        self._terms = options.terms
+        self._weight = options.weight
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence for the question and for its expansion."""
+        words: list[str] = []
+        notes: tuple[str, ...] = ()
+        own = search_deep(self._base, query)
+        if self._model is not None:
+            try:
+                words += ask_words(query.text, self._model)
+            except ModelError as error:
+                notes = (f"The question was not expanded: {error.message}",)
+        if self._by in {"graph", "both"}:
+            words += self._related_names(query.text)
+        if self._by in {"feedback", "both"}:
+            words += self._distinctive_words(query.text, own.hits[:FEEDBACK_HITS])
+        words = list(dict.fromkeys(words))[: self._terms]
+        text = f"{query.text} {' '.join(words)}"
+        texts = [(text, self._weight)] if words else []
+        evidence = search_also(self._base, own, query, texts, label=self.name)
+        trace = (f"Also searched for: {', '.join(words)}.",) if words else ()
+        return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
+
+    def _distinctive_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
+        """Return words of the best passages, the most distinctive first."""
+        asked = set(content_terms(text))
+        total = sum(max(hit.score, 0.0) for hit in hits) or 1.0
+        shares: defaultdict[str, float] = defaultdict(float)
+        holders: Counter[str] = Counter()
+        surfaces: dict[str, Counter[str]] = {}
+        for hit in hits:
+            counts: Counter[str] = Counter()
+            for match in _WORD.finditer(hit.chunk.text):
+                for term in content_terms(match[0]):
+                    counts[term] += 1
+                    surfaces.setdefault(term, Counter())[match[0]] += 1
+            length = counts.total() or 1
+            for term, count in counts.items():
+                shares[term] += max(hit.score, 0.0) / total * count / length
+                holders[term] += 1
+        # A word of a single passage would only find that passage again.
+        found = [term for term in shares if term not in asked and holders[term] > 1]
+        index = self._store.texts("chunk")
+        frequencies = index.document_frequencies(found)
+        items = max(index.count(), 1)
+        worths = {
+            term: shares[term] * math.log((items + SMOOTHING_HITS) / (frequencies.get(term, 1) + 1))
+            for term in found
+        }
+        best = sorted(worths, key=lambda term: (-worths[term], term))[: self._terms]
+        return [_surface(term, surfaces[term]) for term in best if worths[term] > 0]
+
+    def _related_names(self, text: str) -> list[str]:
+        """Return the aliases of the question's entities, then their strongest neighbours."""
+        question = read_question(text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS)
+        ids = [link.entity.id for link in question.links if link.trust == 1.0]
+        if not ids:
+            return []
+        merged = read_merged_entities_of(self._store, ids)
+        same = [other for i in ids for other in merged.members(i) if other not in ids]
+        edges = self._store.graph.neighbours(ids, types=ENTITY_EDGES, fan=NEIGHBOURS)
+        ends = [
+            (edge.relation != ALIAS_RELATION, edge.target if edge.source == i else edge.source)
+            for i in ids
+            for edge in edges.get(i, [])
+        ]
+        wanted = dict.fromkeys([*same, *(end for _, end in sorted(ends, key=lambda e: e[0]))])
+        entities = self._store.graph.entities(wanted)
+        return [entities[i].name for i in wanted if i in entities and i not in question.named]
+
+
+def _surface(term: str, surfaces: Counter[str]) -> str:
+    """Return the most frequent spelling of a term, or a Chinese term unchanged."""
+    word = min(surfaces, key=lambda surface: (-surfaces[surface], surface))
+    return word if word.isascii() else term
+
+
+SENTENCES = 3
+"""Number of sentences of the index that make up a passage without a model."""
+
+_QUESTION_WORDS = re.compile(
+    r"^\s*(?:in|on|at|for|from|to|of|by|with)?\s*(?:who(?:se|m)?|what|which|when|where|why"
+    r"|how(?: (?:many|much|long|old|far))?)\s+(?:(?:is|was|are|were|did|does|do)\s+)?",
+    re.IGNORECASE,
+)
+
+
+class Hyde:
+    """Adds the evidence for a hypothetical passage that answers the question, at a lower weight.
+
+    With ``by="model"`` a language model writes the passage. With ``"rules"`` it is the question as
+    a statement, followed by the best matching sentences of the index. This finds similar passages
+    even if they share no word with the question.
+    """
+
+    name = "hyde"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "rules"
+        weight: float = 0.3
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.by not in RULES_OR_MODEL:
+            raise UnknownName("method of writing a passage", options.by, RULES_OR_MODEL)
+        if options.weight < 0:
+            raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
+        del store, embedder
+        self._base = base
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        self._weight = options.weight
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence for the question and for the hypothetical passage."""
+        notes: tuple[str, ...] = ()
+        passage = ""
+        own = search_deep(self._base, query)
+        if self._model is not None:
+            try:
+                passage = ask_passage(query.text, self._model)
+            except ModelError as error:
+                notes = (f"No hypothetical passage was written: {error.message}",)
+        else:
+            passage = _answer_from(query.text, own.hits[:SENTENCES])
+        texts = [(passage, self._weight)] if passage else []
+        evidence = search_also(self._base, own, query, texts, label=self.name)
+        trace = (f"Also searched for: {passage}",) if passage else ()
+        return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
+
+
+def _answer_from(text: str, hits: Sequence[Hit]) -> str:
+    """Return the question as a statement with the best sentence of each hit, or "" without
+    sentences.
+    """
+    sentences = []
+    for hit in hits:
+        for span, _ in hit.sentences[:1]:
+            start = hit.chunk.span.start
+            sentences.append(hit.chunk.text[span.start - start : span.end - start])
+    statement = _QUESTION_WORDS.sub("", text).rstrip(" ?？")
+    return " ".join([statement, *sentences]) if sentences else ""
+
+
+_POLITE = re.compile(
+    r"^\s*(?:(?:hi|hello|hey)\b[,! ]*)?(?:please[, ]+)?"
+    r"(?:(?:can|could|would|will) you (?:please )?(?:tell|explain to|show|give|help)(?: me)?"
+    r"|(?:i(?:'d| would)? (?:like|want|need) to (?:know|find out|understand))"
+    r"|(?:do you (?:happen to )?know)|(?:tell me)|(?:i(?:'m| am) wondering))"
+    r"\s*(?:about\s+|if\s+)?[,:]?\s*|^\s*(?:你好[，,。！! ]*)?"
+    r"(?:请问|請問|麻烦问一下|我想知道|我想问|请告诉我|能不能告诉我|你知道)[，,：:]?\s*",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(r"[\s,.]*(?:please|thanks?(?: you)?|谢谢|謝謝)\s*[.!。！]*\s*$", re.IGNORECASE)
+
+
+class Rewrite:
+    """Searches for a clearer wording of the question.
+
+    By ``"rules"``, polite phrases are removed and the spelling is corrected, also in names, which
+    retrievers leave unchanged (see `knotwork._retrieval.question`). By ``"model"``, a language
+    model rewrites the question.
+    """
+
+    name = "rewrite"
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "rules"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or self.Options()
+        if options.by not in RULES_OR_MODEL:
+            raise UnknownName("method of rewriting", options.by, RULES_OR_MODEL)
+        del embedder
+        self._store = store
+        self._base = base
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence for the rewritten question; its query is the original one."""
+        notes: tuple[str, ...] = ()
+        text = query.text
+        if self._model is not None:
+            try:
+                text = ask_rewriting(query.text, self._model)
+            except ModelError as error:
+                notes = (f"The question was not rewritten: {error.message}",)
+        else:
+            text, _ = correct_spelling(without_politeness(query.text), self._store, names=True)
+        evidence = self._base.retrieve(Query(text, query.k))
+        trace = (f"Asked as: {text}",) if text != query.text else ()
+        return replace(
+            evidence,
+            query=query,
+            trace=(*trace, *evidence.trace),
+            notes=(*evidence.notes, *notes),
+        )
+
+
+def without_politeness(text: str) -> str:
+    """Return the question without polite phrases, or the question if nothing else is left."""
+    bare = _THANKS.sub("", _POLITE.sub("", text, count=1))
+    return bare if content_terms(bare) else text

@@ -1,0 +1,137 @@
+"""Requests of steps to a language model, and the parsers of its replies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.prompt_files import read_prompt
+from knotwork._text.languages import detect_language
+from knotwork.errors import RetrievalError, Unparsable
+
+STAGE = "search"
+RULES_OR_MODEL = ("rules", "model")
+
+MOST_PARTS = 4
+MOST_WORDS = 10
+BEST_RATING = 5
+
+_LONGEST_PART = 300
+_LONGEST_WORD = 60
+_LONGEST_PASSAGE = 1_200
+_BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s*)+")
+_RATING = re.compile(r"^\W*(\d{1,3})\W+(\d+(?:\.\d+)?)")
+_TAG = re.compile(r"</?\s*(question|context)\s*>", re.IGNORECASE)
+_MARK = re.compile(r"\[(\d{1,4})\]")
+
+
+def require_model(model: ChatModel | None, step: str) -> ChatModel:
+    """Return ``model``. Raises RetrievalError if it is None."""
+    if model is None:
+        raise RetrievalError(
+            f"`{step}(by=model)` needs a language model, but none is configured.",
+            fix="Set llm.model, or leave out `by=model`.",
+        )
+    return model
+
+
+def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:
+    """Return the simple questions that a question consists of. Raises ModelError."""
+    return complete_checked(model, _request("split-question", question, 200), _read_parts)
+
+
+def ask_passage(question: str, model: ChatModel) -> str:
+    """Return a passage that may answer the question. Raises ModelError."""
+    return complete_checked(model, _request("imagine-passage", question, 200), _read_passage)
+
+
+def ask_rewriting(question: str, model: ChatModel) -> str:
+    """Return a clearer wording of the question. Raises ModelError."""
+    request = _request("rewrite-question", question, 150)
+    return complete_checked(model, request, lambda reply: _read_parts(reply)[0])
+
+
+def ask_words(question: str, model: ChatModel) -> tuple[str, ...]:
+    """Return words that answering passages may contain. Raises ModelError."""
+    return complete_checked(model, _request("expand-question", question, 120), _read_words)
+
+
+def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[float]:
+    """Return a rating of each text from 0 to 1, all by one request. Raises ModelError.
+
+    A text that the reply does not rate gets 0.
+    """
+    lines = [f"[{n}] {_harmless(' '.join(text.split()))}" for n, text in enumerate(texts, start=1)]
+    material = f"<question>\n{_harmless(question)}\n</question>\n<context>\n" + "\n".join(lines)
+    request = ChatRequest(
+        make_messages("rate-passages", detect_language(question), f"{material}\n</context>"),
+        max_output_tokens=10 + 8 * len(texts),
+        stage=STAGE,
+    )
+    return complete_checked(model, request, lambda reply: _read_ratings(reply, len(texts)))
+
+
+def _request(task: str, question: str, output_tokens: int) -> ChatRequest:
+    messages = make_messages(task, detect_language(question), _harmless(question.strip()))
+    return ChatRequest(messages, max_output_tokens=output_tokens, stage=STAGE)
+
+
+def _harmless(text: str) -> str:
+    return _TAG.sub(r"(\1)", _MARK.sub(r"(\1)", text))
+
+
+def _lines(reply: ChatReply) -> list[str]:
+    lines = [_BULLET.sub("", line).strip(" \t`*") for line in reply.text.splitlines()]
+    lines = [line for line in lines if line]
+    if reply.finish_reason == "length" and len(lines) > 1:
+        lines.pop()
+    if not lines or reply.finish_reason == "filter":
+        raise Unparsable("The reply is empty.")
+    return lines
+
+
+def _read_parts(reply: ChatReply) -> tuple[str, ...]:
+    parts = [line for line in _lines(reply) if len(line) <= _LONGEST_PART]
+    if not parts or BLANK in parts[0]:
+        raise Unparsable("The reply contains no question that can be asked first.")
+    return tuple(parts[:MOST_PARTS])
+
+
+def _read_passage(reply: ChatReply) -> str:
+    return " ".join(_lines(reply))[:_LONGEST_PASSAGE]
+
+
+def _read_words(reply: ChatReply) -> tuple[str, ...]:
+    words = [line for line in _lines(reply) if len(line) <= _LONGEST_WORD]
+    if not words:
+        raise Unparsable("The reply contains no words.")
+    return tuple(dict.fromkeys(words))[:MOST_WORDS]
+
+
+def _read_ratings(reply: ChatReply, count: int) -> list[float]:
+    ratings = [0.0] * count
+    read = 0
+    for line in reply.text.splitlines():
+        match = _RATING.match(line)
+        if match and 1 <= int(match[1]) <= count:
+            ratings[int(match[1]) - 1] = min(float(match[2]) / BEST_RATING, 1.0)
+            read += 1
+    if not read:
+        raise Unparsable("The reply rates no passage.")
+    return ratings
+
+
+def make_messages(task: str, language: str, material: str) -> tuple[Message, ...]:
+    """Return the messages of a task about ``material``, in English if its language has no
+    prompts.
+    """
+    instructions, asked = read_prompt("knotwork._retrieval.steps", task, language)
+    return (
+        Message("system", instructions),
+        Message("user", asked.replace("{material}", material)),
+    )
+
+
+BLANK = "{}"
+"""The placeholder in a part for the result of the part before."""

@@ -1,0 +1,37 @@
+"""Serve knowledge bases over HTTP: a JSON API, an OpenAI-compatible API, MCP and web pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knotwork.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from knotwork._service.server import ServerConfig
+
+__all__ = ["make_app", "require_extra"]
+
+
+def require_extra() -> None:
+    """Raise MissingExtra if the libraries of the extra `serve` are not installed."""
+    try:
+        import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import python_multipart  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("The HTTP server", "serve") from error
+
+
+def make_app(config: ServerConfig) -> FastAPI:
+    """Build the ASGI application of a server.
+
+    It opens no files before it is started. Raises MissingExtra without the extra `serve`, or
+    without the extra `telemetry` if `service.telemetry` is on.
+    """
+    require_extra()
+    from knotwork._service.app import build_app
+
+    return build_app(config)

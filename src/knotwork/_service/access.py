@@ -1,0 +1,160 @@
+"""Authenticate requests, check roles, and lease the workspace that a route needs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from knotwork._service.keys import LOCAL_USER, AccessKey, KeyRole
+from knotwork._service.limits import holding
+from knotwork._service.server import Service, is_loopback
+from knotwork._service.workspaces import Workspace, no_workspace
+from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
+
+_log = logging.getLogger("knotwork.service")
+_scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
+
+_ADD_KEY = "Send a key as: Authorization: Bearer KEY. Create one with: knotwork keys add NAME"
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that handles a request."""
+    service: Service = request.app.state.service
+    return service
+
+
+async def authenticate(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)],
+) -> AccessKey:
+    """Return the key of a request, and count the request against its rate limit.
+
+    Without any key on the server, requests from this machine get `LOCAL_USER`. Raises
+    NotAuthenticated, TooManyRequests, or Overloaded if the key file cannot be read.
+    """
+    service = service_of(request)
+    address = request.client.host if request.client else ""
+    has_keys = _has_keys(service)
+    if credentials is not None:
+        key = service.keys.find(credentials.credentials)
+        if key is None and (has_keys or not _is_local(request, address)):
+            service.failures.take(address)
+            raise NotAuthenticated("Unknown key.", fix=_ADD_KEY)
+        # OpenAI clients always send a key. Where no key is needed, any key is accepted.
+        key = key or LOCAL_USER
+    elif has_keys:
+        raise NotAuthenticated("The request has no key.", fix=_ADD_KEY)
+    elif not _is_local(request, address):
+        raise NotAuthenticated(
+            "Requests without a key are accepted only from this machine, addressed to `localhost` "
+            "or `127.0.0.1`, and not from pages of other sites.",
+            fix=_ADD_KEY,
+        )
+    else:
+        key = LOCAL_USER
+    service.rates.take(key.id or address)
+    return key
+
+
+async def authenticate_request(request: Request) -> AccessKey:
+    """Return the key of a request outside the API routes; raises like `authenticate`."""
+    return await authenticate(request, await _scheme(request))
+
+
+def _has_keys(service: Service) -> bool:
+    """Return True if the server has keys.
+
+    Raises Overloaded if the key file cannot be read, so that nobody gets in. The error does not
+    reveal the path; the log does.
+    """
+    try:
+        return bool(service.keys.listed())
+    except ConfigError as error:
+        _log.error("%s", error)
+        raise Overloaded(
+            "The server cannot read its key file.", fix="See the server log."
+        ) from error
+
+
+def _is_local(request: Request, address: str) -> bool:
+    """Return True if a request comes from this machine and not from a page of another site.
+
+    Any web page can make a browser send requests to this machine, and any host name can resolve to
+    it. So the requested host and the origin of the page must be local, too.
+    """
+    service = service_of(request)
+    if not is_loopback(service.limits.host) or not is_loopback(address):
+        return False
+    if not is_loopback(request.url.hostname or ""):
+        return False
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    return origin in service.limits.cors_origins or (
+        urlsplit(origin).netloc == request.headers.get("host")
+    )
+
+
+def require(key: AccessKey, role: KeyRole) -> None:
+    """Raise NotPermitted if a key lacks the role."""
+    if not key.role.covers(role):
+        raise NotPermitted(
+            f"The key `{key.name}` has the role {key.role}, but this needs {role}.",
+            fix=f"Use a key with the role {role}.",
+        )
+
+
+Caller = Annotated[AccessKey, Depends(authenticate)]
+WorkspaceName = Annotated[
+    str, Path(description="The name of a workspace.", max_length=64, examples=["default"])
+]
+
+
+@contextmanager
+def lease(server: Service, name: str) -> Iterator[Workspace]:
+    """Keep a workspace open for a request until all its work is done, including work that has
+    timed out. Raises NotFound.
+    """
+    with server.workspaces.lease(name) as workspace:
+        holding.set(partial(server.workspaces.hold, workspace))
+        yield workspace
+
+
+async def _lease(
+    request: Request, key: AccessKey, name: str, role: KeyRole
+) -> AsyncIterator[Workspace]:
+    if not key.may_see(name):
+        raise no_workspace(name)
+    require(key, role)
+    with lease(service_of(request), name) as workspace:
+        yield workspace
+
+
+async def _to_read(
+    request: Request, key: Caller, workspace: WorkspaceName
+) -> AsyncIterator[Workspace]:
+    async for leased in _lease(request, key, workspace, KeyRole.READ):
+        yield leased
+
+
+async def _to_write(
+    request: Request, key: Caller, workspace: WorkspaceName
+) -> AsyncIterator[Workspace]:
+    async for leased in _lease(request, key, workspace, KeyRole.WRITE):
+        yield leased
+
+
+ReadWorkspace = Annotated[Workspace, Depends(_to_read)]
+"""The workspace in the path, for a key that may read it."""
+
+WriteWorkspace = Annotated[Workspace, Depends(_to_write)]
+"""The workspace in the path, for a key that may write to it."""
+
+Server = Annotated[Service, Depends(service_of)]

@@ -1,0 +1,151 @@
+"""Build the FastAPI application: routes, middleware, startup and shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.routing import APIRoute
+
+import knotwork
+from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._service.mcp_endpoint import McpEndpoint
+from knotwork._service.middleware import REQUEST_ID_HEADER, RequestMiddleware
+from knotwork._service.observability import Metrics, require_telemetry
+from knotwork._service.pages import add_pages
+from knotwork._service.responses import ErrorEnvelope, handle_errors
+from knotwork._service.routes import (
+    ask,
+    documents,
+    evaluations,
+    graph,
+    graph_import,
+    jobs,
+    maps,
+    openai,
+    operations,
+    preferences,
+    workspaces,
+)
+from knotwork._service.schemas.openai import OpenAIError
+from knotwork._service.server import ServerConfig, Service
+from knotwork.errors import KnotworkError
+
+API = "/api/v1"
+_ROUTES = (
+    *(workspaces, documents, jobs, ask, graph, graph_import, maps),
+    *(evaluations, preferences),
+)
+Responses = dict[int | str, dict[str, Any]]
+_MOST_BODY_BYTES = 1 * MEGABYTE
+_MOST_CHAT_BYTES = 8 * MEGABYTE
+"""Chat clients send whole conversations."""
+
+_MOST_QUESTIONS_BYTES = 16 * MEGABYTE
+_MOST_FILES = 1_000
+_FORM_OVERHEAD_BYTES = 64 * 1024
+_ALLOWED_HEADERS = [
+    *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
+    *("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"),
+]
+"""Headers that pages of the configured CORS origins may send."""
+
+_DESCRIPTION = (
+    "Answers with citations from your own documents. Every response is `{data, request_id}` or "
+    "`{error: {code, message, fix}, request_id}`; below `/v1`, requests and responses follow the "
+    "OpenAI API. Spans are offsets in characters (Unicode code points)."
+)
+
+
+def build_app(config: ServerConfig) -> FastAPI:
+    """Build the application of a server. It opens no files before it is started."""
+    settings = config.settings.service
+    if settings.telemetry:
+        require_telemetry()
+    metrics = Metrics()
+    mcp = McpEndpoint()
+
+    @asynccontextmanager
+    async def run(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            service = Service(config, metrics)
+        except KnotworkError as error:
+            app.state.failure = error  # `KnotworkServer.serve_at` raises it
+            raise
+        app.state.service = service
+        await asyncio.to_thread(service.start)
+        try:
+            yield
+        finally:
+            await mcp.close()
+            await asyncio.to_thread(service.close)
+
+    app = FastAPI(
+        title="Knotwork",
+        version=knotwork.__version__,
+        description=_DESCRIPTION,
+        lifespan=run,
+        openapi_url=f"{API}/openapi.json",
+        # FastAPI's documentation pages load scripts from other origins.
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=_operation_name,
+        telemetry={
+            "tracing": settings.telemetry,
+            "metrics": settings.telemetry,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": settings.telemetry,
+        },
+    )
+    handle_errors(app)
+    _add_routes(app, int(settings.max_upload_mb * MEGABYTE))
+    app.router.routes.extend(mcp.routes())
+    add_pages(app)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=_ALLOWED_HEADERS,
+            expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
+        )
+    app.add_middleware(RequestMiddleware, metrics=metrics)
+    return app
+
+
+def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
+    errors: Responses = {"default": {"model": ErrorEnvelope, "description": "Error."}}
+    for routes in _ROUTES:
+        app.include_router(
+            routes.router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES
+        )
+    for routes in (documents, graph_import):
+        app.include_router(
+            routes.uploads,
+            prefix=API,
+            responses=errors,
+            max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
+            form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
+        )
+    app.include_router(
+        evaluations.uploads,
+        prefix=API,
+        responses=errors,
+        max_body_size=_MOST_QUESTIONS_BYTES,
+        form_limits={"max_files": 2, "max_fields": 40, "max_part_size": 10_000},
+    )
+    app.include_router(operations.router, responses=errors)
+    openai_errors: Responses = {"default": {"model": OpenAIError, "description": "Error."}}
+    app.include_router(
+        openai.router, prefix="/v1", responses=openai_errors, max_body_size=_MOST_CHAT_BYTES
+    )
+
+
+def _operation_name(route: APIRoute) -> str:
+    """Return the operation id of a route, which generated clients use as a function name."""
+    return route.name

@@ -1,0 +1,355 @@
+"""Run jobs in worker threads: one at a time in each workspace, oldest first.
+
+`WORK` maps each kind of job to its function. An interrupted job can be started again and does only
+what is left.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knotwork._indexing.changes import entry_path
+from knotwork._indexing.graph_import.graph_importer import describe_graph_import
+from knotwork._indexing.report import IndexReport, describe_counts
+from knotwork._indexing.sources import select_entries, stored_roots
+from knotwork._service.evaluation_job import run_evaluation_job
+from knotwork._service.job_store import Job, JobState, JobStopped, JobStore, Progress
+from knotwork._service.responses import describe_error
+from knotwork._service.workspaces import Workspace, Workspaces
+from knotwork._stores.base import LedgerEntry
+from knotwork.errors import (
+    Conflict,
+    IndexingError,
+    InvalidRequest,
+    KnotworkError,
+    NotFound,
+    Overloaded,
+)
+
+if TYPE_CHECKING:
+    from knotwork._indexing.graph_import import GraphImportReport
+    from knotwork._indexing.runs import IndexOptions
+
+
+MOST_QUEUED = 1_000
+_INTERNAL_ERROR = {
+    "code": "internal_error",
+    "message": "The job failed with an internal error.",
+    "fix": "Look for the job's id in the server log.",
+}
+
+_log = logging.getLogger("knotwork.service")
+
+
+class JobRunner:
+    """Run the stored jobs, at most ``most`` at a time. Thread-safe."""
+
+    def __init__(self, workspaces: Workspaces, records: JobStore, *, most: int) -> None:
+        self._workspaces = workspaces
+        self._records = records
+        self._most = most
+        self._threads: dict[str, threading.Thread] = {}
+        self._lock = threading.RLock()
+        self._running: dict[str, Job] = {}
+        self._cancelled: set[str] = set()
+        self._pausing = False
+
+    def start(self) -> None:
+        """Continue the jobs that were not finished when the last server stopped."""
+        with self._lock:
+            for job in self._records.open_jobs():
+                if job.state is JobState.RUNNING:
+                    self._records.set_state(job.id, JobState.QUEUED)
+            self._dispatch()
+
+    def submit(self, workspace: str, kind: str, arguments: Mapping[str, Any]) -> Job:
+        """Queue a job and return it, or return an equal job that is already queued.
+
+        Raises like `check`, and Overloaded if `MOST_QUEUED` jobs are waiting.
+        """
+        self.check()
+        with self._lock:
+            if len(self._records.open_jobs()) >= MOST_QUEUED:
+                raise Overloaded(
+                    f"{MOST_QUEUED:,} jobs are already waiting.", fix="Try again later."
+                )
+            job = self._records.add(workspace, kind, arguments)
+            self._dispatch()
+            return job
+
+    def check(self) -> None:
+        """Raise Conflict on a read-only server, Overloaded while the server is stopping."""
+        if self._workspaces.read_only:
+            raise Conflict("This server is read-only.", fix="Start it without --read-only.")
+        if self._pausing:
+            raise Overloaded("The server is stopping.", fix="Try again later.")
+
+    def cancel(self, workspace: str, job_id: str) -> Job:
+        """Stop a job after its current step; its results so far are kept.
+
+        Raises NotFound, or Conflict if the job has ended.
+        """
+        with self._lock:
+            job = self.find(workspace, job_id)
+            if job.state is JobState.RUNNING and job.id in self._running:
+                self._cancelled.add(job.id)
+            elif not job.state.is_final:
+                self._records.set_state(job.id, JobState.CANCELLED)
+            else:
+                raise Conflict(f"The job is already {job.state}.", fix="Start a new job.")
+            return self.find(workspace, job_id)
+
+    def find(self, workspace: str, job_id: str) -> Job:
+        """Return a job of a workspace. Raises NotFound."""
+        job = self._records.find(workspace, job_id)
+        if job is None:
+            raise NotFound(f"Unknown job `{job_id}` in `{workspace}`.", fix="List jobs: GET …/jobs")
+        return job
+
+    def is_busy(self, workspace: str) -> bool:
+        """Return True if a job is running in a workspace."""
+        with self._lock:
+            return any(job.workspace == workspace for job in self._running.values())
+
+    def pause(self) -> None:
+        """Stop all jobs after their current step. The next server continues them."""
+        with self._lock:
+            self._pausing = True
+
+    def close(self, *, wait_s: float) -> bool:
+        """Pause, wait for running jobs, and return True if all stopped within ``wait_s``."""
+        self.pause()
+        end = time.monotonic() + wait_s
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def _dispatch(self) -> None:
+        """Start the queued jobs that may run now. The caller holds the lock."""
+        if self._pausing:
+            return
+        busy = {job.workspace for job in self._running.values()}
+        for job in self._records.open_jobs():
+            if len(self._running) >= self._most:
+                return
+            if job.state is JobState.QUEUED and job.workspace not in busy:
+                busy.add(job.workspace)
+                self._running[job.id] = job
+                self._records.set_state(job.id, JobState.RUNNING)
+                # A daemon: a step that never ends must not keep the process alive. Unfinished
+                # writes are then recovered as after a kill.
+                thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+                self._threads[job.id] = thread
+                thread.start()
+
+    def _run(self, job: Job) -> None:
+        """Run a job, record how it ended, and start the next one."""
+        state, report, error = self._attempt(job)
+        with self._lock:
+            try:
+                self._records.set_state(job.id, state, report=report, error=error)
+            except KnotworkError:
+                # The job stays recorded as running, so the next server starts it again.
+                _log.exception("cannot record the end of job %s", job.id)
+            self._running.pop(job.id, None)
+            self._threads.pop(job.id, None)
+            self._cancelled.discard(job.id)
+            self._dispatch()
+
+    def _attempt(
+        self, job: Job
+    ) -> tuple[JobState, Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        progress = Progress(
+            partial(self._records.add_event, job.id),
+            is_stopping=lambda: self._pausing or job.id in self._cancelled,
+        )
+        try:
+            with self._workspaces.lease(job.workspace) as workspace, workspace.writing:
+                return JobState.FINISHED, WORK[job.kind](workspace, job.arguments, progress), None
+        except JobStopped:
+            cancelled = job.id in self._cancelled
+            return (JobState.CANCELLED if cancelled else JobState.QUEUED), None, None
+        except KnotworkError as error:
+            return JobState.FAILED, None, describe_error(error)
+        except Exception:  # noqa: BLE001  a bug or a full disk ends this job only
+            _log.exception("job %s failed", job.id)
+            return JobState.FAILED, None, _INTERNAL_ERROR
+
+
+JobReport = dict[str, Any]
+
+
+def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
+    """Update the index from the uploaded files."""
+    workspace.uploads.mkdir(parents=True, exist_ok=True)
+    return _index_paths(workspace, [workspace.uploads], arguments, progress)
+
+
+def run_reindex(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+) -> JobReport:
+    """Update documents of the index, or all folders that were indexed.
+
+    Files are read again if they or the settings changed, or if reading them failed before.
+    """
+    store = workspace.base.store
+    if not arguments["documents"]:
+        paths = [Path(root) for root in stored_roots(store) if Path(root).exists()]
+    else:
+        paths = [Path(entry_path(e)) for e in _existing_entries(workspace, arguments) if e.root]
+    options = {**arguments, "retry": True}
+    return (
+        _index_paths(workspace, paths, options, progress)
+        if paths
+        else index_report_json(IndexReport())
+    )
+
+
+def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
+    """Remove documents from the index, and delete the files of uploaded ones."""
+    progress.enter("remove")
+    entries = _existing_entries(workspace, arguments)
+    for entry in entries:
+        if is_upload(workspace, entry):
+            Path(entry_path(entry)).unlink(missing_ok=True)
+    removed = workspace.base.delete([entry.uri for entry in entries]) if entries else ()
+    _refresh_communities(workspace, progress)
+    return {"removed": list(removed)}
+
+
+def run_graph_import(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+) -> JobReport:
+    """Import an uploaded graph, and delete the upload once it is in the index."""
+    folder = workspace.graphs / str(arguments["folder"])
+    if not folder.is_dir():
+        raise InvalidRequest("The uploaded files of the graph are missing.", fix="Upload again.")
+    progress.enter("read")
+    report: GraphImportReport | None = None
+    with hide_folder(folder):
+        events = workspace.base.import_graph_steps(
+            graph_files(folder, arguments["files"]),
+            format=arguments["format"],
+            name=arguments["name"],
+            columns=arguments["columns"],
+            delimiter=arguments["delimiter"],
+            vectors=arguments["vectors"],
+        )
+        with closing(events) as steps:  # type: ignore[type-var]
+            for step in steps:
+                report = step.report or report
+                progress.count(step.stage, step.done, step.total)
+    assert report is not None, "the last step has the report"
+    shutil.rmtree(folder)
+    _refresh_communities(workspace, progress)
+    return describe_graph_import(report)
+
+
+def run_communities(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+) -> JobReport:
+    """Update communities, their reports and the map, without a language model."""
+    progress.enter("communities")
+    workspace.base.communities(limit=1, rebuild=bool(arguments["rebuild"]))
+    workspace.map.current(workspace.base.store)
+    return {}
+
+
+WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], JobReport]] = {
+    "index": run_index,
+    "reindex": run_reindex,
+    "delete": run_delete,
+    "communities": run_communities,
+    "evaluate": run_evaluation_job,
+    "import_graph": run_graph_import,
+}
+"""The function of each kind of job."""
+
+
+def is_upload(workspace: Workspace, entry: LedgerEntry) -> bool:
+    """Return True if the file of a document was uploaded."""
+    return bool(entry.root) and Path(entry_path(entry)).is_relative_to(workspace.uploads.absolute())
+
+
+def known_entries(workspace: Workspace, uris: Sequence[str]) -> list[LedgerEntry]:
+    """Return the ledger entries of documents. Raises InvalidRequest for an unknown URI."""
+    known = workspace.base.store.ledger.get(uris)
+    missing = [uri for uri in uris if uri not in known]
+    if missing:
+        raise InvalidRequest(
+            f"Unknown document `{missing[0]}`.", fix="List documents: GET …/documents"
+        )
+    return [known[uri] for uri in dict.fromkeys(uris)]
+
+
+def _existing_entries(workspace: Workspace, arguments: Mapping[str, Any]) -> list[LedgerEntry]:
+    """Return the documents of a job that still exist; an interrupted job may have removed some."""
+    store = workspace.base.store
+    existing = list(store.ledger.get(arguments["documents"]))
+    return select_entries(store, existing) if existing else []
+
+
+def _index_paths(
+    workspace: Workspace, paths: Sequence[Path], arguments: Mapping[str, Any], progress: Progress
+) -> JobReport:
+    options: IndexOptions = {
+        "retry": bool(arguments.get("retry")),
+        "tier": arguments.get("tier"),
+        "budget": str(arguments.get("budget", "")),
+    }
+    report = IndexReport()
+    events = workspace.base.index_events([str(path) for path in paths], **options)
+    with closing(events) as steps:  # type: ignore[type-var]
+        for event in steps:
+            report = event.report or report
+            progress.show(event)
+    _refresh_communities(workspace, progress)
+    return index_report_json(report)
+
+
+def _refresh_communities(workspace: Workspace, progress: Progress) -> None:
+    """Update communities and the map now, so that no request has to wait for them."""
+    if not workspace.base.has_communities:
+        progress.enter("communities")
+        workspace.base.communities(limit=1)
+    workspace.map.current(workspace.base.store)
+
+
+_IMPORT_FIX = "Set the `format` of the files, or the `columns` of a table."
+
+
+def graph_files(folder: Path, names: list[str]) -> list[Path]:
+    """Return the paths of the files of an uploaded graph, in the order of the upload."""
+    return [folder / name for name in names]
+
+
+@contextmanager
+def hide_folder(folder: Path) -> Iterator[None]:
+    """Remove the folder of the server from the messages of indexing errors."""
+    try:
+        yield
+    except IndexingError as error:
+        raise IndexingError(error.message.replace(f"{folder}/", ""), fix=_IMPORT_FIX) from error
+
+
+def index_report_json(report: IndexReport) -> dict[str, Any]:
+    """Return the counts and costs of an indexing run, as `knotwork index --json` names them."""
+    return {
+        **describe_counts(report),
+        "without_vectors": report.without_vectors,
+        "usage": {stage: asdict(used) for stage, used in report.usage.items()},
+        "money": None if report.money is None else str(report.money),
+        "seconds": {stage: round(value, 3) for stage, value in report.seconds.items()},
+        "notes": list(report.notes),
+    }

@@ -1,0 +1,149 @@
+"""The session of an MCP request: its key, its workspace, and the knowledge base for the tools."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
+
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._retrieval.filter_parser import FilterSpec
+from knotwork._service.access import lease
+from knotwork._service.keys import AccessKey
+from knotwork._service.questions import ask_events, check_question, search
+from knotwork._service.server import Service
+from knotwork._service.workspaces import Workspace
+from knotwork._synthesis.ask_request import AskEvent, AskRequest
+from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, Subgraph
+
+if TYPE_CHECKING:
+    from knotwork._indexing.communities.index_reports import Topic
+    from knotwork._synthesis.ask_request import AskOptions
+
+
+Arguments = ParamSpec("Arguments")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class McpSession:
+    """The server, the key and the workspace of a request."""
+
+    server: Service
+    key: AccessKey
+    workspace: str
+
+
+current_session: ContextVar[McpSession] = ContextVar("current_session")
+_current_workspace: ContextVar[Workspace] = ContextVar("current_workspace")
+
+
+def current_workspace() -> Workspace:
+    """Return the workspace, in functions that `SessionKnowledgeBase.call` runs."""
+    return _current_workspace.get()
+
+
+class SessionKnowledgeBase:
+    """The knowledge base of the current session; a `ToolBackend`.
+
+    The index is kept open during a call only. Tools never update communities here; jobs do that.
+    """
+
+    @property
+    def knowledge_base(self) -> KnowledgeBase:
+        """The knowledge base, in functions that `call` runs."""
+        return _current_workspace.get().base
+
+    async def call(
+        self, function: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> T:
+        """Run a function in a thread of the server; raises like `Threads.run`."""
+        session = current_session.get()
+        with lease(session.server, session.workspace) as workspace:
+
+            def run() -> T:
+                _current_workspace.set(workspace)
+                return function(*args, **kwargs)
+
+            return await session.server.threads.run(run)
+
+    async def search(
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
+    ) -> Evidence:
+        """Return the passages relevant to a question."""
+        session = current_session.get()
+        request = AskRequest(
+            question,
+            retriever,
+            k,
+            filters=filters,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
+        )
+        checked = check_question(session.server, session.key, request)
+
+        def find() -> Evidence:
+            return search(_current_workspace.get(), checked)[0]
+
+        return await self.call(find)
+
+    async def ask_events(
+        self, question: str, **options: Unpack[AskOptions]
+    ) -> AsyncGenerator[AskEvent]:
+        """Answer a question within the limits of the server, and yield an event for each step."""
+        session = current_session.get()
+        request = AskRequest(question, **options)
+        asked = check_question(session.server, session.key, request)
+        with lease(session.server, session.workspace) as workspace:
+            make: Callable[[], Iterator[AskEvent]]
+            make = partial(ask_events, session.server, workspace, asked)
+            async with aclosing(session.server.threads.iterate(make)) as events:
+                async for event in events:
+                    yield event
+
+    async def explore(
+        self,
+        names: str | Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+    ) -> Subgraph:
+        """Return the neighbourhood of entities, given by name."""
+
+        def find() -> Subgraph:
+            base = self.knowledge_base
+            return base.explore(names, direction=direction, depth=depth, fan=fan, limit=limit)
+
+        return await self.call(find)
+
+    async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
+        """Return the shortest paths between two entities, given by name."""
+
+        def find() -> list[GraphPath]:
+            return self.knowledge_base.paths(one, other, limit=limit)
+
+        return await self.call(find)
+
+    async def communities(
+        self, about: str = "", *, level: int | None = None, limit: int = 20
+    ) -> list[Topic]:
+        """Return the stored communities with their reports."""
+
+        def find() -> list[Topic]:
+            return self.knowledge_base.topics(about, level=level, limit=limit)
+
+        return await self.call(find)

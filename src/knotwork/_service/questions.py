@@ -1,0 +1,66 @@
+"""Ask and search in a workspace, within the limits of the server, with metrics and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from knotwork._service.keys import AccessKey, KeyRole
+from knotwork._service.observability import trace
+from knotwork._service.server import Service
+from knotwork._service.workspaces import Workspace
+from knotwork._synthesis.ask_request import AskEvent, AskRequest
+from knotwork.errors import NotPermitted, RequestTooLarge
+from knotwork.records import Answer, Document, Evidence
+
+
+def check_question(server: Service, key: AccessKey, request: AskRequest) -> AskRequest:
+    """Check a request against the limits of the server, and return it with its budget.
+
+    Raises RequestTooLarge if the question is too long, NotPermitted if the request overrides the
+    budget of the server without an admin key.
+    """
+    limits = server.limits
+    if len(request.question) > limits.question_chars:
+        raise RequestTooLarge(
+            f"The question has {len(request.question):,} characters; the limit is "
+            f"{limits.question_chars:,}.",
+            fix="Shorten the question, or raise service.question_chars.",
+        )
+    if not limits.question_budget:
+        return request
+    if request.budget and not key.role.covers(KeyRole.ADMIN):
+        raise NotPermitted("This server sets the budget of questions.", fix="Omit `budget`.")
+    return replace(request, budget=request.budget or limits.question_budget)
+
+
+def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> Iterator[AskEvent]:
+    """Answer a question, and yield its events; raises like `KnowledgeBase.ask_events`."""
+    with trace("ask", workspace.name, request.retriever) as span:
+        for event in workspace.base.ask_events(request):
+            if event.answer is not None:
+                answer = event.answer
+                server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
+                span.note_usage(answer.model, answer.usage)
+            yield event
+
+
+def ask(server: Service, workspace: Workspace, request: AskRequest) -> Answer:
+    """Return the answer to a question; raises like `ask_events`."""
+    *_, last = ask_events(server, workspace, request)
+    assert last.answer is not None, "the last event has the answer"
+    return last.answer
+
+
+def search(workspace: Workspace, request: AskRequest) -> tuple[Evidence, dict[str, Document]]:
+    """Return the evidence for a question, and the documents of the hits by id."""
+    with trace("retrieval", workspace.name, request.retriever) as span:
+        evidence = workspace.base.search(request)
+        span.note_hits(len(evidence.hits))
+    return evidence, documents_of(workspace, evidence)
+
+
+def documents_of(workspace: Workspace, evidence: Evidence) -> dict[str, Document]:
+    """Return the documents of the hits by id."""
+    ids = {hit.chunk.document_id for hit in evidence.hits}
+    return workspace.base.store.documents.documents(ids)

@@ -1,0 +1,276 @@
+"""Routes for questions: list retrievers, search, ask, stream answers, and run agents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
+from knotwork._service.access import Caller, ReadWorkspace, Server
+from knotwork._service.observability import trace
+from knotwork._service.questions import (
+    ask,
+    ask_events,
+    check_question,
+    documents_of,
+    search,
+)
+from knotwork._service.responses import (
+    EVENT_RESPONSES,
+    Envelope,
+    EventStream,
+    describe_error,
+    format_event,
+    keep_alive,
+    start_stream,
+    wrap,
+)
+from knotwork._service.schemas.answers import (
+    MOST_PASSAGES,
+    AnswerShape,
+    AskRequest,
+    EvidenceShape,
+    FilterText,
+    RequestModel,
+    SearchRequest,
+    Text,
+)
+from knotwork._service.server import Service
+from knotwork._service.workspaces import Workspace
+from knotwork._synthesis import ask_request
+from knotwork._synthesis.ask_request import ASK_MODES, AskEventKind
+from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS, AgentStep
+from knotwork.agents._ask import ask_agent_events
+from knotwork.errors import KnotworkError
+
+MOST_STEPS = 20
+MOST_AGENT_TOKENS = 200_000
+
+
+class AgentRequest(RequestModel):
+    """Answer a question step by step: plan, search, judge, and search again."""
+
+    question: Text
+    kind: Literal["iterative", "corrective", "reasoning"] = "iterative"
+    tools: list[Annotated[Text, Field(max_length=500)]] = Field(
+        list(DEFAULT_TOOLS),
+        min_length=1,
+        max_length=6,
+        description="Retrievers to search with, the main one first.",
+    )
+    steps: int = Field(DEFAULT_STEPS, ge=1, le=MOST_STEPS, description="Maximum of searches.")
+    tokens: int = Field(
+        DEFAULT_TOKENS,
+        ge=0,
+        le=MOST_AGENT_TOKENS,
+        description="Maximum of tokens for a language model that plans.",
+    )
+    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
+    use_llm: bool = Field(default=True, description="Whether to use a language model.")
+    filters: FilterText | dict[str, Any] | None = Field(
+        None, description="Filter for documents and pages, as in …/ask."
+    )
+
+
+class StepOfAgent(BaseModel):
+    """A search of an agent; ``tokens`` is the total of all steps so far."""
+
+    number: int
+    tool: str
+    question: str
+    reason: str
+    passages: int
+    lines: list[str]
+    tokens: int
+
+    @classmethod
+    def of(cls, step: AgentStep) -> Self:
+        """Build the JSON of a step."""
+        return cls(
+            number=step.number,
+            tool=step.tool,
+            question=step.question,
+            reason=step.reason,
+            passages=step.passages,
+            lines=list(step.lines),
+            tokens=step.tokens,
+        )
+
+
+router = APIRouter(tags=["questions"])
+
+
+@router.get("/retrievers")
+async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
+    """List the retrievers, the steps to compose them with, and the answer modes."""
+    return wrap(
+        {
+            "auto": AUTO_IS,
+            "retrievers": [
+                {
+                    "name": name,
+                    "summary": pattern.summary,
+                    "needs_model": pattern.needs_model,
+                    "needs_embedder": pattern.needs_embedder,
+                }
+                for name, pattern in sorted(RETRIEVERS.items())
+            ],
+            "steps": [
+                {"name": name, "summary": step.summary} for name, step in sorted(STEPS.items())
+            ],
+            "modes": list(ASK_MODES),
+        }
+    )
+
+
+@router.post("/workspaces/{workspace}/search")
+async def search_passages(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: SearchRequest
+) -> Envelope[EvidenceShape]:
+    """Find the passages relevant to a question, each with the reasons why it was found."""
+    question = check_question(server, key, _search_request(asked))
+    evidence, documents = await server.threads.run(search, workspace, question)
+    return wrap(EvidenceShape.of(evidence, documents))
+
+
+@router.post("/workspaces/{workspace}/ask")
+async def ask_question(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: AskRequest
+) -> Envelope[AnswerShape]:
+    """Answer a question with a citation for each statement, or report that there is no answer."""
+    question = check_question(server, key, _ask_request(asked))
+    answer = await server.threads.run(ask, server, workspace, question)
+    return wrap(AnswerShape.of(answer))
+
+
+@router.post(
+    "/workspaces/{workspace}/ask/stream",
+    response_class=StreamingResponse,
+    responses=EVENT_RESPONSES,
+)
+async def stream_answer(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: AskRequest
+) -> EventStream:
+    """Answer a question as server-sent events.
+
+    Events are `stage` (the current stage), `sources` (the passages found), `text` (a piece of the
+    answer), `withdrawn` (discard the text so far), and finally `done` (the complete answer) or
+    `error`.
+    """
+    question = check_question(server, key, _ask_request(asked))
+    make = partial(_answer_events, server, workspace, question)
+    events = await start_stream(server.threads.iterate(make))
+    return EventStream(keep_alive(_format_events(events)))
+
+
+NamedEvent = tuple[str, object]
+"""The name and the JSON data of a server-sent event."""
+
+
+def _answer_events(
+    server: Service, workspace: Workspace, question: ask_request.AskRequest
+) -> Iterator[NamedEvent]:
+    for event in ask_events(server, workspace, question):
+        if event.evidence is not None:
+            evidence = EvidenceShape.of(event.evidence, documents_of(workspace, event.evidence))
+            names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
+            yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
+            yield "sources", evidence.model_dump(mode="json")
+        elif event.kind is AskEventKind.ASKED:
+            yield "stage", {"stage": "writing", "model": event.text}
+        elif event.kind is AskEventKind.STEP:
+            yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
+        elif event.kind is AskEventKind.TEXT:
+            yield "text", {"text": event.text}
+        elif event.kind is AskEventKind.WITHDRAWN:
+            yield "withdrawn", {"reason": event.text}
+        elif event.answer is not None:
+            yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
+
+
+async def _format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:
+    """Yield events as bytes; an error of Knotwork ends the stream with an `error` event."""
+    try:
+        async with aclosing(events) as open_events:
+            async for name, data in open_events:
+                yield format_event(data, event=name)
+    except KnotworkError as error:
+        yield format_event(describe_error(error), event="error")
+
+
+def _search_request(asked: SearchRequest) -> ask_request.AskRequest:
+    return ask_request.AskRequest(
+        asked.question,
+        asked.retriever,
+        asked.k,
+        filters=asked.filters,
+        min_score=asked.min_score,
+        retrieval_query=asked.retrieval_query,
+        query_params=asked.query_params,
+    )
+
+
+def _ask_request(asked: AskRequest) -> ask_request.AskRequest:
+    return replace(
+        _search_request(asked),
+        mode=asked.mode,
+        expand=asked.expand,
+        use_llm=asked.use_llm,
+        budget=asked.budget,
+        turns=tuple((turn.question, turn.answer) for turn in asked.turns),
+    )
+
+
+@router.post(
+    "/workspaces/{workspace}/agent", response_class=StreamingResponse, responses=EVENT_RESPONSES
+)
+async def ask_agent(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: AgentRequest
+) -> EventStream:
+    """Answer a question step by step, as server-sent events.
+
+    Events are `step` (a search, its reason and its result), and finally `sources` (all passages,
+    with the trace) and `done` (the answer, quoted from the documents), or `error`.
+    """
+    wanted = ask_request.AskRequest(asked.question, use_llm=asked.use_llm)
+    question = check_question(server, key, wanted)
+    make = partial(_agent_events, server, workspace, asked, question.budget)
+    events = await start_stream(server.threads.iterate(make))
+    return EventStream(keep_alive(_format_events(events)))
+
+
+def _agent_events(
+    server: Service, workspace: Workspace, asked: AgentRequest, budget: str
+) -> Iterator[NamedEvent]:
+    with trace("agent", workspace.name, f"agent:{asked.kind}") as span:
+        for reply in ask_agent_events(
+            workspace.base,
+            asked.question,
+            kind=asked.kind,
+            tools=list(dict.fromkeys(asked.tools)),
+            steps=asked.steps,
+            tokens=asked.tokens,
+            k=asked.k,
+            use_llm=asked.use_llm,
+            budget=budget,
+            filters=asked.filters,
+        ):
+            if reply.step is not None:
+                yield "step", StepOfAgent.of(reply.step).model_dump(mode="json")
+                continue
+            if reply.answer is not None:
+                answer = reply.answer
+                server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
+                span.note_usage(answer.model, answer.usage)
+            if reply.evidence is not None:
+                found = EvidenceShape.of(reply.evidence, documents_of(workspace, reply.evidence))
+                yield "sources", found.model_dump(mode="json")
+            if reply.answer is not None:
+                yield "done", AnswerShape.of(reply.answer).model_dump(mode="json")

@@ -1,0 +1,223 @@
+"""Routes for documents: upload, list, show, reindex and delete."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, Path, Query, UploadFile
+
+from knotwork._service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.document_graph import read_document_graph
+from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork._service.job_runner import is_upload, known_entries
+from knotwork._service.responses import Envelope, wrap
+from knotwork._service.schemas.workspaces import (
+    DeleteRequest,
+    DocumentContents,
+    DocumentDetails,
+    DocumentList,
+    DocumentShape,
+    FieldShape,
+    JobShape,
+    ReindexRequest,
+    TierName,
+    Upload,
+    UploadedFile,
+)
+from knotwork._service.server import Service
+from knotwork._service.uploads import (
+    SpooledFile,
+    check_content,
+    parse_upload_name,
+    store_file,
+    store_files,
+)
+from knotwork._service.workspaces import Workspace
+from knotwork._stores.base import LedgerEntry
+from knotwork.errors import NotFound
+from knotwork.records import Document
+
+router = APIRouter(tags=["documents"])
+uploads = APIRouter(tags=["documents"])
+"""Routes with a larger limit for the request body."""
+
+DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
+
+
+@uploads.post("/workspaces/{workspace}/documents", status_code=202)
+async def upload_documents(
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    files: Annotated[list[UploadFile], File(description="Files; names may include folders.")],
+    idempotency_key: IdempotencyKey = None,
+    tier: Annotated[TierName | None, Form()] = None,
+    budget: Annotated[str, Form(max_length=40)] = "",
+    index: Annotated[
+        bool, Form(description="False stores the files for `estimate` and a later `index`.")
+    ] = True,
+) -> Envelope[Upload]:
+    """Upload files, and start a job that indexes them. A file replaces one of the same name."""
+    server.jobs.check()
+    spooled = [SpooledFile(file.filename or "", file.file) for file in files]
+    options = {"tier": tier, "budget": budget, "retry": False} if index else None
+    fields = {"to": "documents", "index": index, **(options or {})}
+    upload = IdempotentUpload(
+        server, key, workspace, idempotency_key, files=spooled, options=fields
+    )
+    store = partial(_store_upload, server, workspace, spooled, options)
+    return wrap(await upload.answer(store, Upload))
+
+
+def _store_upload(
+    server: Service,
+    workspace: Workspace,
+    spooled: list[SpooledFile],
+    options: dict[str, Any] | None,
+) -> Upload:
+    """Store the valid files, and start a job that indexes them if there are ``options``."""
+    max_file_mb = workspace.base.settings.index.max_file_mb
+
+    def store(file: SpooledFile) -> UploadedFile:
+        path = parse_upload_name(file.name)
+        check_content(file, max_file_mb=max_file_mb)
+        uri = store_file(file, path, workspace)
+        document_id = Document(uri, "").id
+        return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=file.size)
+
+    stored, refused = store_files(spooled, store)
+    job = None
+    if options is not None:
+        job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
+    return Upload(files=stored, refused=refused, job=job)
+
+
+@router.get("/workspaces/{workspace}/fields")
+async def list_fields(server: Server, workspace: ReadWorkspace) -> Envelope[list[FieldShape]]:
+    """List the document fields that filters can use, with their most frequent values."""
+    fields = await server.threads.run(workspace.base.fields)
+    return wrap([FieldShape.of(field) for field in fields])
+
+
+@router.get("/workspaces/{workspace}/documents")
+async def list_documents(
+    server: Server,
+    workspace: ReadWorkspace,
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
+    prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
+    name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
+) -> Envelope[DocumentList]:
+    """List documents by URI, including files that could not be read, with the reason."""
+
+    def read() -> DocumentList:
+        wanted = name.casefold()
+        entries = [
+            entry
+            for entry in workspace.base.documents()
+            if entry.uri.startswith(prefix)
+            and wanted in entry.uri.casefold()
+            and (failed is None or failed == bool(entry.error))
+        ]
+        page = entries[start : start + limit]
+        end = start + len(page)
+        return DocumentList(
+            documents=_describe(workspace, page),
+            total=len(entries),
+            next=end if end < len(entries) else None,
+        )
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/documents/{document}")
+async def show_document(
+    server: Server, workspace: ReadWorkspace, document: DocumentId
+) -> Envelope[DocumentDetails]:
+    """Return a document with its text, its sections and the positions of its chunks."""
+
+    def read() -> DocumentDetails:
+        store = workspace.base.store.documents
+        found = store.documents([document])
+        if document not in found:
+            raise _unknown_document(document)
+        chunks = store.chunks(store.chunk_ids(document))
+        ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
+        return DocumentDetails.of(found[document], store.sections(document), ordered)
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/documents/{document}/contents")
+async def list_contents(
+    server: Server, workspace: ReadWorkspace, document: DocumentId
+) -> Envelope[DocumentContents]:
+    """Return what a document contributes to the graph, and what only it contributes."""
+
+    def read() -> DocumentContents:
+        store = workspace.base.store
+        if document not in store.documents.documents([document]):
+            raise _unknown_document(document)
+        return DocumentContents.of(read_document_graph(store, document))
+
+    return wrap(await server.threads.run(read))
+
+
+@router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)
+async def delete_document(
+    server: Server, workspace: WriteWorkspace, document: DocumentId
+) -> Envelope[JobShape]:
+    """Start a job that removes a document, and its file if it was uploaded."""
+
+    def submit() -> JobShape:
+        for entry in workspace.base.documents():
+            if Document(entry.uri, "").id == document:
+                arguments = {"documents": [entry.uri]}
+                return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
+        raise _unknown_document(document)
+
+    return wrap(await server.threads.run(submit))
+
+
+@router.post("/workspaces/{workspace}/documents/delete", status_code=202)
+async def delete_documents(
+    server: Server, workspace: WriteWorkspace, asked: DeleteRequest
+) -> Envelope[JobShape]:
+    """Start a job that removes several documents."""
+
+    def submit() -> JobShape:
+        uris = [entry.uri for entry in known_entries(workspace, asked.documents)]
+        return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
+
+    return wrap(await server.threads.run(submit))
+
+
+@router.post("/workspaces/{workspace}/documents/reindex", status_code=202)
+async def reindex_documents(
+    server: Server, workspace: WriteWorkspace, asked: ReindexRequest
+) -> Envelope[JobShape]:
+    """Start a job that updates documents, or all folders and files of the index."""
+
+    def submit() -> JobShape:
+        known_entries(workspace, asked.documents)
+        return JobShape.of(server.jobs.submit(workspace.name, "reindex", asked.model_dump()))
+
+    return wrap(await server.threads.run(submit))
+
+
+def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[DocumentShape]:
+    ids = {entry.document_id for entry in entries if entry.document_id}
+    found = workspace.base.store.documents.documents(ids)
+    titles = {identifier: document.title for identifier, document in found.items()}
+    return [
+        DocumentShape.of(
+            entry, titles.get(entry.document_id, ""), uploaded=is_upload(workspace, entry)
+        )
+        for entry in entries
+    ]
+
+
+def _unknown_document(identifier: str) -> NotFound:
+    return NotFound(f"Unknown document `{identifier}`.", fix="List documents: GET …/documents")

@@ -1,0 +1,475 @@
+"""Routes for the graph: neighbourhoods, entities, paths, names, communities and Cypher."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+
+from knotwork._indexing.communities.index_reports import Topic, topics_within
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._service.access import ReadWorkspace, Server
+from knotwork._service.responses import Envelope, wrap
+from knotwork._service.schemas.answers import Offsets, PathShape, RequestModel, ResultShape, Text
+from knotwork._service.workspaces import Workspace
+from knotwork._stores.extensions import StoresCommunities, read_parents
+from knotwork.errors import NotFound
+from knotwork.records import Chunk, Document, Entity, Subgraph
+
+MOST_RELATIONS = 2_000
+MOST_SEEDS = 50
+
+EntityNames = Annotated[list[Text], Field(min_length=1, max_length=MOST_SEEDS)]
+
+
+class ExploreRequest(RequestModel):
+    """Explore the graph around entities, strongest relations first."""
+
+    names: EntityNames
+    direction: Literal["both", "in", "out"] = "both"
+    depth: int = Field(2, ge=1, le=6)
+    fan: int = Field(8, ge=1, le=100, description="Maximum of neighbours per entity.")
+    limit: int = Field(50, ge=1, le=MOST_RELATIONS, description="Maximum of relations.")
+
+
+class NodeShape(BaseModel):
+    """A node of the graph."""
+
+    id: str
+    label: str
+    name: str
+    properties: dict[str, str | int | float]
+
+
+class EdgeShape(BaseModel):
+    """A relation, and the passages that state it."""
+
+    source: str
+    type: str
+    target: str
+    relation: str
+    weight: float
+    chunks: list[str]
+
+
+class SubgraphShape(BaseModel):
+    """A part of the graph in the order of exploration; ``is_cut`` is true if the limit was hit."""
+
+    nodes: list[NodeShape]
+    edges: list[EdgeShape]
+    is_cut: bool
+
+    @classmethod
+    def of(cls, subgraph: Subgraph, *, limit: int) -> Self:
+        """Build the JSON of a subgraph."""
+        return cls(
+            nodes=[
+                NodeShape(
+                    id=node.id, label=node.label, name=node.name, properties=dict(node.properties)
+                )
+                for node in subgraph.nodes
+            ],
+            edges=[
+                EdgeShape(
+                    source=edge.source,
+                    type=edge.type,
+                    target=edge.target,
+                    relation=edge.relation,
+                    weight=edge.weight,
+                    chunks=list(edge.chunks),
+                )
+                for edge in subgraph.edges
+            ],
+            is_cut=len(subgraph.edges) >= limit,
+        )
+
+
+class PathsRequest(RequestModel):
+    """Find the shortest paths between two entities."""
+
+    names: Annotated[list[Text], Field(min_length=2, max_length=2)]
+    limit: int = Field(5, ge=1, le=50, description="Maximum of paths.")
+
+
+class PathList(BaseModel):
+    """Paths, best first."""
+
+    paths: list[PathShape]
+
+
+class StatementRequest(RequestModel):
+    """Run a read-only query."""
+
+    statement: Annotated[str, Field(min_length=1, max_length=20_000)]
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    graph: str = Field("", max_length=200, description="An imported graph; empty: the index.")
+    limit: int = Field(1_000, ge=1, le=10_000, description="Maximum of rows.")
+    timeout_s: float = Field(10.0, gt=0, le=60)
+
+
+class MemberShape(BaseModel):
+    """A member of a community."""
+
+    id: str
+    name: str
+    importance: float
+
+
+class SupportShape(BaseModel):
+    """The position of a passage that supports a finding."""
+
+    document: str
+    document_id: str
+    chunk_id: str
+    span: Offsets
+
+
+class FindingShape(BaseModel):
+    """A finding of a community report, and the passages that support it."""
+
+    text: str
+    supports: list[SupportShape]
+
+
+class CommunityShape(BaseModel):
+    """A community with its report; level 0 is the top level."""
+
+    id: str
+    level: int
+    parent: str | None
+    children: int = Field(description="Number of communities inside it, of the next level.")
+    is_stale: bool = Field(description="Whether its documents changed since it was built.")
+    size: int
+    members: list[MemberShape]
+    title: str
+    summary: str
+    rating: float
+    language: str
+    source: str
+    score: float
+    findings: list[FindingShape]
+
+    @classmethod
+    def of(
+        cls,
+        topic: Topic,
+        names: Mapping[str, str],
+        chunks: Mapping[str, Chunk],
+        documents: Mapping[str, Document],
+        *,
+        children: int,
+        is_stale: bool,
+    ) -> Self:
+        """Build the JSON of a community; ``names`` are those of the members to include."""
+        community, report = topic.community, topic.report
+        return cls(
+            id=community.id,
+            level=community.level,
+            parent=community.parent_id,
+            children=children,
+            is_stale=is_stale,
+            size=community.size,
+            members=[
+                MemberShape(
+                    id=member.entity_id,
+                    name=names[member.entity_id],
+                    importance=round(member.importance, 6),
+                )
+                for member in community.members
+                if member.entity_id in names
+            ],
+            title=report.title,
+            summary=report.summary,
+            rating=report.rating,
+            language=report.language,
+            source=report.source,
+            score=round(topic.score, 4),
+            findings=[
+                FindingShape(
+                    text=finding.text,
+                    supports=[
+                        SupportShape(
+                            document=documents[chunks[support.chunk_id].document_id].uri,
+                            document_id=chunks[support.chunk_id].document_id,
+                            chunk_id=support.chunk_id,
+                            span=list(support.span),
+                        )
+                        for support in finding.supports
+                        if support.chunk_id in chunks
+                    ],
+                )
+                for finding in report.findings
+            ],
+        )
+
+
+class CommunityList(BaseModel):
+    """The first of ``total`` communities; ``levels`` are the level numbers from the top, and
+    ``is_current`` is false if documents changed since the communities were built.
+    """
+
+    communities: list[CommunityShape]
+    total: int
+    levels: list[int]
+    is_current: bool
+
+
+class EntityShape(BaseModel):
+    """An entity of the graph."""
+
+    id: str
+    name: str
+    type: str
+    chunks: int
+
+
+class EntityList(BaseModel):
+    """Entities, best match first."""
+
+    entities: list[EntityShape]
+
+
+class ThingShape(BaseModel):
+    """An entity with several names, the preferred one first."""
+
+    names: list[str]
+    entity_ids: list[str]
+    chunks: int
+
+
+class PairShape(BaseModel):
+    """A decision about two names."""
+
+    first: str
+    second: str
+    verdict: str
+    source: str
+    reason: str
+
+
+class NameList(BaseModel):
+    """Merged entities, and names that are kept apart."""
+
+    things: list[ThingShape]
+    apart: list[PairShape]
+    compared: bool
+    waiting: int
+
+
+router = APIRouter(tags=["graph"])
+
+_MOST_MEMBERS = 200
+
+
+@router.post("/workspaces/{workspace}/explore")
+async def explore_graph(
+    server: Server, workspace: ReadWorkspace, asked: ExploreRequest
+) -> Envelope[SubgraphShape]:
+    """Explore the graph around entities, strongest relations first.
+
+    The error for an unknown name suggests similar names.
+    """
+    subgraph = await server.threads.run(
+        workspace.base.explore,
+        asked.names,
+        direction=asked.direction,
+        depth=asked.depth,
+        fan=asked.fan,
+        limit=asked.limit,
+    )
+    return wrap(SubgraphShape.of(subgraph, limit=asked.limit))
+
+
+@router.get("/workspaces/{workspace}/entities")
+async def find_entities(
+    server: Server,
+    workspace: ReadWorkspace,
+    name: Annotated[str, Query(min_length=1, max_length=500)],
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> Envelope[EntityList]:
+    """Find entities by the words of a name, or by a part of it."""
+
+    def find() -> EntityList:
+        return EntityList(
+            entities=[
+                EntityShape(id=e.id, name=e.name, type=e.type, chunks=e.chunk_count)
+                for e in search_entities(workspace.base, name, limit=limit)
+            ]
+        )
+
+    return wrap(await server.threads.run(find))
+
+
+@router.post("/workspaces/{workspace}/paths")
+async def find_paths(
+    server: Server, workspace: ReadWorkspace, asked: PathsRequest
+) -> Envelope[PathList]:
+    """Find the shortest paths between two entities, each relation with a passage that states it."""
+
+    def find() -> PathList:
+        paths = workspace.base.paths(*asked.names, limit=asked.limit)
+        return PathList(paths=[PathShape.of(path) for path in paths])
+
+    return wrap(await server.threads.run(find))
+
+
+@router.get("/workspaces/{workspace}/names")
+async def list_names(
+    server: Server,
+    workspace: ReadWorkspace,
+    about: Annotated[str, Query(max_length=500)] = "",
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> Envelope[NameList]:
+    """List the entities with several names, and the names that are kept apart."""
+
+    def read() -> NameList:
+        same = workspace.base.same_names(about)
+        return NameList(
+            things=[
+                ThingShape(names=list(t.names), entity_ids=list(t.entity_ids), chunks=t.chunks)
+                for t in same.things[:limit]
+            ],
+            apart=[
+                PairShape(
+                    first=named.first,
+                    second=named.second,
+                    verdict=named.decision.verdict,
+                    source=named.decision.source,
+                    reason=named.decision.reason,
+                )
+                for named in same.apart[:limit]
+            ],
+            compared=same.compared,
+            waiting=same.waiting,
+        )
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/communities")
+async def list_communities(
+    server: Server,
+    workspace: ReadWorkspace,
+    about: Annotated[str, Query(max_length=1_000)] = "",
+    level: Annotated[int | None, Query(ge=0, le=100, description="0 is the top level.")] = None,
+    parent: Annotated[
+        str, Query(max_length=40, description="A community: list only those inside it.")
+    ] = "",
+    limit: Annotated[int, Query(ge=1, le=500)] = 20,
+    members: Annotated[int, Query(ge=0, le=_MOST_MEMBERS)] = 8,
+) -> Envelope[CommunityList]:
+    """List communities with their reports: by topic, by level, or inside another community.
+
+    This returns the stored communities. A job updates them after indexing and on request.
+    """
+
+    def read() -> CommunityList:
+        store = workspace.base.store
+        levels = store.communities.levels() if isinstance(store, StoresCommunities) else []
+        if parent:
+            topics = topics_within(store, parent)
+            total = len(topics)
+        else:
+            topics = workspace.base.topics(about, level=level, limit=limit)
+            total = len(topics) if about or not levels else len(levels[level or 0])
+        return CommunityList(
+            communities=_describe_communities(workspace, topics[:limit], members),
+            total=total,
+            levels=list(range(len(levels))),
+            is_current=workspace.base.has_communities,
+        )
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/communities/{community}")
+async def show_community(
+    server: Server,
+    workspace: ReadWorkspace,
+    community: Annotated[str, Path(max_length=40)],
+) -> Envelope[CommunityShape]:
+    """Return a community with its report and its members."""
+
+    def read() -> CommunityShape:
+        store = workspace.base.store
+        if isinstance(store, StoresCommunities):
+            found = store.communities.communities([community])
+            reports = store.communities.reports([community])
+            if community in found and community in reports:
+                topic = Topic(found[community], reports[community])
+                return _describe_communities(workspace, [topic], _MOST_MEMBERS)[0]
+        raise NotFound(
+            f"Unknown community `{community}`.", fix="List communities: GET …/communities"
+        )
+
+    return wrap(await server.threads.run(read))
+
+
+@router.post("/workspaces/{workspace}/cypher")
+async def run_statement(
+    server: Server, workspace: ReadWorkspace, asked: StatementRequest
+) -> Envelope[ResultShape]:
+    """Run a read-only openCypher query on the index or on an imported graph."""
+    result = await server.threads.run(
+        workspace.base.cypher,
+        asked.statement,
+        asked.parameters,
+        graph=asked.graph,
+        row_limit=asked.limit,
+        timeout_s=asked.timeout_s,
+    )
+    return wrap(ResultShape.of(result))
+
+
+def _describe_communities(
+    workspace: Workspace, topics: list[Topic], members: int
+) -> list[CommunityShape]:
+    store = workspace.base.store
+    chunks = store.documents.chunks({i for topic in topics for i in topic.report.chunk_ids})
+    documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
+    names = workspace.base.member_names(topics, most=members)
+    communities = store.communities if isinstance(store, StoresCommunities) else None
+    parents = Counter(read_parents(communities).values()) if communities and topics else Counter()
+    stale = frozenset(communities.stale()) if communities and topics else frozenset()
+    return [
+        CommunityShape.of(
+            topic,
+            names,
+            chunks,
+            documents,
+            children=parents[topic.community.id],
+            is_stale=topic.community.id in stale,
+        )
+        for topic in topics
+    ]
+
+
+MOST_SCANNED = 20_000
+"""Most entities for which parts of names are searched; in larger graphs, only whole words are."""
+
+_NAME_CONTAINS = (
+    "MATCH (e:Entity) WHERE toLower(e.name) CONTAINS $part "
+    "RETURN e.id ORDER BY NOT toLower(e.name) STARTS WITH $part, e.chunk_count DESC, e.name "
+    "LIMIT $most"
+)
+
+
+def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entity]:
+    """Return entities by name, without keywords.
+
+    Exact matches come first, then those with its words, best first, then those that contain it.
+    Raises like `KnowledgeBase.cypher`.
+    """
+    store = base.store
+    ids = [hit.id for hit in store.texts("entity").search(name, k=limit)]
+    if len(ids) < limit and store.graph.entity_count() <= MOST_SCANNED:
+        part = {"part": name.strip().lower(), "most": limit}
+        ids += [str(row[0]) for row in base.cypher(_NAME_CONTAINS, part, row_limit=limit).rows]
+    found = store.graph.entities(ids)
+    known = (found[i] for i in dict.fromkeys(ids) if i in found)
+    entities = [entity for entity in known if not entity.is_keyword]
+    wanted = name.strip().casefold()
+    return sorted(entities, key=lambda entity: entity.name.casefold() != wanted)[:limit]

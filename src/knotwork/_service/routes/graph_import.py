@@ -1,0 +1,176 @@
+"""Routes for imported graphs: upload, list and delete."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, File, Form, UploadFile
+from fastapi import Path as InPath
+from pydantic import BaseModel
+
+from knotwork._indexing.graph_import.formats import list_files
+from knotwork._indexing.graph_import.graph_importer import graph_root
+from knotwork._service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork._service.job_runner import graph_files, hide_folder
+from knotwork._service.responses import Envelope, wrap
+from knotwork._service.schemas.workspaces import JobShape, RefusedFile
+from knotwork._service.server import Service
+from knotwork._service.uploads import SpooledFile, check_content, parse_upload_name, store_files
+from knotwork._service.workspaces import INCOMPLETE_PREFIX, Workspace
+from knotwork._stores.base import LedgerEntry
+from knotwork._stores.property_graphs import StoresPropertyGraphs
+from knotwork.errors import LoadError, NotFound
+from knotwork.records._documents import GRAPH_URI
+
+GraphFormatName = Literal["table", "graphml", "turtle", "ntriples", "nquads", "trig"]
+
+
+class ImportedGraph(BaseModel):
+    """An imported graph; ``name`` is its name in queries."""
+
+    name: str
+    uri: str
+    documents: int
+    chunks: int
+    property_graph: bool
+
+
+class GraphUpload(BaseModel):
+    """The stored and refused files of a graph, and the job that imports them."""
+
+    name: str
+    files: list[str]
+    refused: list[RefusedFile]
+    job: JobShape
+
+
+router = APIRouter(tags=["graph"])
+uploads = APIRouter(tags=["graph"])
+"""Routes with a larger limit for the request body."""
+
+GraphName = Annotated[str, InPath(description="The name of an imported graph.", max_length=200)]
+
+
+@uploads.post("/workspaces/{workspace}/graphs", status_code=202)
+async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    files: Annotated[list[UploadFile], File(description="Triples, tables, GraphML or RDF.")],
+    name: Annotated[str, Form(max_length=100, description="Default: that of the first file.")] = "",
+    format: Annotated[  # noqa: A002
+        GraphFormatName | None, Form(description="Default: by the suffix of the files.")
+    ] = None,
+    columns: Annotated[
+        str, Form(max_length=1_000, description="Columns of tables without a header, by commas.")
+    ] = "",
+    delimiter: Annotated[str, Form(max_length=4, description="Column separator.")] = "",
+    vectors: Annotated[
+        bool | None,
+        Form(description="Whether to embed passages; default: for graphs up to 2,000 entities."),
+    ] = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Envelope[GraphUpload]:
+    """Upload the files of a graph, and start a job that imports it.
+
+    It replaces a graph of the same name.
+    """
+    server.jobs.check()
+    spooled = [SpooledFile(file.filename or "", file.file) for file in files]
+    options = {
+        "name": " ".join(name.replace("/", " ").split()),
+        "format": format or "",
+        "columns": [part.strip() for part in columns.split(",") if part.strip()],
+        "delimiter": delimiter,
+        "vectors": vectors,
+    }
+    fields = {"to": "graphs", **options}
+    upload = IdempotentUpload(
+        server, key, workspace, idempotency_key, files=spooled, options=fields
+    )
+    store = partial(_store_upload, server, workspace, spooled, options)
+    return wrap(await upload.answer(store, GraphUpload))
+
+
+@router.get("/workspaces/{workspace}/graphs")
+async def list_graphs(server: Server, workspace: ReadWorkspace) -> Envelope[list[ImportedGraph]]:
+    """List the imported graphs by name."""
+
+    def read() -> list[ImportedGraph]:
+        store = workspace.base.store
+        graphs = store.property_graphs.names() if isinstance(store, StoresPropertyGraphs) else []
+        return [
+            ImportedGraph(
+                name=name,
+                uri=graph_root(name),
+                documents=len(entries),
+                chunks=sum(entry.chunks for entry in entries),
+                property_graph=name in graphs,
+            )
+            for name, entries in sorted(_imported_graphs(workspace).items())
+        ]
+
+    return wrap(await server.threads.run(read))
+
+
+@router.delete("/workspaces/{workspace}/graphs/{graph}", status_code=202)
+async def delete_graph(
+    server: Server, workspace: WriteWorkspace, graph: GraphName
+) -> Envelope[JobShape]:
+    """Start a job that removes an imported graph with all its passages."""
+
+    def submit() -> JobShape:
+        entries = _imported_graphs(workspace).get(graph)
+        if entries is None:
+            raise NotFound(f"Unknown graph `{graph}`.", fix="List graphs: GET …/graphs")
+        uris = [entry.uri for entry in entries]
+        return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
+
+    return wrap(await server.threads.run(submit))
+
+
+def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
+    found = defaultdict(list)
+    for entry in workspace.base.documents():
+        if entry.root.startswith(GRAPH_URI):
+            found[entry.root.removeprefix(GRAPH_URI)].append(entry)
+    return found
+
+
+def _store_upload(
+    server: Service, workspace: Workspace, spooled: list[SpooledFile], options: dict[str, Any]
+) -> GraphUpload:
+    """Store the valid files of a graph in a new folder, and start a job that imports them."""
+    token = secrets.token_hex(8)
+    folder = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
+    folder.mkdir(parents=True)
+    max_file_mb = workspace.base.settings.index.max_file_mb
+
+    def store(file: SpooledFile) -> str:
+        name = parse_upload_name(file.name).name  # folders are irrelevant here
+        if (folder / name).exists():
+            raise LoadError("name", f"`{name}` occurs twice.", fix="Rename one of the files.")
+        check_content(file, max_file_mb=max_file_mb)
+        file.stream.seek(0)
+        with (folder / name).open("wb") as target:
+            shutil.copyfileobj(file.stream, target)
+        return name
+
+    try:
+        stored, refused = store_files(spooled, store)
+        with hide_folder(folder):
+            list_files(graph_files(folder, stored), format=options["format"])
+        folder.rename(workspace.graphs / token)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    name = options["name"] or Path(stored[0]).stem
+    arguments = {**options, "name": name, "folder": token, "files": stored}
+    job = server.jobs.submit(workspace.name, "import_graph", arguments)
+    return GraphUpload(name=name, files=stored, refused=refused, job=JobShape.of(job))

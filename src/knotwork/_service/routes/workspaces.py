@@ -1,0 +1,131 @@
+"""Routes for workspaces: list, create, describe, delete, and report model usage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from knotwork._inference.call_cache import CallCache
+from knotwork._inference.call_costs import PriceTable
+from knotwork._inference.call_database import CallTotal
+from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
+from knotwork._inference.role_models import IN_MEMORY, calls_path
+from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceName, require
+from knotwork._service.keys import KeyRole
+from knotwork._service.responses import Envelope, wrap
+from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
+from knotwork._service.workspaces import Workspace, no_workspace
+from knotwork.errors import StoreReadOnly
+
+router = APIRouter(tags=["workspaces"])
+
+
+@router.get("/workspaces")
+async def list_workspaces(key: Caller, server: Server) -> Envelope[list[WorkspaceShape]]:
+    """List the workspaces that the key may see."""
+    names = await server.threads.run(server.workspaces.names)
+    role = _role_of(key, server)
+    return wrap([WorkspaceShape(name=name, role=role) for name in names if key.may_see(name)])
+
+
+@router.post("/workspaces", status_code=201)
+async def create_workspace(
+    key: Caller, server: Server, asked: NewWorkspace
+) -> Envelope[WorkspaceShape]:
+    """Create an empty workspace. Needs an admin key for this name or for all workspaces."""
+    if not key.may_see(asked.name):
+        raise no_workspace(asked.name)
+    require(key, KeyRole.ADMIN)
+    await server.threads.run(server.workspaces.create, asked.name)
+    return wrap(WorkspaceShape(name=asked.name, role=key.role))
+
+
+@router.get("/workspaces/{workspace}")
+async def describe_workspace(
+    key: Caller, server: Server, workspace: ReadWorkspace
+) -> Envelope[WorkspaceDetails]:
+    """Return the statistics of a workspace."""
+
+    def describe() -> WorkspaceDetails:
+        stats = workspace.base.stats()
+        model = chat_model_spec(workspace.base.settings.llm, "extract")
+        return WorkspaceDetails(
+            name=workspace.name,
+            role=_role_of(key, server),
+            documents=stats.documents,
+            chunks=stats.chunks,
+            entities=stats.entities,
+            failed=stats.failed,
+            embedder=stats.embedder,
+            model="" if model == NO_CHAT_MODEL else model,
+            tier=workspace.base.settings.llm.tier,
+            labels=dict(stats.graph.labels),
+            edge_types=dict(stats.graph.edge_types),
+            relations=dict(stats.graph.relations),
+            has_communities=workspace.base.has_communities,
+            is_busy=server.jobs.is_busy(workspace.name),
+        )
+
+    return wrap(await server.threads.run(describe))
+
+
+@router.delete("/workspaces/{workspace}")
+async def delete_workspace(
+    key: Caller, server: Server, workspace: WorkspaceName
+) -> Envelope[WorkspaceShape]:
+    """Delete a workspace with its index, its uploads and its jobs."""
+    if not key.may_see(workspace):
+        raise no_workspace(workspace)
+    require(key, KeyRole.ADMIN)
+
+    def remove() -> None:
+        server.workspaces.remove(workspace)
+        server.records.forget(workspace)
+
+    await server.threads.run(remove)
+    return wrap(WorkspaceShape(name=workspace, role=key.role))
+
+
+@router.get("/workspaces/{workspace}/usage")
+async def tell_usage(server: Server, workspace: ReadWorkspace) -> Envelope[dict[str, Any]]:
+    """Return the tokens and costs of language models so far, by stage and by model."""
+    return wrap(await server.threads.run(_read_usage, workspace))
+
+
+def _role_of(key: Caller, server: Server) -> KeyRole:
+    """Return the effective role of a key: a read-only server allows nothing but reading."""
+    return KeyRole.READ if server.config.read_only else key.role
+
+
+def _read_usage(workspace: Workspace) -> dict[str, Any]:
+    settings = workspace.base.settings.llm
+    path = calls_path(workspace.base.store.url)
+    try:
+        cache = CallCache.open(
+            path if workspace.path.with_name(f"{workspace.path.name}.calls").exists() else IN_MEMORY
+        )
+    except StoreReadOnly:
+        cache = CallCache.open(IN_MEMORY)
+    try:
+        ledger = cache.ledger(prices=PriceTable.read(settings.prices))
+        return {
+            "total": _total(ledger.total()),
+            "by_stage": {total.group[0]: _total(total) for total in ledger.totals("stage")},
+            "by_model": {total.group[0]: _total(total) for total in ledger.totals("model")},
+        }
+    finally:
+        cache.close()
+
+
+def _total(total: CallTotal) -> dict[str, Any]:
+    return {
+        "calls": total.usage.calls,
+        "input_tokens": total.usage.input_tokens,
+        "output_tokens": total.usage.output_tokens,
+        "reused_calls": total.usage.reused,
+        "saved_input_tokens": total.saved.input_tokens,
+        "saved_output_tokens": total.saved.output_tokens,
+        "rejected": total.rejected,
+        "money": None if total.money is None else str(total.money),
+    }

@@ -1,0 +1,265 @@
+"""Run the server: its configuration, its components, model preloading, and uvicorn."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from knotwork._config import ServiceSettings, Settings
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
+from knotwork._service.job_runner import JobRunner
+from knotwork._service.job_store import JobStore
+from knotwork._service.keys import KeyFile, hidden_file_beside, keys_beside
+from knotwork._service.limits import RateLimiter, Threads
+from knotwork._service.observability import Metrics
+from knotwork._service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
+from knotwork.errors import ConfigError, KnotworkError, MissingExtra
+
+RECORDS_FILE = ".knotwork-service.db"
+JOB_GRACE_S = 15.0
+"""Grace period of running jobs at shutdown, in seconds."""
+
+_FAILURES_PER_MINUTE = 60
+
+_log = logging.getLogger("knotwork.service")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """What to serve: a folder of indexes or one index file, with the settings for all of them."""
+
+    path: Path
+    settings: Settings = field(default_factory=Settings)
+    read_only: bool = False
+
+    @property
+    def keys_path(self) -> Path:
+        """The key file."""
+        configured = self.settings.service.keys
+        return Path(configured) if configured else keys_beside(self.path)
+
+    @property
+    def records_path(self) -> Path:
+        """The job database."""
+        return hidden_file_beside(self.path, RECORDS_FILE)
+
+    def check(self) -> None:
+        """Raise ConfigError if the path cannot be served, or if the host requires a key."""
+        if not self.path.is_dir() and self.path.suffix != INDEX_SUFFIX and not self.path.is_file():
+            raise ConfigError(
+                f"`{self.path}` is neither a folder of indexes nor an index.",
+                fix=f"Choose an existing folder, or a file that ends with {INDEX_SUFFIX}.",
+            )
+        if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
+            raise ConfigError(
+                f"Listening on `{self.settings.service.host}` requires a key, but none exists.",
+                fix="Add one: knotwork keys add NAME",
+            )
+
+
+class Service:
+    """The components of a running server. Create it in the event loop that serves."""
+
+    def __init__(self, config: ServerConfig, metrics: Metrics | None = None) -> None:
+        self.config = config
+        self.workspaces = Workspaces(config.path, config.settings, read_only=config.read_only)
+        limits = self.limits
+        self.keys = KeyFile(config.keys_path)
+        self.threads = Threads(
+            threads=limits.threads, waiting=limits.waiting, timeout_s=limits.timeout_s
+        )
+        self.rates = RateLimiter(limits.requests_per_minute)
+        self.failures = RateLimiter(_FAILURES_PER_MINUTE)
+        self.metrics = metrics or Metrics()
+        self.closing = False
+        self.uploading: set[tuple[str, str, str]] = set()
+        """Idempotency keys of uploads in progress, with caller and workspace."""
+        self.records = JobStore.open(config.records_path)
+        self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
+        self.warmer = ModelLoader(self._open_embedder)
+
+    @property
+    def limits(self) -> ServiceSettings:
+        """The settings of the server."""
+        return self.config.settings.service
+
+    def start(self) -> None:
+        """Load the model in the background, and continue unfinished jobs."""
+        self.warmer.start()
+        if not self.config.read_only:
+            folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
+            self.workspaces.discard_leftovers(waiting=set(folders))
+            self.jobs.start()
+
+    def _open_embedder(self) -> Embedder | None:
+        """Return the embedder of the one served index, or the default one for a folder."""
+        if not self.workspaces.is_folder and self.config.path.is_file():
+            with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
+                return workspace.base.embedder
+        embedding = self.config.settings.embedding
+        try:
+            return open_embedder(embedding.model, embedding)
+        except MissingExtra:
+            return None
+
+    def begin_closing(self) -> None:
+        """Accept no new work, and stop jobs and streams after their current step."""
+        self.closing = True
+        self.jobs.pause()
+
+    def close(self) -> None:
+        """Wait for jobs and requests, and close all files.
+
+        A job whose step exceeds the grace period is killed with the process. Its index recovers as
+        after a crash, and the next server starts the job again.
+        """
+        self.begin_closing()
+        self.warmer.wait()
+        if not self.jobs.close(wait_s=JOB_GRACE_S):
+            _log.warning(
+                "a job did not stop within %g s; the next start runs it again", JOB_GRACE_S
+            )
+            return
+        self.threads.close()
+        self.workspaces.close()
+        self.records.close()
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if an address or a host name means the loopback interface."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+_PROBE = "ready"
+
+
+class ModelLoader:
+    """Load the embedding model in a thread, so that the first question does not wait for it.
+
+    ``state`` is "none" without a local model, "loading", "ready" or "failed". A failure is logged,
+    not raised: the request that needs the model reports it.
+    """
+
+    def __init__(self, open_embedder: Callable[[], Embedder | None]) -> None:
+        self._open_embedder = open_embedder
+        self._embedder: Embedder | None = None  # keeps the model in memory
+        self._thread = threading.Thread(target=self._load, name="load-model", daemon=True)
+        self.state = "none"
+
+    def start(self) -> None:
+        """Start loading."""
+        self.state = "loading"
+        self._thread.start()
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until loading has ended. Returns immediately before `start`."""
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _load(self) -> None:
+        started = time.monotonic()
+        try:
+            self._embedder = self._open_embedder()
+            if self._embedder is None or getattr(self._embedder, "is_loaded", True):
+                self.state = "ready" if self._embedder else "none"
+                return
+            _log.info("loading the embedding model %s", self._embedder.name)
+            self._embedder.embed([_PROBE])
+        except KnotworkError as error:
+            self.state = "failed"
+            _log.warning("cannot load the embedding model: %s", error)
+            return
+        self.state = "ready"
+        _log.info("%s is ready after %.1f s", self._embedder.name, time.monotonic() - started)
+
+
+REQUEST_GRACE_S = 20
+"""Grace period of open requests at shutdown, in seconds."""
+
+
+class KnotworkServer(uvicorn.Server):
+    """A uvicorn server that stops its jobs and streams before it waits for them."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._knotwork = app
+        self._announce: Callable[[], None] = lambda: None
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="on",
+                log_config=None,
+                log_level="critical",  # the application logs errors itself
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=REQUEST_GRACE_S,
+                timeout_keep_alive=30,
+            )
+        )
+
+    def serve_at(self, host: str, port: int, announce: Callable[[str], None]) -> None:
+        """Serve until a signal or ``should_exit`` stops the server; ``announce`` gets the URL.
+
+        Raises ConfigError if the address is not available, and the error that kept the application
+        from starting.
+        """
+        listening = _listen(host, port)
+        if threading.current_thread() is threading.main_thread():
+            # uvicorn shuts down on this signal and raises it again afterwards.
+            signal.signal(signal.SIGTERM, _ignore_signal)
+        address = listening.getsockname()
+        shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+        self._announce = lambda: announce(f"http://{shown}:{address[1]}")
+        with listening, contextlib.suppress(KeyboardInterrupt):
+            self.run(sockets=[listening])
+        failure: KnotworkError | None = getattr(self._knotwork.state, "failure", None)
+        if failure is not None:
+            raise failure
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and announce the URL."""
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no new connections, and wait for requests in progress."""
+        service = getattr(self._knotwork.state, "service", None)
+        if service is not None:
+            service.begin_closing()
+        await super().shutdown(sockets)
+
+
+def _ignore_signal(_number: int, _frame: object) -> None:
+    """Ignore the signal that uvicorn raises again after its shutdown."""
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host.strip("[]"), port), family=family, backlog=1_024)
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot listen on {host}, port {port}: {error.strerror or error}.",
+            fix="Choose another port with --port, or 0 for any free port.",
+        ) from error
+    # Accepted connections inherit this option. asyncio sets it only on sockets created with an
+    # explicit protocol. Without it, the second packet of each response waits 40 ms for the
+    # acknowledgement of the first.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

@@ -1,0 +1,210 @@
+"""Validate the names and contents of uploaded files, and store them in the workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, TypeVar
+
+from knotwork._indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
+from knotwork._indexing.loaders.loader import MEGABYTE, Source, format_size
+from knotwork._service.schemas.workspaces import RefusedFile
+from knotwork._service.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
+from knotwork.errors import InvalidRequest, LoadError
+
+Stored = TypeVar("Stored")
+
+MOST_FOLDERS = 8
+_MOST_NAME_BYTES = 200
+_HEAD_BYTES = 65_536
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OUTSIDE = re.compile(r'[<>:"|?*]')
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_SKIPPED = re.compile(
+    r"node_modules|__pycache__|__macosx|\$recycle\.bin|thumbs\.db|desktop\.ini|pyvenv\.cfg|~\$.*"
+    r"|.*\.knot(-wal|-shm|\.calls.*)?",
+    re.IGNORECASE,
+)
+"""Names that indexing a folder skips silently."""
+
+_PDF = b"%PDF-"
+_ZIP_SUFFIXES = (".docx", ".pptx", ".xlsx", ".epub")
+_ZIP_DOCUMENT_PARTS = frozenset(
+    {
+        "word/document.xml",
+        "ppt/presentation.xml",
+        "xl/workbook.xml",
+        "META-INF/container.xml",
+    }
+)
+_WIDE_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledFile:
+    """A file of an upload, spooled to a stream by the form parser."""
+
+    name: str
+    stream: BinaryIO
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.stream.seek(0, os.SEEK_END)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 hash of name and content."""
+        digest = sha256(f"{len(self.name)} {self.name!r} ".encode())
+        self.stream.seek(0)
+        while part := self.stream.read(MEGABYTE):
+            digest.update(part)
+        return digest.hexdigest()
+
+
+def store_files(
+    files: Sequence[SpooledFile], store: Callable[[SpooledFile], Stored]
+) -> tuple[list[Stored], list[RefusedFile]]:
+    """Call ``store`` for each file, and return its results and the files that it refuses.
+
+    ``store`` refuses a file by raising LoadError. Raises InvalidRequest if no file is stored.
+    """
+    stored: list[Stored] = []
+    refused: list[RefusedFile] = []
+    for file in files:
+        try:
+            stored.append(store(file))
+        except LoadError as error:
+            name = file.name.encode("utf-8", "replace").decode()[:500]
+            refused.append(
+                RefusedFile(name=name, reason=error.reason, message=error.message, fix=error.fix)
+            )
+    if not stored:
+        reasons = " ".join(file.message for file in refused[:5]) or "It contains no files."
+        raise InvalidRequest(
+            f"The upload was rejected. {reasons}", fix=refused[0].fix if refused else ""
+        )
+    return stored, refused
+
+
+def parse_upload_name(name: str) -> PurePosixPath:
+    """Return the path, relative to the folder of uploads, for the name of an uploaded file.
+
+    Names are never corrected: one that could leave the folder, mean a device or be hidden is
+    rejected. Raises LoadError with the reason "name".
+    """
+    parts = name.replace("\\", "/").split("/")
+    if len(parts) > MOST_FOLDERS or not all(map(_is_safe_part, parts)):
+        raise LoadError(
+            "name",
+            f"`{_CONTROL.sub('?', name)[:200]}` is not a valid file name.",
+            fix="Send a file name, or a path relative to the uploaded folder. No part may be "
+            'empty, begin with a dot, end with a dot or a space, or contain <>:"|?*.',
+        )
+    return PurePosixPath(*parts)
+
+
+def _is_safe_part(part: str) -> bool:
+    return (
+        0 < len(part.encode("utf-8", "replace")) <= _MOST_NAME_BYTES
+        and part == part.strip()
+        and not part.startswith(".")
+        and not part.endswith(".")
+        and not _CONTROL.search(part)
+        and not _OUTSIDE.search(part)
+        and not _DEVICES.fullmatch(part)
+        and not _SKIPPED.fullmatch(part)
+    )
+
+
+def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
+    """Raise LoadError if the content cannot be a document, whatever its name.
+
+    This is a cheap check; the loaders validate the file when it is indexed. Archives are checked by
+    their declared sizes, which limit what is ever read from them.
+    """
+    size = file.size
+    if size > max_file_mb * MEGABYTE:
+        raise LoadError(
+            "too_large",
+            f"`{file.name}` has {format_size(size)}; the limit is "
+            f"{format_size(max_file_mb * MEGABYTE)}.",
+            fix="Split the file, or raise index.max_file_mb.",
+        )
+    file.stream.seek(0)
+    head = file.stream.read(_HEAD_BYTES)
+    suffix = PurePosixPath(file.name).suffix.lower()
+    if not head.strip():
+        raise LoadError("empty", f"`{file.name}` is empty.", fix="Omit it.")
+    if head.startswith((ZIP_SIGNATURE, OLE_SIGNATURE)):
+        _check_zip(file, max_file_mb)
+    elif suffix in _ZIP_SUFFIXES:
+        raise _wrong_format(file.name, suffix.removeprefix("."))
+    elif _PDF in head[:1_024]:
+        return
+    elif suffix == ".pdf":
+        raise _wrong_format(file.name, "PDF")
+    elif b"\x00" in head and not head.startswith(_WIDE_TEXT):
+        raise LoadError(
+            "binary",
+            f"`{file.name}` is neither text nor a supported format.",
+            fix="Convert it to text, PDF or an office format.",
+        )
+
+
+def _check_zip(file: SpooledFile, max_file_mb: float) -> None:
+    import zipfile
+
+    file.stream.seek(0)
+    data = file.stream.read()
+    check_archive(Source(file.name, data, max_bytes=int(max_file_mb * MEGABYTE)))
+    file.stream.seek(0)
+    with zipfile.ZipFile(file.stream) as archive:
+        names = set(archive.namelist())
+    if not names & _ZIP_DOCUMENT_PARTS:
+        raise LoadError(
+            "unsupported",
+            f"`{file.name}` is an archive, not a document.",
+            fix="Unpack it, and upload its files.",
+        )
+
+
+def _wrong_format(name: str, expected: str) -> LoadError:
+    return LoadError(
+        "broken",
+        f"`{name}` does not contain {expected} data.",
+        fix="Rename it with the suffix of its actual format.",
+    )
+
+
+def store_file(file: SpooledFile, path: PurePosixPath, workspace: Workspace) -> str:
+    """Store a file atomically in the folder of uploads, and return its URI.
+
+    Raises LoadError with the reason "name" if a file or folder of that name prevents it.
+    """
+    workspace.uploads.mkdir(parents=True, exist_ok=True)
+    target = workspace.uploads.joinpath(*path.parts)
+    with tempfile.NamedTemporaryFile(
+        dir=workspace.files, prefix=INCOMPLETE_PREFIX, delete=False
+    ) as incomplete:
+        file.stream.seek(0)
+        shutil.copyfileobj(file.stream, incomplete)
+    temporary = Path(incomplete.name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.replace(target)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+        raise LoadError(
+            "name",
+            f"`{path}` conflicts with an existing file or folder.",
+            fix="Rename it.",
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return f"{UPLOADS}/{path}"

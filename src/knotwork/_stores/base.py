@@ -1,0 +1,286 @@
+"""The protocols that every store implements.
+
+A store commits documents with their chunks, the graph, text indexes, vector indexes and the ledger
+of indexed sources together. Reads take batches of ids. An id that does not exist is absent from the
+result, never None. Ranked results are ordered by score descending, then id ascending. A released
+protocol never gains a required method: `knotwork._stores.extensions` has the optional protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.records import (
+    Chunk,
+    Direction,
+    Document,
+    Edge,
+    Entity,
+    GraphSchema,
+    Mention,
+    Node,
+    Relation,
+    Section,
+    Subgraph,
+)
+
+FloatMatrix = NDArray[np.float32]
+IntMatrix = NDArray[np.int32]
+
+
+class Capability(StrEnum):
+    """A feature that a retriever may require of a store."""
+
+    TEXT = "text"
+    VECTORS = "vectors"
+    GRAPH = "graph"
+    CYPHER = "cypher"
+
+
+class Scored(NamedTuple):
+    """An id and its score."""
+
+    id: str
+    score: float
+
+
+class DocumentStore(Protocol):
+    """Documents, their section trees and their chunks."""
+
+    def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
+        """Add a document, or replace the one with its id (structure only)."""
+
+    def remove(self, document_ids: Collection[str]) -> None:
+        """Remove documents, sections and chunks (structure only; see `Store.remove_documents`)."""
+
+    def documents(self, ids: Collection[str]) -> dict[str, Document]: ...
+
+    def document_ids(self) -> list[str]:
+        """Return all document ids, ascending."""
+
+    def sections(self, document_id: str) -> list[Section]:
+        """Return a document's sections in reading order, the root first."""
+
+    def chunks(self, ids: Collection[str]) -> dict[str, Chunk]: ...
+
+    def chunk_ids(self, document_id: str) -> list[str]:
+        """Return a document's chunk ids: leaves in order, then parents in order."""
+
+    def chunk_count(self) -> int:
+        """Return the number of leaf chunks."""
+
+    def document_count(self) -> int: ...
+
+
+class GraphStore(Protocol):
+    """The knowledge graph: takes contributions by chunk, returns aggregated nodes and edges."""
+
+    def upsert(
+        self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
+    ) -> None:
+        """Add contributions. One with the same key (chunk and entity, or chunk, source, relation
+        and target) replaces the earlier one. The ends of a relation are mentioned by its chunk.
+        """
+
+    def remove_chunks(self, chunk_ids: Collection[str]) -> None:
+        """Remove the contributions of these chunks, and nodes and edges without other support."""
+
+    def entities(self, ids: Collection[str]) -> dict[str, Entity]: ...
+
+    def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these normal forms, by normal form."""
+
+    def entity_count(self) -> int:
+        """Return the number of entities without keywords."""
+
+    def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
+        """Return each chunk's mentions, ordered by entity id."""
+
+    def about(
+        self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
+    ) -> dict[str, list[Scored]]:
+        """Return, for each entity, the ``fan`` chunks with the highest ``about`` > ``minimum``."""
+
+    def nodes(self, ids: Collection[str]) -> dict[str, Node]:
+        """Return nodes of any label."""
+
+    def find(
+        self, *, label: str | None = None, name: str | None = None, limit: int = 100
+    ) -> list[Node]:
+        """Return nodes of a label, a name or both, ordered by id. Names match exactly; an entity
+        also matches by its normal form.
+        """
+
+    def neighbours(
+        self,
+        ids: Collection[str],
+        *,
+        direction: Direction = "both",
+        types: Collection[str] | None = None,
+        fan: int | None = None,
+    ) -> dict[str, list[Edge]]:
+        """Return the edges of each node, strongest first: by weight descending, then the id of the
+        other end, type and relation. A node has at most ``fan`` *neighbours*, with all edges to
+        each of them. An edge lists its first 16 supporting chunks, ordered by id.
+        """
+
+    def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
+        """Yield all edges with all their chunks, ordered by (type, source, target, relation)."""
+
+    def explore(
+        self,
+        seeds: Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+        types: Collection[str] | None = None,
+    ) -> Subgraph:
+        """Walk breadth first from ``seeds`` (entity ids, in order).
+
+        Each hop visits the nodes that the previous one found, in that order. A node contributes at
+        most ``fan`` neighbours, strongest first; edges found before are skipped. The walk ends
+        after ``limit`` edges or ``depth`` hops. ``types`` defaults to RELATES and CO_OCCURS.
+        """
+
+    def schema(self) -> GraphSchema: ...
+
+
+class TextIndex(Protocol):
+    """A BM25 index (k1 = 1.2, b = 0.75) over the terms of `knotwork._text.terms`."""
+
+    def add(self, items: Iterable[tuple[str, str]]) -> None:
+        """Add (id, text) pairs; an id that exists is replaced."""
+
+    def remove(self, ids: Collection[str]) -> None: ...
+
+    def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
+        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given.
+
+        Stop words of the query count only if it has no other words.
+        """
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        """Return how often each term occurs in each item, of shape (len(ids), len(terms)).
+
+        An item that does not exist has a row of zeros; ``terms`` are distinct.
+        """
+
+    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return the number of items with each term, without terms that no item has."""
+
+    def count(self) -> int: ...
+
+
+class VectorIndex(Protocol):
+    """Vectors by id. Each id has a matrix of one or more unit rows. An index can be searched only
+    if all its matrices have one row.
+    """
+
+    def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
+        """Add (id, content key, matrix) triples; an id that exists is replaced.
+
+        Raises DimensionMismatch if a row has another length than the rows of the index.
+        """
+
+    def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]: ...
+
+    def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
+        """Return matrices by content key, to avoid embedding unchanged text again."""
+
+    def remove(self, ids: Collection[str]) -> None: ...
+
+    def search(
+        self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
+    ) -> list[Scored]:
+        """Return the ``k`` ids with the largest dot product with ``vector`` (shape ``(d,)``)."""
+
+    def count(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One source: the revision and settings it was indexed with, or the error that prevented it.
+
+    ``root`` is the folder or site that was indexed. ``size`` and ``modified_ns`` allow an unchanged
+    file to be skipped unread. ``settings`` is the fingerprint of everything that shapes the result.
+    ``error`` is empty for an indexed document, else the reason why it was skipped. ``edge_keys``
+    are hashes of the first and last lines of a web page, which its site may repeat: each is a
+    little-endian uint64. ``repeated`` is the fingerprint of the repeated lines that were left out.
+    """
+
+    uri: str
+    document_id: str
+    root: str
+    revision: str
+    settings: str
+    size: int
+    modified_ns: int
+    chunks: int = 0
+    error_reason: str = ""
+    error: str = ""
+    edge_keys: bytes = b""
+    repeated: str = ""
+
+
+class Ledger(Protocol):
+    """The record of every source that was ever passed to an indexing run and not removed since."""
+
+    def put(self, entries: Iterable[LedgerEntry]) -> None: ...
+
+    def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]: ...
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """Yield all entries ordered by uri."""
+
+    def remove(self, uris: Collection[str]) -> None: ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """One index. All writes of one ``transaction()`` become visible together or not at all."""
+
+    url: str
+    capabilities: frozenset[Capability]
+
+    @property
+    def documents(self) -> DocumentStore: ...
+
+    @property
+    def graph(self) -> GraphStore: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def texts(self, name: str) -> TextIndex:
+        """Return the text index of this name ("chunk", "entity"); first use creates it."""
+
+    def vectors(self, name: str) -> VectorIndex:
+        """Return the vector index of this name ("chunk", "sentence", "entity")."""
+
+    def meta(self) -> Mapping[str, str]:
+        """Return all settings stored with the index (embedder, dimension, versions)."""
+
+    def set_meta(self, values: Mapping[str, str]) -> None: ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Open the write transaction, or join it if it is open.
+
+        Raises StoreBusy if another process keeps writing, StoreReadOnly on a read-only store.
+        """
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """Remove documents and all that only they supported from every part of the store."""
+
+    def generation(self) -> int:
+        """Return a number that changes with every committed write, by any process."""
+
+    def close(self) -> None: ...

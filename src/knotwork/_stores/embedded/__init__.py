@@ -1,0 +1,5 @@
+"""The embedded store: a whole index in one SQLite file, through apsw."""
+
+from knotwork._stores.embedded.store import EmbeddedStore
+
+__all__ = ["EmbeddedStore"]

@@ -1,0 +1,210 @@
+"""Write the graph: add and remove contributions, and update entities and edges incrementally."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.packing import pack_keys, pack_spans
+from knotwork._stores.graph_view import entity_type, most_frequent
+from knotwork.records import Mention, Relation, content_id, id_to_int
+
+_MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
+_RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
+_PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_ENTITIES = (
+    "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types FROM json_each(?) j"
+    " CROSS JOIN entity e ON e.id = j.value"
+)
+_NEW_ENTITY = "INSERT INTO entity VALUES (?, ?, ?, ?, ?, ?, ?)"
+_COUNT_ENTITY = "UPDATE entity SET chunk_count = ?, names = ?, types = ? WHERE id = ?"
+_NAME_ENTITY = "UPDATE entity SET name = ?, type = ? WHERE id = ?"
+_SUPPORTS = (
+    "SELECT e.source, e.target, e.relation, e.supports FROM json_each(?) j CROSS JOIN edge e"
+    " ON e.source = j.value ->> 0 AND e.target = j.value ->> 1 AND e.relation = j.value ->> 2"
+)
+_ADD_EDGE = (
+    "INSERT INTO edge VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (source, target, relation) DO UPDATE SET"
+    " weight = weight + excluded.weight, supports = supports + excluded.supports"
+)
+_DROP_EDGE = "DELETE FROM edge WHERE source = ? AND target = ? AND relation = ?"
+_ADD_RELATION = (
+    "INSERT INTO relation VALUES (?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET edges = edges + excluded.edges"
+)
+
+_Forms = dict[str, int]
+"""Names or types of an entity, with the number of occurrences of each."""
+
+_EdgeKey = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _Difference:
+    """The changes of entities and edges that a set of contributions causes."""
+
+    chunks: Counter[int] = field(default_factory=Counter)
+    names: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
+    types: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
+    normal_forms: dict[int, str] = field(default_factory=dict)
+    weights: Counter[_EdgeKey] = field(default_factory=Counter)
+    supports: Counter[_EdgeKey] = field(default_factory=Counter)
+    relations: dict[int, str] = field(default_factory=dict)
+
+    def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
+        self.chunks[entity] += sign
+        names = self.names[entity]
+        names[name] = names.get(name, 0) + sign * times
+        if type_:
+            types = self.types[entity]
+            types[type_] = types.get(type_, 0) + sign * times
+
+    def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
+        self.supports[key] += sign
+        self.weights[key] += sign * weight
+
+
+@lru_cache(maxsize=1 << 16)
+def relation_key(name: str) -> int:
+    """Return the integer key of a relation, a hash of its name."""
+    return id_to_int(content_id("relation", name))
+
+
+def write_contributions(
+    database: Database, mentions: Iterable[Mention], relations: Iterable[Relation]
+) -> None:
+    """Add contributions, or replace those with the same key."""
+    difference = _Difference()
+    new_mentions = {(id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in mentions}
+    new_relations = {_contribution_key(relation): relation for relation in relations}
+    _subtract_replaced(database, difference, new_mentions, new_relations)
+    mention_rows = []
+    for (chunk, entity), mention in new_mentions.items():
+        times = max(1, len(mention.spans))
+        difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
+        difference.normal_forms[entity] = mention.normal_form
+        spans = pack_spans(mention.spans)
+        mention_rows.append(
+            (chunk, entity, times, mention.about, mention.name, mention.type, spans)
+        )
+    database.write_many(_PUT_MENTION, mention_rows)
+    relation_rows = []
+    for (chunk, *key), relation in new_relations.items():
+        difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
+        difference.relations[key[2]] = relation.relation
+        span = relation.span or (None, None)
+        relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
+    database.write_many(_PUT_CONTRIBUTION, relation_rows)
+    _apply(database, difference)
+
+
+def remove_contributions(database: Database, chunks: Sequence[int]) -> None:
+    """Remove the contributions of these chunks, and entities and edges without other support."""
+    difference = _Difference()
+    for rows in database.rows_of_each(_MENTIONS_OF_CHUNK, chunks):
+        for entity, times, name, type_ in rows:
+            difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
+    for rows in database.rows_of_each(_RELATIONS_OF_CHUNK, chunks):
+        for source, target, relation, weight in rows:
+            difference.relation(-1, key=(source, target, relation), weight=weight)
+    database.write_many("DELETE FROM mention WHERE chunk = ?", ((chunk,) for chunk in chunks))
+    database.write_many("DELETE FROM contribution WHERE chunk = ?", ((chunk,) for chunk in chunks))
+    _apply(database, difference)
+
+
+def _contribution_key(relation: Relation) -> tuple[int, int, int, int]:
+    return (
+        id_to_int(relation.chunk_id),
+        id_to_int(relation.source),
+        id_to_int(relation.target),
+        relation_key(relation.relation),
+    )
+
+
+def _subtract_replaced(
+    database: Database,
+    difference: _Difference,
+    mentions: Mapping[tuple[int, int], Mention],
+    relations: Mapping[tuple[int, int, int, int], Relation],
+) -> None:
+    """Subtract the stored contributions that have the key of a new one."""
+    chunks = list(dict.fromkeys(chunk for chunk, _ in mentions))
+    for chunk, rows in zip(chunks, database.rows_of_each(_MENTIONS_OF_CHUNK, chunks), strict=True):
+        for entity, times, name, type_ in rows:
+            if (chunk, entity) in mentions:
+                difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
+    chunks = list(dict.fromkeys(key[0] for key in relations))
+    for chunk, rows in zip(chunks, database.rows_of_each(_RELATIONS_OF_CHUNK, chunks), strict=True):
+        for *key, weight in rows:
+            if (chunk, *key) in relations:
+                difference.relation(-1, key=(key[0], key[1], key[2]), weight=weight)
+
+
+def _apply(database: Database, difference: _Difference) -> None:
+    _update_entities(database, difference)
+    _update_edges(database, difference)
+
+
+def _update_entities(database: Database, difference: _Difference) -> None:
+    """Update chunk counts, names and types of entities, and delete those without a mention."""
+    stored = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
+    added, counted, renamed, removed = [], [], [], []
+    for entity, changes in difference.names.items():
+        count, name, type_, stored_names, stored_types = stored.get(entity, (0, "", "", "{}", "{}"))
+        count += difference.chunks[entity]
+        names = _sum(stored_names, changes)
+        types = _sum(stored_types, difference.types.get(entity, {}))
+        best = most_frequent(names), entity_type(types, sum(names.values()))
+        packed = json.dumps(names), json.dumps(types)
+        if entity not in stored:
+            added.append((entity, count, *best, difference.normal_forms[entity], *packed))
+        elif not count:
+            removed.append((entity,))
+        else:
+            counted.append((count, *packed, entity))
+            if best != (name, type_):
+                renamed.append((*best, entity))
+    database.write_many(_NEW_ENTITY, added)
+    database.write_many(_COUNT_ENTITY, counted)
+    database.write_many(_NAME_ENTITY, renamed)
+    database.write_many("DELETE FROM entity WHERE id = ?", removed)
+
+
+def _sum(packed: str, changes: _Forms) -> _Forms:
+    forms: _Forms = json.loads(packed)
+    for form, times in changes.items():
+        forms[form] = forms.get(form, 0) + times
+    return {form: times for form, times in forms.items() if times > 0}
+
+
+def _update_edges(database: Database, difference: _Difference) -> None:
+    """Update weights, supports and the edge count of relations; delete edges without support."""
+    rows = database.fetch(_SUPPORTS, (pack_keys(difference.supports),))
+    stored = {(source, target, relation): supports for source, target, relation, supports in rows}
+    new_edges: Counter[int] = Counter()
+    changed, removed = [], []
+    for key, supports in difference.supports.items():
+        before = stored.get(key, 0)
+        if before + supports <= 0:
+            removed.append(key)
+            new_edges[key[2]] -= 1
+        else:
+            changed.append((*key, difference.weights[key], supports))
+            new_edges[key[2]] += not before
+    database.write_many(_ADD_EDGE, changed)
+    database.write_many(_DROP_EDGE, removed)
+    names = difference.relations
+    database.write_many(
+        _ADD_RELATION,
+        ((key, edges, names.get(key, "")) for key, edges in new_edges.items() if edges),
+    )
+    database.write_many(
+        "DELETE FROM relation WHERE id = ? AND edges <= 0",
+        ((key,) for key, edges in new_edges.items() if edges < 0),
+    )

@@ -1,0 +1,344 @@
+"""Run Cypher on the embedded store: the index graph and imported graphs, read into arrays.
+
+The first use of a label reads the properties of all its nodes. The text of a chunk and the chunks
+that support an edge are read one at a time and never cached. `store` imports this module on the
+first statement, as it loads the Cypher language.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._cypher import PropertyGraph
+from knotwork._stores.cypher_graphs import (
+    OWN_GRAPH,
+    GraphCache,
+    GraphSource,
+    edge_id,
+    edge_properties,
+    run_cypher,
+    unknown_graph,
+)
+from knotwork._stores.embedded.database import Database, Row
+from knotwork._stores.embedded.graph_rows import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
+from knotwork._stores.embedded.packing import unpack_line, unpack_strings
+from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs, unpack_properties
+from knotwork._stores.graph_view import document_name
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    EdgeType,
+    Label,
+    PropertyValue,
+    QueriedEdgeType,
+    QueriedLabel,
+    QueryResult,
+    int_to_id,
+)
+
+
+class EmbeddedCypher:
+    """Run each statement inside one read transaction; graphs are cached until they change."""
+
+    def __init__(self, database: Database, graphs: EmbeddedPropertyGraphs) -> None:
+        self._database = database
+        self._graphs = graphs
+        self._cache = GraphCache()
+
+    def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement; see `RunsCypher`."""
+        with self._database.reading():
+            found = self._cache.get(graph, self._source(graph))
+            return run_cypher(
+                found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
+            )
+
+    def _source(self, name: str) -> GraphSource:
+        database = self._database
+        if name == OWN_GRAPH:
+            version = None if database.writing else database.generation()
+            return GraphSource(version, partial(project_index, database))
+        key = self._graphs.key(name)
+        if key is None:
+            raise unknown_graph(name, self._graphs.names())
+        return GraphSource(None if database.writing else key, partial(self._read_imported, key))
+
+    def _read_imported(self, key: int) -> PropertyGraph:
+        """Read an imported graph; equal labels and types share one object."""
+        stored = self._graphs.read(key)
+        unpack_labels, unpack_type = cache(unpack_strings), cache(unpack_line)
+        packed_nodes = [row[2] for row in stored.nodes]
+        packed_edges = [row[4] for row in stored.relationships]
+        ids = [row[0] for row in stored.relationships]
+        return PropertyGraph(
+            ids=[unpack_line(row[0]) for row in stored.nodes],
+            labels=[unpack_labels(row[1]) for row in stored.nodes],
+            types=[unpack_type(row[1]) for row in stored.relationships],
+            sources=[row[2] for row in stored.relationships],
+            targets=[row[3] for row in stored.relationships],
+            node_properties=lambda index: unpack_properties(packed_nodes[index]),
+            relationship_properties=lambda index: unpack_properties(packed_edges[index]),
+            relationship_id=lambda index: unpack_line(ids[index]),
+        )
+
+
+_TABLES: dict[str, str] = {str(label): table for label, table in NODE_TABLES.items()} | {
+    QueriedLabel.COMMUNITY: "community",
+    QueriedLabel.QUESTION: "question",
+}
+_LABELS = tuple(_TABLES)
+_RELATIONS = (
+    "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
+    " JOIN relation r ON r.id = e.relation WHERE r.name {} ORDER BY e.source, e.target, r.name"
+)
+# Columns: source, target, and for some types weight and relation.
+_EDGES: dict[str, str] = {
+    EdgeType.ABOUT: (
+        "SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity"
+    ),
+    QueriedEdgeType.ANSWERS: "SELECT chunk, id FROM question ORDER BY chunk, id",
+    EdgeType.CO_OCCURS: _RELATIONS.format(f"= '{CO_OCCURRENCE_RELATION}'"),
+    EdgeType.HAS_CHILD: (
+        "SELECT parent, id FROM chunk WHERE parent IS NOT NULL"
+        " UNION ALL SELECT parent, id FROM community WHERE parent IS NOT NULL ORDER BY 1, 2"
+    ),
+    EdgeType.HAS_CHUNK: "SELECT section, id FROM chunk ORDER BY section, id",
+    EdgeType.HAS_SECTION: SECTION_ROWS,
+    QueriedEdgeType.IN_COMMUNITY: (
+        "SELECT entity, community, importance FROM community_member"
+        " UNION ALL SELECT chunk, community, 0 FROM community_chunk ORDER BY 1, 2"
+    ),
+    EdgeType.MENTIONS: "SELECT chunk, entity, times FROM mention ORDER BY chunk, entity",
+    EdgeType.NEXT: NEXT_ROWS,
+    EdgeType.RELATES: _RELATIONS.format(f"<> '{CO_OCCURRENCE_RELATION}'"),
+}
+_SUPPORTS = (
+    "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ? ORDER BY chunk"
+)
+
+
+class _Ends(NamedTuple):
+    """The edges of all types: keys of both ends, weights, relations (0: none), and the index of
+    the first edge of each type.
+    """
+
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    relations: NDArray[np.int64]
+    starts: list[int]
+
+
+def project_index(database: Database) -> PropertyGraph:
+    """Read the index graph. Use it, and read its properties, inside `Database.reading`."""
+    keys, labels = _read_nodes(database)
+    ends = _without_dangling(_read_edges(database), keys)
+    names: dict[int, str] = dict(database.fetch("SELECT id, name FROM relation"))
+    properties = _Properties(database, keys, labels)
+    types = [str(kind) for kind in _EDGES]
+
+    def edge(index: int) -> tuple[int, str, int, int]:
+        kind = types[bisect_right(ends.starts, index) - 1]
+        return int(ends.sources[index]), kind, int(ends.targets[index]), int(ends.relations[index])
+
+    def relationship_properties(index: int) -> Mapping[str, PropertyValue]:
+        source, kind, target, relation = edge(index)
+
+        def chunks() -> list[str]:
+            rows = database.fetch(_SUPPORTS, (source, target, relation))
+            return [int_to_id(chunk) for (chunk,) in rows]
+
+        weight = float(ends.weights[index])
+        label = _LABELS[labels[np.searchsorted(keys, source)]]
+        return edge_properties(kind, weight, names.get(relation, ""), chunks, source=label)
+
+    def relationship_id(index: int) -> str:
+        source, kind, target, relation = edge(index)
+        return edge_id(int_to_id(source), kind, int_to_id(target), names.get(relation, ""))
+
+    counts = np.diff([*ends.starts, len(ends.sources)]).tolist()
+    return PropertyGraph(
+        ids=[int_to_id(key) for key in keys.tolist()],
+        labels=[(str(_LABELS[code]),) for code in labels.tolist()],
+        types=[kind for kind, count in zip(types, counts, strict=True) for _ in range(count)],
+        sources=np.searchsorted(keys, ends.sources).tolist(),
+        targets=np.searchsorted(keys, ends.targets).tolist(),
+        node_properties=properties.of,
+        relationship_properties=relationship_properties,
+        relationship_id=relationship_id,
+    )
+
+
+def _read_nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return the keys of all nodes, ascending, and the positions of their labels."""
+    found = [
+        np.array([key for (key,) in database.fetch(f"SELECT id FROM {_TABLES[label]}")], np.int64)  # noqa: S608
+        for label in _LABELS
+    ]
+    codes = np.repeat(np.arange(len(found), dtype=np.int8), [len(keys) for keys in found])
+    keys = np.concatenate(found)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], codes[order]
+
+
+def _read_edges(database: Database) -> _Ends:
+    sources, targets, weights, relations, starts = [], [], [], [], [0]
+    for sql in _EDGES.values():
+        rows: list[Row] = database.fetch(sql)
+        starts.append(starts[-1] + len(rows))
+        sources.append(np.array([row[0] for row in rows], np.int64))
+        targets.append(np.array([row[1] for row in rows], np.int64))
+        weights.append(np.array([row[2] if len(row) > 2 else 0 for row in rows], np.float64))
+        relations.append(np.array([row[3] if len(row) > 3 else 0 for row in rows], np.int64))
+    return _Ends(
+        np.concatenate(sources),
+        np.concatenate(targets),
+        np.concatenate(weights),
+        np.concatenate(relations),
+        starts[:-1],
+    )
+
+
+def _without_dangling(ends: _Ends, keys: NDArray[np.int64]) -> _Ends:
+    """Remove edges with an end that is not a node."""
+    good = np.isin(ends.sources, keys) & np.isin(ends.targets, keys)
+    before = np.concatenate([[0], np.cumsum(good)])
+    return _Ends(
+        ends.sources[good],
+        ends.targets[good],
+        ends.weights[good],
+        ends.relations[good],
+        [int(before[start]) for start in ends.starts],
+    )
+
+
+class _Properties:
+    """The properties of nodes; the first use of a label reads those of all its nodes."""
+
+    def __init__(
+        self, database: Database, keys: NDArray[np.int64], labels: NDArray[np.int8]
+    ) -> None:
+        self._database = database
+        self._keys = keys
+        self._labels = labels
+        self._read: dict[int, dict[int, Row]] = {}
+
+    def of(self, index: int) -> Mapping[str, PropertyValue]:
+        """Return the properties of the node at a position."""
+        code, key = int(self._labels[index]), int(self._keys[index])
+        rows = self._read.get(code)
+        if rows is None:
+            found = self._database.fetch(_COLUMNS[_LABELS[code]])
+            rows = self._read[code] = {row[0]: row[1:] for row in found}
+        return _PROPERTIES_OF[_LABELS[code]](self._database, key, rows[key])
+
+
+_COLUMNS: dict[str, str] = {
+    Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
+    Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
+    **{
+        label: f"SELECT id, name, type, normal_form, chunk_count FROM {NODE_TABLES[label]}"  # noqa: S608
+        for label in (Label.ENTITY, Label.KEYWORD)
+    },
+    Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
+    QueriedLabel.COMMUNITY: (
+        "SELECT c.id, c.level,"
+        " (SELECT count(*) FROM community_member m WHERE m.community = c.id),"
+        " (SELECT count(*) FROM community_chunk h WHERE h.community = c.id),"
+        " r.title, r.summary, r.rating, r.language"
+        " FROM community c LEFT JOIN report r ON r.community = c.id"
+    ),
+    QueriedLabel.QUESTION: "SELECT id, chunk, ordinal, text FROM question",
+}
+
+
+def _document_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    uri, title, media_type, language = row
+    return {
+        "id": int_to_id(key),
+        "name": document_name(uri, title),
+        "uri": uri,
+        "media_type": media_type,
+        "language": language,
+    }
+
+
+def _entity_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    names = ("name", "type", "normal_form", "chunk_count")
+    return {"id": int_to_id(key), **dict(zip(names, row, strict=True))}
+
+
+def _section_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    title, document, *figures = row
+    names = ("level", "ordinal", "start", "end")
+    head = {"id": int_to_id(key), "name": title, "document": int_to_id(document)}
+    return {**head, **dict(zip(names, figures, strict=True))}
+
+
+def _community_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    names = ("level", "entity_count", "chunk_count", "title", "summary", "rating", "language")
+    found = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+    return {"id": int_to_id(key), "name": found.get("title", ""), **found}
+
+
+def _question_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    chunk, ordinal, text = row
+    properties = {"chunk": int_to_id(chunk), "ordinal": ordinal}
+    return {"id": int_to_id(key), "name": unpack_line(text), **properties}
+
+
+class _ChunkProperties(Mapping[str, Any]):
+    """The properties of a chunk; each access to the text reads it from the file."""
+
+    __slots__ = ("_database", "_key", "_plain")
+
+    def __init__(self, database: Database, key: int, row: Row) -> None:
+        name, document, section, *figures = row
+        self._database = database
+        self._key = key
+        self._plain = {
+            "id": int_to_id(key),
+            "name": name,
+            "document": int_to_id(document),
+            "section": int_to_id(section),
+            **dict(zip(("ordinal", "start", "end"), figures, strict=True)),
+        }
+
+    def __getitem__(self, name: str) -> PropertyValue:
+        if name != "text":
+            return self._plain[name]
+        row = self._database.row("SELECT text FROM chunk WHERE id = ?", (self._key,))
+        if row is None:
+            raise KeyError(name)
+        return row[0]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._plain
+        yield "text"
+
+    def __len__(self) -> int:
+        return len(self._plain) + 1
+
+
+_PROPERTIES_OF: dict[str, Callable[[Database, int, Row], Mapping[str, PropertyValue]]] = {
+    Label.CHUNK: _ChunkProperties,
+    Label.DOCUMENT: _document_properties,
+    Label.ENTITY: _entity_properties,
+    Label.KEYWORD: _entity_properties,
+    Label.SECTION: _section_properties,
+    QueriedLabel.COMMUNITY: _community_properties,
+    QueriedLabel.QUESTION: _question_properties,
+}

@@ -1,0 +1,416 @@
+"""SQLite connections: one per thread, one writer at a time, readable errors, integrity checks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from knotwork._stores.embedded.schema import (
+    MIGRATIONS,
+    Migration,
+    find_missing_migrations,
+    is_empty,
+    migrate,
+)
+from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
+
+Bindings = Sequence[int | float | str | bytes | None]
+Row = tuple[Any, ...]
+
+_log = logging.getLogger("knotwork.stores")
+
+_CACHE_KIB = 32_768
+_CHECKPOINT_PAGES = 8_000
+_WAL_LIMIT_BYTES = 64 * 1024 * 1024
+_PAGE_BYTES = 8_192
+_PAGE_ROWS = 10_000
+_HEADER = b"SQLite format 3\x00"
+
+
+class _Thread(threading.local):
+    """The connection of a thread, and whether it is inside a write transaction."""
+
+    connection: apsw.Connection | None = None
+    writing: bool = False
+
+
+class Database:
+    """An open index file. Any number of threads and processes may use it at the same time."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool,
+        create: bool,
+        busy_timeout_s: float,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._busy_timeout_s = busy_timeout_s
+        self._closed = False
+        self._process = os.getpid()
+        self._thread = _Thread()
+        self._opened: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._of_parent_process: list[object] = []
+        _require_file(path, create=create and not read_only)
+        self._prepare(migrations, create=create)
+
+    def connection(self) -> apsw.Connection:
+        """Return the connection of this thread; first use opens it.
+
+        A connection must not be used after a fork: the child process opens its own, and never
+        closes those of its parent.
+        """
+        if self._process != os.getpid():
+            self._of_parent_process += [self._thread, *self._opened]
+            self._thread, self._process = _Thread(), os.getpid()
+            self._opened = weakref.WeakSet()
+        connection = self._thread.connection
+        if connection is None:
+            if self._closed:
+                raise StoreError(f"The index `{self.path}` is closed.", fix="Open it again.")
+            connection = self._thread.connection = self._connect()
+            self._opened.add(connection)
+        return connection
+
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+        with self._translated_errors():
+            return self.connection().execute(sql, bindings).fetchall()
+
+    def row(self, sql: str, bindings: Bindings = ()) -> Row | None:
+        """Run a query and return its first row, if any."""
+        found = self.rows(sql, bindings)
+        return found[0] if found else None
+
+    def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows; use inside `reading` or `transaction`."""
+        return self.connection().execute(sql, bindings).fetchall()
+
+    def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
+        """Run a query with one parameter for each key; use inside `reading`."""
+        execute = self.connection().execute
+        for key in keys:
+            yield execute(sql, (key,)).fetchall()
+
+    def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
+        """Yield the rows of a query in pages, without one transaction for all.
+
+        The first columns are the sort key. The parameters of the query are the key after which a
+        page begins, first ``start``, and the number of rows.
+        """
+        position = tuple(start)
+        while True:
+            rows = self.rows(sql, (*position, _PAGE_ROWS))
+            yield from rows
+            if len(rows) < _PAGE_ROWS:
+                return
+            position = rows[-1][: len(position)]
+
+    def write(self, sql: str, bindings: Bindings = ()) -> None:
+        """Run a statement inside the open transaction."""
+        self._in_transaction().execute(sql, bindings)
+
+    def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
+        """Run a statement for each of many rows inside the open transaction."""
+        self._in_transaction().executemany(sql, rows)
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return self._thread.writing
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Read one consistent state of the index, also while others write."""
+        connection = self.connection()
+        if connection.in_transaction:
+            with self._translated_errors():
+                yield connection
+            return
+        with self._translated_errors():
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit all writes of the block or none; nested use joins the outer transaction.
+
+        Raises StoreBusy if another writer does not finish in time, StoreReadOnly if the index was
+        opened for reading.
+        """
+        if self._thread.writing:
+            yield
+            return
+        if self.read_only:
+            raise StoreReadOnly(
+                f"The index `{self.path}` was opened for reading only.",
+                fix="Open it without `read_only` to write.",
+            )
+        connection = self.connection()
+        with self._translated_errors():
+            connection.execute("BEGIN IMMEDIATE")
+            thread = self._thread
+            thread.writing = True
+            before = connection.total_changes()
+            try:
+                yield
+                if connection.total_changes() != before:
+                    connection.execute("UPDATE state SET generation = generation + 1")
+                connection.execute("COMMIT")
+            finally:
+                thread.writing = False
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _in_transaction(self) -> apsw.Connection:
+        """Return the connection. Raises StoreError if SQLite has rolled back its transaction.
+
+        A full disk, for example, ends a transaction, and later writes would be committed alone.
+        """
+        connection = self.connection()
+        if not connection.in_transaction:
+            raise StoreError(
+                f"The transaction on `{self.path}` was rolled back after an error.",
+                fix="Leave the transaction and start a new one.",
+            )
+        return connection
+
+    def generation(self) -> int:
+        """Return the number of committed writes."""
+        ((generation,),) = self.rows("SELECT generation FROM state")
+        return int(generation)
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        self._closed = True
+        if self._process == os.getpid():
+            for connection in list(self._opened):
+                connection.close()
+        self._thread = _Thread()
+
+    def _prepare(self, migrations: Sequence[Migration], *, create: bool) -> None:
+        connection = self.connection()
+        try:
+            with self._translated_errors():
+                missing = self._missing_migrations(connection, migrations, create=create)
+                if not self.read_only:
+                    connection.pragma("journal_mode", "wal")
+                if missing:
+                    migrate(connection, migrations)
+        except BaseException:
+            self.close()
+            raise
+
+    def _missing_migrations(
+        self, connection: apsw.Connection, migrations: Sequence[Migration], *, create: bool
+    ) -> list[str]:
+        if create and not self.read_only and is_empty(connection):
+            return [migration.name for migration in migrations]
+        missing = find_missing_migrations(connection, str(self.path), migrations)
+        if missing and self.read_only:
+            self._migrate_with_writer(migrations)
+            return []
+        return missing
+
+    def _migrate_with_writer(self, migrations: Sequence[Migration]) -> None:
+        """Migrate the file through a second, writable connection."""
+        if not os.access(self.path, os.W_OK):
+            raise SchemaMismatch(
+                f"`{self.path}` was written by an earlier version of Knotwork and needs an update, "
+                "but the file is not writable.",
+                fix="Make it writable once, or copy it to a writable folder.",
+            )
+        _log.info("updating `%s` to the current schema", self.path)
+        self._thread.connection = None  # the connection was opened for a file that does not change
+        writer = Database(
+            self.path,
+            read_only=False,
+            create=False,
+            busy_timeout_s=self._busy_timeout_s,
+            migrations=migrations,
+        )
+        writer.close()
+
+    def _connect(self) -> apsw.Connection:
+        with self._translated_errors():
+            connection = self._open_file()
+            connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
+            connection.pragma("cache_size", -_CACHE_KIB)
+            connection.pragma("temp_store", "memory")
+            if not self.read_only:
+                connection.pragma("page_size", _PAGE_BYTES)
+                connection.pragma("synchronous", "normal")
+                connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
+                connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+            return connection
+
+    def _open_file(self) -> apsw.Connection:
+        if self.read_only and _is_at_rest(self.path):
+            uri = f"{self.path.absolute().as_uri()}?immutable=1"
+            return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+        if not self.read_only and not self.path.exists():
+            flags |= apsw.SQLITE_OPEN_CREATE
+        return apsw.Connection(str(self.path), flags=flags)
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            raise self._store_error(error) from error
+
+    def _store_error(self, error: apsw.Error) -> StoreError:
+        path = self.path
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return StoreBusy(
+                f"Another process is writing to `{path}` (waited {self._busy_timeout_s:g} s).",
+                fix="Wait until it is done, or stop it, then try again.",
+            )
+        if isinstance(error, apsw.FullError):
+            return StoreError(
+                f"The disk is full: writing to `{path}` failed, and this step was rolled back.",
+                fix="Free some disk space, then try again.",
+            )
+        if isinstance(error, apsw.NotADBError):
+            return SchemaMismatch(
+                f"`{path}` is not an index of Knotwork.", fix="Name another file for the index."
+            )
+        if isinstance(error, apsw.CorruptError):
+            return StoreError(
+                f"The index `{path}` is damaged ({error}).",
+                fix="Restore it from a copy, or rebuild it from the documents.",
+            )
+        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+            return StoreReadOnly(
+                f"`{path}` is not writable ({error}).", fix="Check the permissions of the file."
+            )
+        fix = ""
+        if isinstance(error, apsw.CantOpenError):
+            fix = "Check that its folder is writable, or choose another path: store.path"
+        return StoreError(f"The index `{path}` cannot be used: {error}.", fix=fix)
+
+
+def _is_at_rest(path: Path) -> bool:
+    """Return True if the folder of a file is not writable and no process writes to the file.
+
+    SQLite cannot create its shared-memory file there, and does not need it.
+    """
+    return not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
+
+
+def _may_be_database(path: Path) -> bool:
+    """Return True for a SQLite file and an empty one.
+
+    SQLite itself would overwrite a very short file of another kind, as it takes it for empty.
+    """
+    with path.open("rb") as file:
+        start = file.read(len(_HEADER))
+    return start in (b"", _HEADER)
+
+
+def _require_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise SchemaMismatch(
+            f"`{path}` is a folder, not an index file.", fix="Name a file, such as `index.knot`."
+        )
+    if path.exists() and not _may_be_database(path):
+        raise SchemaMismatch(
+            f"`{path}` is not an index of Knotwork.", fix="Name another file for the index."
+        )
+    if not path.exists() and not create:
+        raise StoreNotFound(
+            f"There is no index at `{path}`.", fix="Check the path, or index documents into it."
+        )
+    if create and not path.parent.is_dir():
+        raise StoreNotFound(
+            f"The folder `{path.parent}` for the index does not exist.", fix="Create it first."
+        )
+
+
+_MAX_FAULTS = 20
+_INCONSISTENCIES = {
+    "chunks without a document": (
+        "SELECT count(*) FROM chunk WHERE document NOT IN (SELECT id FROM document)"
+    ),
+    "sections without a document": (
+        "SELECT count(*) FROM section WHERE document NOT IN (SELECT id FROM document)"
+    ),
+    "mentions without a chunk": (
+        "SELECT count(*) FROM mention WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "relations without a chunk": (
+        "SELECT count(*) FROM contribution WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "entities that no chunk mentions": (
+        "SELECT count(*) FROM entity WHERE id NOT IN (SELECT entity FROM mention)"
+    ),
+    "entities with a wrong count of chunks": (
+        "SELECT count(*) FROM entity e WHERE chunk_count != "
+        "(SELECT count(*) FROM mention m WHERE m.entity = e.id)"
+    ),
+    "edges that differ from the sum of their contributions": (
+        "SELECT count(*) FROM edge e WHERE (weight, supports) IS NOT "
+        "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
+        "AND c.target = e.target AND c.relation = e.relation)"
+    ),
+    "members of communities without an entity": (
+        "SELECT count(*) FROM community_member WHERE entity NOT IN (SELECT id FROM entity)"
+        " OR community NOT IN (SELECT id FROM community)"
+    ),
+    "chunks of communities without a chunk or a community": (
+        "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
+        " OR community NOT IN (SELECT id FROM community)"
+    ),
+    "readings without a chunk": (
+        "SELECT count(*) FROM chunk_reading WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "questions without a chunk": (
+        "SELECT count(*) FROM question WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "descriptions without a chunk": (
+        "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "summaries of entities without a description": (
+        "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
+    ),
+    "imported relationships without their ends": (
+        "SELECT count(*) FROM property_relationship r WHERE"
+        " NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.source)"
+        " OR NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.target)"
+    ),
+    "citations of reports without a chunk or a report": (
+        "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
+        " OR community NOT IN (SELECT community FROM report)"
+    ),
+}
+
+
+def find_faults(database: Database) -> list[str]:
+    """Read the whole file, and return a phrase for each fault of the index.
+
+    Raises StoreError if the file is too damaged to be read.
+    """
+    found = [str(row[0]) for row in database.rows(f"PRAGMA quick_check({_MAX_FAULTS})")]
+    faults = [message for message in found if message != "ok"]
+    if faults:
+        return faults
+    for name, sql in _INCONSISTENCIES.items():
+        ((count,),) = database.rows(sql)
+        if count:
+            faults.append(f"{count} {name}")
+    return faults

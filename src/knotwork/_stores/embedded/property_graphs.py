@@ -1,0 +1,104 @@
+"""Store imported graphs in tables: labels and properties as JSON, ends as node positions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from knotwork._stores.embedded.database import Database, Row
+from knotwork._stores.embedded.packing import pack_line, unpack_line
+from knotwork._stores.property_graphs import PLAIN_TYPES, validate_graph, validate_graph_name
+from knotwork.records import PropertyNode, PropertyValue, Relationship
+
+_PUT_NODE = "INSERT INTO property_node VALUES (?, ?, ?, ?, ?)"
+_PUT_RELATIONSHIP = "INSERT INTO property_relationship VALUES (?, ?, ?, ?, ?, ?, ?)"
+_NODES = "SELECT id, labels, properties FROM property_node WHERE graph = ? ORDER BY position"
+_RELATIONSHIPS = (
+    "SELECT id, type, source, target, properties FROM property_relationship"
+    " WHERE graph = ? ORDER BY position"
+)
+
+_pack = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class GraphRows(NamedTuple):
+    """The rows of an imported graph: (id, labels, properties) and (id, type, ends, properties)."""
+
+    nodes: list[Row]
+    relationships: list[Row]
+
+
+class EmbeddedPropertyGraphs:
+    """The `PropertyGraphStore` of the embedded store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(
+        self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
+    ) -> None:
+        """Add a graph, or replace the one of this name; see `PropertyGraphStore.put`."""
+        valid_nodes, edges = validate_graph(nodes, relationships)
+        with self._database.transaction():
+            self.remove(validate_graph_name(name))
+            self._database.write("INSERT INTO property_graph (name) VALUES (?)", (pack_line(name),))
+            key = self.key(name)
+            assert key is not None  # inserted just now
+            positions = {node.id: position for position, node in enumerate(valid_nodes)}
+            self._database.write_many(_PUT_NODE, _node_rows(key, valid_nodes))
+            self._database.write_many(_PUT_RELATIONSHIP, _edge_rows(key, edges, positions))
+
+    def remove(self, name: str) -> None:
+        """Remove the graph of this name, if it exists."""
+        with self._database.transaction():
+            key = self.key(name)
+            if key is None:
+                return
+            for table in ("property_relationship", "property_node"):
+                self._database.write(f"DELETE FROM {table} WHERE graph = ?", (key,))  # noqa: S608
+            self._database.write("DELETE FROM property_graph WHERE id = ?", (key,))
+
+    def names(self) -> list[str]:
+        """Return the names of all graphs, ascending."""
+        rows = self._database.rows("SELECT name FROM property_graph")
+        return sorted(unpack_line(name) for (name,) in rows)
+
+    def key(self, name: str) -> int | None:
+        """Return the key of the graph of this name, or None. A replaced graph gets a new key."""
+        row = self._database.row("SELECT id FROM property_graph WHERE name = ?", (pack_line(name),))
+        return None if row is None else int(row[0])
+
+    def read(self, key: int) -> GraphRows:
+        """Return the rows of the graph with this key, in insertion order."""
+        with self._database.reading():
+            nodes = self._database.fetch(_NODES, (key,))
+            return GraphRows(nodes, self._database.fetch(_RELATIONSHIPS, (key,)))
+
+
+def unpack_properties(data: str) -> dict[str, PropertyValue]:
+    """Return the properties that were packed as JSON."""
+    found: dict[str, PropertyValue] = json.loads(data)
+    return found
+
+
+def _node_rows(key: int, nodes: Iterable[PropertyNode]) -> Iterator[tuple[int | str | bytes, ...]]:
+    for position, node in enumerate(nodes):
+        labels, properties = _pack(node.labels), _pack(_to_json(node.properties))
+        yield key, position, pack_line(node.id), labels, properties
+
+
+def _edge_rows(
+    key: int, edges: Iterable[Relationship], positions: Mapping[str, int]
+) -> Iterator[tuple[int | str | bytes, ...]]:
+    for position, edge in enumerate(edges):
+        ends = positions[edge.source], positions[edge.target]
+        properties = _pack(_to_json(edge.properties))
+        yield key, position, pack_line(edge.id), pack_line(edge.type), *ends, properties
+
+
+def _to_json(value: PropertyValue) -> PropertyValue:
+    """Convert a value to the types of JSON."""
+    if isinstance(value, Mapping):
+        return {key: v if type(v) in PLAIN_TYPES else _to_json(v) for key, v in value.items()}
+    return [_to_json(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,326 @@
+"""Define the tables of the index file, and the migrations that create and update them.
+
+Ids are stored as their integer keys, spans as pairs of little-endian int32 in a blob. Aggregates
+(`entity`, `edge`, `relation`) are stored beside their contributions (`mention`, `contribution`), so
+that the cost of a document depends on its content and not on the size of the index. An entity
+counts its names and types in JSON objects. Model output is stored as UTF-8 in blobs, since it may
+contain lone surrogates, which SQLite text must not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import apsw
+
+from knotwork._stores.embedded.packing import unpack_outline, unpack_text
+from knotwork._stores.fields import metadata_fields, page_spans
+from knotwork.errors import SchemaMismatch
+from knotwork.records import Document
+
+PUT_FIELD = "INSERT OR IGNORE INTO document_field VALUES (?, ?, ?)"
+PUT_PAGE = "INSERT OR IGNORE INTO document_page VALUES (?, ?, ?, ?)"
+
+
+def field_rows(key: int, metadata: Mapping[str, str]) -> list[tuple[str, str, int]]:
+    """Return the field rows of a document, for `PUT_FIELD`."""
+    found = metadata_fields(metadata)
+    return [(name, value, key) for name, values in found.items() for value in values]
+
+
+def page_rows(key: int, document: Document) -> list[tuple[str, int, int, int]]:
+    """Return the page rows of a document, for `PUT_PAGE`."""
+    return [(page.label, key, page.start, page.end) for page in page_spans(document)]
+
+
+def fill_fields(connection: apsw.Connection) -> None:
+    """Write the fields and pages of all documents, in an index that was built without them."""
+    for (key,) in connection.execute("SELECT id FROM document").fetchall():
+        assert isinstance(key, int)
+        sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
+        ((metadata, outline, text),) = connection.execute(sql, (key,))
+        _, pages, _ = unpack_outline(outline)
+        document = Document("", unpack_text(text) if pages else "", pages=pages)
+        connection.executemany(PUT_FIELD, field_rows(key, json.loads(metadata)))
+        connection.executemany(PUT_PAGE, page_rows(key, document))
+
+
+APPLICATION_ID = 0x4B4E4F54
+"""``KNOT``, which marks a SQLite file as an index of Knotwork."""
+
+
+class Migration(NamedTuple):
+    """A named change of the schema; never edited once released.
+
+    ``fill`` writes values that SQL alone cannot derive from the existing rows.
+    """
+
+    name: str
+    statements: str
+    fill: Callable[[apsw.Connection], None] | None = None
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "0001-first-tables",
+        """
+        CREATE TABLE state (generation INTEGER NOT NULL);
+        INSERT INTO state VALUES (0);
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE ledger (
+            uri TEXT PRIMARY KEY, document_id TEXT NOT NULL, root TEXT NOT NULL,
+            revision TEXT NOT NULL, settings TEXT NOT NULL, size INTEGER NOT NULL,
+            modified_ns INTEGER NOT NULL, chunks INTEGER NOT NULL,
+            error_reason TEXT NOT NULL, error TEXT NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE document (
+            id INTEGER PRIMARY KEY, uri TEXT NOT NULL, title TEXT NOT NULL,
+            media_type TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL,
+            outline BLOB NOT NULL, text BLOB NOT NULL
+        );
+        CREATE INDEX document_by_title ON document (title);
+        CREATE TABLE section (
+            id INTEGER PRIMARY KEY, document INTEGER NOT NULL, parent INTEGER,
+            ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
+            start INTEGER NOT NULL, "end" INTEGER NOT NULL, title TEXT NOT NULL
+        );
+        CREATE INDEX section_by_document ON section (document);
+        CREATE INDEX section_by_parent ON section (parent) WHERE parent IS NOT NULL;
+        CREATE INDEX section_by_title ON section (title);
+        CREATE TABLE chunk (
+            id INTEGER PRIMARY KEY, document INTEGER NOT NULL, section INTEGER NOT NULL,
+            parent INTEGER, is_parent INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+            start INTEGER NOT NULL, "end" INTEGER NOT NULL, name TEXT NOT NULL,
+            document_title TEXT NOT NULL, headings TEXT NOT NULL, sentences BLOB NOT NULL,
+            text TEXT NOT NULL
+        );
+        CREATE INDEX chunk_by_document ON chunk (document, is_parent, ordinal);
+        CREATE INDEX chunk_by_section ON chunk (section);
+        CREATE INDEX chunk_by_parent ON chunk (parent) WHERE parent IS NOT NULL;
+        CREATE INDEX chunk_by_name ON chunk (name);
+
+        CREATE TABLE mention (
+            chunk INTEGER NOT NULL, entity INTEGER NOT NULL, times INTEGER NOT NULL,
+            about REAL NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, spans BLOB NOT NULL,
+            PRIMARY KEY (chunk, entity)
+        ) WITHOUT ROWID;
+        CREATE INDEX mention_by_entity ON mention (entity, about DESC, chunk, times);
+        CREATE TABLE entity (
+            id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
+            type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
+        );
+        CREATE INDEX entity_by_name ON entity (name);
+
+        CREATE TABLE contribution (
+            chunk INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
+            relation INTEGER NOT NULL, weight INTEGER NOT NULL,
+            start INTEGER, "end" INTEGER, description TEXT NOT NULL,
+            PRIMARY KEY (chunk, source, target, relation)
+        ) WITHOUT ROWID;
+        CREATE INDEX contribution_by_edge ON contribution (source, target, relation, chunk);
+        CREATE TABLE relation (
+            id INTEGER PRIMARY KEY, edges INTEGER NOT NULL, name TEXT NOT NULL
+        );
+        CREATE TABLE edge (
+            source INTEGER NOT NULL, target INTEGER NOT NULL, relation INTEGER NOT NULL,
+            weight INTEGER NOT NULL, supports INTEGER NOT NULL,
+            PRIMARY KEY (source, target, relation)
+        ) WITHOUT ROWID;
+        CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
+        CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
+
+        CREATE TABLE text_index (
+            name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE vector_index (
+            name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
+            matrices INTEGER NOT NULL, version INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        """,
+    ),
+    Migration(
+        "0002-communities",
+        """
+        CREATE TABLE community (
+            id INTEGER PRIMARY KEY, level INTEGER NOT NULL, parent INTEGER, stale INTEGER NOT NULL
+        );
+        CREATE TABLE community_member (
+            community INTEGER NOT NULL, entity INTEGER NOT NULL, importance REAL NOT NULL,
+            PRIMARY KEY (community, entity)
+        ) WITHOUT ROWID;
+        CREATE INDEX community_by_entity ON community_member (entity, community);
+        CREATE TABLE community_chunk (
+            community INTEGER NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (community, chunk)
+        ) WITHOUT ROWID;
+        CREATE INDEX community_by_chunk ON community_chunk (chunk, community);
+        CREATE TABLE report (
+            community INTEGER PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
+            findings TEXT NOT NULL, rating REAL NOT NULL, language TEXT NOT NULL,
+            source TEXT NOT NULL, content_key TEXT NOT NULL
+        );
+        CREATE TABLE report_citation (
+            chunk INTEGER NOT NULL, community INTEGER NOT NULL, PRIMARY KEY (chunk, community)
+        ) WITHOUT ROWID;
+        CREATE INDEX report_citation_by_community ON report_citation (community);
+        """,
+    ),
+    Migration(
+        "0003-readings",
+        """
+        CREATE TABLE chunk_reading (
+            chunk INTEGER PRIMARY KEY, status TEXT NOT NULL, source TEXT NOT NULL,
+            reason BLOB NOT NULL, complaints TEXT NOT NULL, raw BLOB
+        );
+        CREATE INDEX chunk_reading_by_status ON chunk_reading (status);
+        CREATE TABLE description (
+            chunk INTEGER NOT NULL, entity INTEGER NOT NULL, normal_form TEXT NOT NULL,
+            text BLOB NOT NULL, PRIMARY KEY (chunk, entity)
+        ) WITHOUT ROWID;
+        CREATE INDEX description_by_entity ON description (entity);
+        CREATE TABLE entity_summary (
+            entity INTEGER PRIMARY KEY, text BLOB NOT NULL, source TEXT NOT NULL,
+            content_key TEXT NOT NULL
+        );
+        """,
+    ),
+    Migration(
+        "0004-resolutions",
+        """
+        CREATE TABLE same_as (
+            first INTEGER NOT NULL, second INTEGER NOT NULL, verdict TEXT NOT NULL,
+            source TEXT NOT NULL, reason BLOB NOT NULL, score REAL NOT NULL,
+            content_key TEXT NOT NULL, undone INTEGER NOT NULL, PRIMARY KEY (first, second)
+        ) WITHOUT ROWID;
+        CREATE INDEX same_as_by_second ON same_as (second);
+        CREATE TABLE touched_entity (entity INTEGER PRIMARY KEY);
+        """,
+    ),
+    Migration(
+        "0005-homonyms",
+        """
+        CREATE TABLE homonym (entity INTEGER PRIMARY KEY, reason BLOB NOT NULL);
+        CREATE TABLE sense (
+            entity INTEGER NOT NULL, number INTEGER NOT NULL, chunk INTEGER NOT NULL,
+            PRIMARY KEY (entity, number, chunk)
+        ) WITHOUT ROWID;
+        """,
+    ),
+    Migration(
+        "0006-property-graphs",
+        """
+        CREATE TABLE property_graph (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE
+        );
+        CREATE TABLE property_node (
+            graph INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
+            labels TEXT NOT NULL, properties TEXT NOT NULL, PRIMARY KEY (graph, position)
+        ) WITHOUT ROWID;
+        CREATE TABLE property_relationship (
+            graph INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
+            type BLOB NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
+            properties TEXT NOT NULL, PRIMARY KEY (graph, position)
+        ) WITHOUT ROWID;
+        """,
+    ),
+    Migration(
+        "0007-replaced-vectors",
+        "ALTER TABLE vector_index ADD COLUMN replaced INTEGER NOT NULL DEFAULT 0;",
+    ),
+    Migration(
+        "0008-frames",
+        "ALTER TABLE chunk ADD COLUMN frames BLOB NOT NULL DEFAULT x'';",
+    ),
+    Migration(
+        "0009-fields",
+        """
+        CREATE TABLE document_field (
+            name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
+            PRIMARY KEY (name, text, document)
+        ) WITHOUT ROWID;
+        CREATE INDEX document_field_by_document ON document_field (document);
+        CREATE TABLE document_page (
+            label TEXT NOT NULL, document INTEGER NOT NULL, start INTEGER NOT NULL,
+            "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
+        ) WITHOUT ROWID;
+        CREATE INDEX document_page_by_document ON document_page (document);
+        """,
+        fill_fields,
+    ),
+    Migration(
+        "0010-questions",
+        """
+        CREATE TABLE question (
+            id INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+            text BLOB NOT NULL
+        );
+        CREATE INDEX question_by_chunk ON question (chunk, ordinal);
+        """,
+    ),
+    Migration(
+        "0011-repeated-lines",
+        """
+        ALTER TABLE ledger ADD COLUMN edge_keys BLOB NOT NULL DEFAULT x'';
+        ALTER TABLE ledger ADD COLUMN repeated TEXT NOT NULL DEFAULT '';
+        """,
+    ),
+)
+
+
+def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Apply missing migrations, each in one transaction, and return the names of those applied."""
+    applied: list[str] = []
+    for migration in migrations:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
+            )
+            if migration.name not in _applied_migrations(connection):
+                connection.execute(migration.statements)
+                if migration.fill is not None:
+                    migration.fill(connection)
+                connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
+                connection.pragma("application_id", APPLICATION_ID)
+                applied.append(migration.name)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    return applied
+
+
+def find_missing_migrations(
+    connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS
+) -> list[str]:
+    """Return the names of the migrations that an index does not have yet.
+
+    Raises SchemaMismatch if the file is not an index or was written by a later version.
+    """
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise SchemaMismatch(
+            f"`{path}` is a database, but not an index of Knotwork.",
+            fix="Name another file for the index.",
+        )
+    recorded = _applied_migrations(connection)
+    known = [migration.name for migration in migrations]
+    later = [name for name in recorded if name not in known]
+    if later:
+        raise SchemaMismatch(
+            f"`{path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
+            f"this version knows up to `{known[-1]}`).",
+            fix="Upgrade Knotwork, or rebuild the index in another file.",
+        )
+    return [name for name in known if name not in recorded]
+
+
+def is_empty(connection: apsw.Connection) -> bool:
+    """Return True if a database has no tables."""
+    return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
+
+
+def _applied_migrations(connection: apsw.Connection) -> list[str]:
+    rows = connection.execute("SELECT name FROM migration ORDER BY position")
+    return [name for (name,) in rows]

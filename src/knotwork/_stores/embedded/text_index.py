@@ -1,0 +1,477 @@
+"""Full-text index on SQLite FTS5 with Knotwork's own terms, ranked by BM25.
+
+FTS5 gets the terms joined by spaces and splits them only there: its `ascii` tokenizer keeps all
+non-ASCII characters in a token, and the full stop is added for decimal numbers. Its BM25 uses
+k1 = 1.2 and b = 0.75. A second table has the terms of each item with their counts, as sorted 64-bit
+hashes, so that single items can be scored. From the second search of a generation on, postings are
+cached in memory.
+
+Frequent terms cost most to look up and add least to a score: a term adds at most (k1 + 1)·idf. Once
+``k`` items score more than all frequent terms together can add, items with only frequent terms
+cannot be among the best. This is the idea of MaxScore (Turtle and Flood, 1995).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._stores.base import IntMatrix, Scored
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.packing import key_array, keys_of, pack_keys
+from knotwork._stores.vectors import top_scores
+from knotwork._text.terms import query_terms, terms
+from knotwork.errors import StoreError
+from knotwork.records import id_to_int, int_to_id
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_MAX_SCORED = 400
+_MAX_SCORED_AMONG = 2_000
+_MAX_CACHED_FREQUENCIES = 50_000
+
+
+class _Totals(NamedTuple):
+    items: int
+    tokens: int
+
+
+class _CachedFrequencies(NamedTuple):
+    """Document frequencies of terms in one generation of the index."""
+
+    generation: int
+    frequencies: dict[str, int]
+
+
+class EmbeddedTexts:
+    """The `TextIndex` of the embedded store."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        check_index_name(name)
+        self._database = database
+        self._name = name
+        self._table = f"text_{name}"
+        self._frequency_cache = _CachedFrequencies(-1, {})
+        self._postings: Postings | None = None
+        self._last_searched = -1  # the generation of the last search
+
+    def add(self, items: Iterable[tuple[str, str]]) -> None:
+        """Add (id, text) pairs; an id that exists is replaced."""
+        found = {id_to_int(identifier): terms(text) for identifier, text in items}
+        if not found:
+            return
+        with self._database.transaction():
+            totals = self._totals() or self._create()
+            replaced = self._lengths(found)
+            self._database.write_many(
+                f"INSERT OR REPLACE INTO {self._table} (rowid, terms) VALUES (?, ?)",  # noqa: S608
+                ((key, " ".join(words)) for key, words in found.items()),
+            )
+            self._database.write_many(
+                f"INSERT OR REPLACE INTO {self._table}_counts VALUES (?, ?, ?, ?)",  # noqa: S608
+                ((key, len(words), *pack_terms(words)) for key, words in found.items()),
+            )
+            added = sum(map(len, found.values()))
+            self._write_totals(
+                totals.items + len(found) - len(replaced), totals.tokens + added - sum(replaced)
+            )
+
+    def remove(self, ids: Collection[str]) -> None:
+        """Remove items."""
+        with self._database.transaction():
+            totals = self._totals()
+            keys = [key for _, key in keys_of(ids)]
+            removed = self._lengths(keys) if totals else []
+            if totals is None or not removed:
+                return
+            for table, column in ((self._table, "rowid"), (f"{self._table}_counts", "id")):
+                self._database.write_many(
+                    f"DELETE FROM {table} WHERE {column} = ?",  # noqa: S608
+                    ((key,) for key in keys),
+                )
+            self._write_totals(totals.items - len(removed), totals.tokens - sum(removed))
+
+    def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
+        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
+        if k <= 0:
+            return []
+        with self._database.reading():
+            totals = self._totals()
+            frequencies = self._frequencies(query_terms(query)) if totals else {}
+            if totals is None or not frequencies:
+                return []
+            weights = QueryTermWeights.of(frequencies, items=totals.items, tokens=totals.tokens)
+            among = None if where is None else key_array(where)
+            if among is not None and len(among) <= _MAX_SCORED_AMONG:
+                found = self._score(weights, among.tolist(), k)
+            elif postings := self._shared_postings():
+                found = postings.search(weights, k, among=among)
+            elif among is None:
+                found = self._search_rarest(weights, k)
+            else:
+                found = self._match(weights.terms, k, among=among.tolist())
+        return [Scored(int_to_id(key), score) for key, score in found]
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
+        result = np.zeros((len(ids), len(terms)), dtype=np.int32)
+        keys = dict(keys_of(ids))
+        with self._database.reading():
+            if not keys or self._totals() is None:
+                return result
+            stored, _, counts = self._counts(list(keys.values()), terms)
+        places = {key: place for place, key in enumerate(stored)}
+        found = [places.get(keys.get(identifier, -1), -1) for identifier in ids]
+        there = np.array(found, dtype=np.intp) >= 0
+        result[there] = counts[[place for place in found if place >= 0]]
+        return result
+
+    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return the number of items with each term, without terms that no item has."""
+        with self._database.reading():
+            return self._frequencies(terms) if self._totals() else {}
+
+    def count(self) -> int:
+        """Return the number of items."""
+        with self._database.reading():
+            totals = self._totals()
+        return totals.items if totals else 0
+
+    def _shared_postings(self) -> Postings | None:
+        """Return the cached postings, or None on the first search of a generation.
+
+        For a single question, FTS5 is faster than reading the lengths of all items.
+        """
+        if self._database.writing:
+            return None
+        generation = self._database.generation()
+        if self._postings and self._postings.generation == generation:
+            return self._postings
+        if self._last_searched != generation:
+            self._last_searched = generation
+            return None
+        postings = self._postings = Postings(self._database, self._table, generation)
+        return postings
+
+    def _search_rarest(self, weights: QueryTermWeights, k: int) -> list[tuple[int, float]]:
+        """Look up only as many of the rarest terms as the ``k`` best items need (MaxScore)."""
+        ordered = weights.rarest_first()
+        number = weights.first_terms(k)
+        while number < len(ordered):
+            rows = self._match(ordered[:number], _MAX_SCORED + 1)
+            least = rows[k - 1][1] if len(rows) >= k else 0.0
+            rest = weights.bound(ordered[number:])
+            near = [key for key, score in rows if score >= least - rest]
+            if rest < least and len(near) <= _MAX_SCORED:
+                return self._score(weights, near, k)
+            number = weights.sufficient_terms(least, at_least=number + 1, max_near=_MAX_SCORED)
+        return self._match(weights.terms, k)
+
+    def _match(
+        self, asked: Sequence[str], k: int, *, among: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best items with any of the terms, as FTS5 ranks them."""
+        condition = "" if among is None else "AND +rowid IN (SELECT value FROM json_each(?))"
+        rows = self._database.fetch(
+            f"SELECT rowid, -rank FROM {self._table} WHERE {self._table} MATCH ? {condition}"  # noqa: S608
+            " ORDER BY rank, rowid LIMIT ?",
+            (" OR ".join(f'"{term}"' for term in asked), *([pack_keys(among)] if among else []), k),
+        )
+        return [(key, score) for key, score in rows]
+
+    def _score(
+        self, weights: QueryTermWeights, keys: Sequence[int], k: int
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best of these items, scored from their stored term counts."""
+        stored, lengths, counts = self._counts(keys, weights.terms)
+        matching = np.flatnonzero(counts.any(axis=1))
+        scores = weights.scores(counts[matching], lengths[matching])
+        return top_scores([stored[row] for row in matching], scores.tolist(), k)
+
+    def _counts(
+        self, keys: Sequence[int], asked: Sequence[str]
+    ) -> tuple[list[int], NDArray[np.int64], IntMatrix]:
+        """Return the keys that exist, their lengths in terms, and their counts of these terms."""
+        rows = self._database.fetch(
+            "SELECT c.id, c.length, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
+            f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
+            (pack_keys(keys),),
+        )
+        lengths = np.fromiter((length for _, length, _, _ in rows), np.int64, len(rows))
+        counts = count_terms([(hashes, times) for _, _, hashes, times in rows], asked)
+        return [key for key, _, _, _ in rows], lengths, counts
+
+    def _frequencies(self, asked: Collection[str]) -> dict[str, int]:
+        """Return document frequencies in the order of ``asked``, without terms that do not occur.
+
+        They are cached per generation, except inside a write transaction.
+        """
+        cached = _CachedFrequencies(-1, {})
+        if not self._database.writing:
+            generation = self._database.generation()
+            cached = self._frequency_cache
+            if cached.generation != generation or len(cached.frequencies) > _MAX_CACHED_FREQUENCIES:
+                cached = self._frequency_cache = _CachedFrequencies(generation, {})
+        known = cached.frequencies
+        missing = [term for term in dict.fromkeys(asked) if term not in known]
+        sql = f"SELECT doc FROM {self._table}_terms WHERE term = ?"  # noqa: S608
+        found = self._database.rows_of_each(sql, missing)
+        known |= {
+            term: rows[0][0] if rows else 0 for term, rows in zip(missing, found, strict=True)
+        }
+        return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
+
+    def _lengths(self, keys: Collection[int]) -> list[int]:
+        """Return the lengths in terms of the items that exist."""
+        sql = f"SELECT length FROM {self._table}_counts WHERE id = ?"  # noqa: S608
+        return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
+
+    def _totals(self) -> _Totals | None:
+        sql = "SELECT items, tokens FROM text_index WHERE name = ?"
+        rows = self._database.rows(sql, (self._name,))
+        return _Totals(*rows[0]) if rows else None
+
+    def _write_totals(self, items: int, tokens: int) -> None:
+        self._database.write(
+            "UPDATE text_index SET items = ?, tokens = ? WHERE name = ?",
+            (items, tokens, self._name),
+        )
+
+    def _create(self) -> _Totals:
+        self._database.write(
+            f"CREATE VIRTUAL TABLE {self._table} USING fts5(terms, content='',"
+            " contentless_delete=1, tokenize=\"ascii tokenchars '.'\")"
+        )
+        self._database.write(
+            f"CREATE VIRTUAL TABLE {self._table}_terms USING fts5vocab({self._table}, row)"
+        )
+        self._database.write(
+            f"CREATE TABLE {self._table}_counts (id INTEGER PRIMARY KEY,"
+            " length INTEGER NOT NULL, hashes BLOB NOT NULL, times BLOB NOT NULL)"
+        )
+        self._database.write("INSERT INTO text_index VALUES (?, 0, 0)", (self._name,))
+        return _Totals(0, 0)
+
+
+def check_index_name(name: str) -> None:
+    """Raise StoreError if ``name`` is not a valid name of a text or vector index."""
+    if not _NAME.fullmatch(name):
+        raise StoreError(
+            f"`{name}` is not a valid name of a text or vector index.",
+            fix="Use up to 41 lower-case letters, digits and underscores, starting with a letter.",
+        )
+
+
+_K1 = 1.2
+_B = 0.75
+_LEAST_IDF = 1e-6
+_FIRST_SHARE = 0.03
+"""Share of all postings that the first look-up reads, to estimate the best scores."""
+
+_LEAST_SAVING = 0.3
+"""Share of all postings that further look-ups must save; else all terms are looked up at once."""
+
+_MARGIN = 1e-9
+"""Bound of the rounding error of a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTermWeights:
+    """The terms of a query that occur in the index, in their order, with their BM25 weights.
+
+    ``frequencies`` are in items, ``mean_length`` is in terms per item.
+    """
+
+    terms: tuple[str, ...]
+    frequencies: tuple[int, ...]
+    idfs: tuple[float, ...]
+    mean_length: float
+
+    @classmethod
+    def of(cls, frequencies: Mapping[str, int], *, items: int, tokens: int) -> QueryTermWeights:
+        """Compute the weights from document frequencies in an index of ``items`` items."""
+        idfs = tuple(_idf(items, frequency) for frequency in frequencies.values())
+        return cls(tuple(frequencies), tuple(frequencies.values()), idfs, tokens / max(items, 1))
+
+    def scores(self, counts: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of items from their term counts, of shape (items, terms)."""
+        shares = self.shares(lengths)
+        scores = np.zeros(len(lengths), dtype=np.float64)
+        for column, idf in enumerate(self.idfs):
+            scores += gain(idf, counts[:, column], shares)
+        return scores
+
+    def shares(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return k1·(1 - b + b·length / mean length), the length normalization of BM25."""
+        return np.asarray(_K1 * (1 - _B + _B * lengths / self.mean_length), dtype=np.float64)
+
+    def rarest_first(self) -> list[str]:
+        """Return the terms by ascending document frequency."""
+        order = sorted(range(len(self.terms)), key=lambda n: (self.frequencies[n], n))
+        return [self.terms[n] for n in order]
+
+    def bound(self, terms: Sequence[str]) -> float:
+        """Return an upper bound of the score of an item that has only these terms."""
+        weight = dict(zip(self.terms, self.idfs, strict=True))
+        return (_K1 + 1.0) * sum(weight[term] for term in terms) + _MARGIN
+
+    def first_terms(self, k: int) -> int:
+        """Return the number of rarest terms that estimate the ``k`` best scores at a low cost."""
+        seen, wanted = 0, max(k, sum(self.frequencies) * _FIRST_SHARE)
+        for number, term in enumerate(self.rarest_first(), start=1):
+            seen += self._frequency(term)
+            if seen >= wanted:
+                return number
+        return len(self.terms)
+
+    def sufficient_terms(self, least: float, *, at_least: int, max_near: int) -> int:
+        """Return the number of rarest terms to look up if the best items score ``least`` or more.
+
+        The other terms alone must not reach that score, at most about ``max_near`` items may need
+        them to reach it, and leaving them out must save enough (`_LEAST_SAVING`).
+        """
+        ordered = self.rarest_first()
+        for number in range(at_least, len(ordered)):
+            rest = self.bound(ordered[number:])
+            if rest >= least:
+                continue
+            missing = least - rest
+            near = [t for t in ordered[:number] if self.idfs[self.terms.index(t)] >= missing]
+            if sum(map(self._frequency, near)) <= max_near:
+                saved = sum(map(self._frequency, ordered[number:]))
+                return number if saved >= _LEAST_SAVING * sum(self.frequencies) else len(ordered)
+        return len(ordered)
+
+    def _frequency(self, term: str) -> int:
+        return self.frequencies[self.terms.index(term)]
+
+
+def gain(
+    idf: float, times: NDArray[np.integer], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what a term adds to the scores of items, from its number of occurrences in each."""
+    counts = times.astype(np.float64)
+    return idf * ((counts * (_K1 + 1.0)) / (counts + shares))
+
+
+def _idf(items: int, frequency: int) -> float:
+    idf = math.log((items - frequency + 0.5) / (frequency + 0.5))
+    return idf if idf > 0 else _LEAST_IDF
+
+
+_MAX_CACHED_POSTINGS = 8_000_000
+"""Number of postings in the cache, of six bytes each."""
+
+_MAX_COUNT = int(np.iinfo(np.uint16).max)
+
+
+class _TermPostings(NamedTuple):
+    """The items with a term, as positions in the array of keys, and its occurrences in each."""
+
+    places: NDArray[np.int32]
+    times: NDArray[np.uint16]
+
+
+class Postings:
+    """A cache of item lengths and postings of a full-text table.
+
+    All calls must see the index at ``generation``. Threads can share an object: at worst, two of
+    them read the same term.
+    """
+
+    def __init__(self, database: Database, table: str, generation: int) -> None:
+        self.generation = generation
+        self._database = database
+        self._table = table
+        rows = database.fetch(f"SELECT id, length FROM {table}_counts ORDER BY id")  # noqa: S608
+        self._keys, self._lengths = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
+        self._terms: dict[str, _TermPostings] = {}
+        self._cached_postings = 0
+
+    def search(
+        self, weights: QueryTermWeights, k: int, *, among: NDArray[np.int64] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best items with their scores, ties by key; use inside `reading`.
+
+        ``among`` restricts the result to items with these keys.
+        """
+        scores = np.zeros(len(self._keys))
+        shares = weights.shares(self._lengths)
+        for term, idf in zip(weights.terms, weights.idfs, strict=True):
+            places, times = self._postings(term)
+            scores[places] += gain(idf, times, shares[places])
+        if among is not None:
+            is_wanted = np.zeros(len(self._keys), dtype=np.bool_)
+            places = np.searchsorted(self._keys, among).clip(max=len(self._keys) - 1)
+            is_wanted[places[self._keys[places] == among]] = True
+            scores[~is_wanted] = 0.0
+        matching = np.count_nonzero(scores)
+        least = np.partition(scores, -k)[-k] if matching > k else 0.0
+        near = np.flatnonzero((scores >= least) & (scores > 0))
+        return top_scores(self._keys[near].tolist(), scores[near].tolist(), k)
+
+    def _postings(self, term: str) -> _TermPostings:
+        found = self._terms.get(term)
+        if found is None:
+            found = self._read(term)
+            if self._cached_postings > _MAX_CACHED_POSTINGS:
+                self._terms, self._cached_postings = {}, 0
+            self._terms[term] = found
+            self._cached_postings += len(found.places)
+        return found
+
+    def _read(self, term: str) -> _TermPostings:
+        instances = f"temp.{self._table}_instances"
+        self._database.fetch(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS {instances}"
+            f" USING fts5vocab('main', '{self._table}', 'instance')"
+        )
+        rows = self._database.fetch(f"SELECT doc FROM {instances} WHERE term = ?", (term,))  # noqa: S608
+        occurrences = np.fromiter((key for (key,) in rows), np.int64, len(rows))
+        keys, times = np.unique(occurrences, return_counts=True)
+        places = np.searchsorted(self._keys, keys).astype(np.int32)
+        return _TermPostings(places, times.clip(max=_MAX_COUNT).astype(np.uint16))
+
+
+TermCounts = NDArray[np.int32]
+
+_HASH = np.dtype("<u8")
+_COUNT = np.dtype("<u2")
+_VOCABULARY_SIZE = 1 << 17
+
+
+@lru_cache(maxsize=_VOCABULARY_SIZE)
+def _hash(term: str) -> int:
+    data = term.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
+def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
+    """Return the sorted hashes of the distinct terms and the count of each, as bytes."""
+    found = np.fromiter(map(_hash, terms), dtype=_HASH)
+    hashes, times = np.unique(found, return_counts=True)
+    return hashes.tobytes(), times.clip(max=_MAX_COUNT).astype(_COUNT).tobytes()
+
+
+def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -> TermCounts:
+    """Return how often each term occurs in each packed item, of shape (items, terms)."""
+    result = np.zeros((len(packed), len(terms)), dtype=np.int32)
+    lengths = [len(hashes) // _HASH.itemsize for hashes, _ in packed]
+    if not sum(lengths) or not terms:
+        return result
+    hashes = np.frombuffer(b"".join(item[0] for item in packed), dtype=_HASH)
+    times = np.frombuffer(b"".join(item[1] for item in packed), dtype=_COUNT)
+    rows = np.repeat(np.arange(len(packed)), lengths)
+    wanted = np.array([_hash(term) for term in terms], dtype=_HASH)
+    order = np.argsort(wanted)
+    places = np.searchsorted(wanted[order], hashes).clip(max=len(wanted) - 1)
+    hit = wanted[order][places] == hashes
+    result[rows[hit], order[places[hit]]] = times[hit]
+    return result

@@ -1,0 +1,299 @@
+"""Write export formats: Cypher script, JSON, GraphML, CSV and Parquet.
+
+A Cypher script can be run repeatedly: each statement merges one batch, nodes by id and edges by
+their ends and relation. Its constraints have the syntax of Neo4j 5 and make the merges fast; remove
+them for databases with another syntax.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from lxml import etree
+
+from knotwork._stores.base import Store
+from knotwork._stores.export.reader import (
+    BATCH_SIZE,
+    PROPERTIES,
+    ExportedNode,
+    ExportReader,
+    ExportReport,
+    replace_file,
+    replace_text_file,
+    split_batches,
+    split_groups,
+)
+from knotwork.errors import MissingExtra
+from knotwork.records import Edge, Label
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_STATEMENT_ROWS = 200
+_ESCAPED = re.compile(r"[\\'\"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+CypherLiteral = str | int | float | bool | Sequence[str]
+
+
+def write_cypher_script(store: Store, output: Path) -> ExportReport:
+    """Write a UTF-8 file of Cypher statements. Raises OSError if ``output`` is not writable."""
+    reader = ExportReader(store)
+    with replace_text_file(output) as file:
+        for label in Label:
+            file.write(
+                f"CREATE CONSTRAINT knotwork_{label.lower()}_id IF NOT EXISTS "
+                f"FOR (n:{label}) REQUIRE n.id IS UNIQUE;\n"
+            )
+        file.writelines(_node_statements(reader.nodes()))
+        file.writelines(_edge_statements(reader))
+    return reader.report(output)
+
+
+def format_literal(value: CypherLiteral) -> str:
+    """Return a value as a Cypher literal.
+
+    Quotes, backslashes, control characters and line separators are escaped, so that a text cannot
+    close its string literal.
+    """
+    if isinstance(value, str):
+        return f"'{_ESCAPED.sub(_escape_character, value)}'"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    return f"[{', '.join(format_literal(item) for item in value)}]"
+
+
+def _escape_character(match: re.Match[str]) -> str:
+    character = match[0]
+    if character in "\\'\"":
+        return f"\\{character}"
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    return f"\\u{ord(character):04x}"
+
+
+def _format_rows(rows: Sequence[dict[str, CypherLiteral]]) -> str:
+    maps = (", ".join(f"{key}: {format_literal(v)}" for key, v in row.items()) for row in rows)
+    return "UNWIND [\n  " + ",\n  ".join(f"{{{row}}}" for row in maps) + "\n] AS row\n"
+
+
+def _node_statements(nodes: Iterator[ExportedNode]) -> Iterator[str]:
+    for label, batch in split_groups(nodes, lambda node: node.label, _STATEMENT_ROWS):
+        rows: list[dict[str, CypherLiteral]] = [{"id": n.id, **n.properties} for n in batch]
+        yield f"{_format_rows(rows)}MERGE (n:{label} {{id: row.id}}) SET n = row;\n"
+
+
+def _edge_statements(reader: ExportReader) -> Iterator[str]:
+    def key(edge: Edge) -> tuple[str, Label, Label]:
+        return edge.type, *reader.end_labels(edge)
+
+    for (edge_type, source, target), batch in split_groups(reader.edges(), key, _STATEMENT_ROWS):
+        rows: list[dict[str, CypherLiteral]] = [
+            {
+                "source": edge.source,
+                "target": edge.target,
+                "relation": edge.relation,
+                "weight": float(edge.weight),
+                "chunks": sorted(edge.chunks),
+            }
+            for edge in batch
+        ]
+        match = f"MATCH (a:{source} {{id: row.source}}), (b:{target} {{id: row.target}})"
+        merge = f"MERGE (a)-[r:{edge_type} {{relation: row.relation}}]->(b)"
+        update = "SET r.weight = row.weight, r.chunks = row.chunks"
+        yield f"{_format_rows(rows)}{match}\n{merge}\n{update};\n"
+
+
+_JSON_FORMAT = "knotwork-graph"
+_JSON_VERSION = 1
+
+_GRAPHML_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+_GRAPHML_TYPES = {str: "string", int: "long", bool: "boolean", float: "double"}
+_EDGE_PROPERTIES: dict[str, type] = {
+    "type": str,
+    "relation": str,
+    "weight": float,
+    "chunks": str,
+}
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_graph_json(store: Store, output: Path) -> ExportReport:
+    """Write one JSON object with `nodes` and `edges`, one item per line."""
+    reader = ExportReader(store)
+    with replace_text_file(output) as file:
+        file.write(f'{{"format":{json.dumps(_JSON_FORMAT)},"version":{_JSON_VERSION},\n"nodes":[')
+        _write_lines(file, map(_node_object, reader.nodes()))
+        file.write('\n],\n"edges":[')
+        _write_lines(file, map(_edge_object, reader.edges()))
+        file.write("\n]}\n")
+    return reader.report(output)
+
+
+def write_graphml(store: Store, output: Path) -> ExportReport:
+    """Write GraphML. Characters that XML cannot represent become U+FFFD; `chunks` is joined by
+    spaces. Raises OSError if ``output`` is not writable.
+    """
+    reader = ExportReader(store)
+    with replace_file(output) as file, etree.xmlfile(file, encoding="utf-8") as xml:
+        xml.write_declaration()
+        with xml.element("graphml", nsmap={None: _GRAPHML_NAMESPACE}):
+            for key in _graphml_keys():
+                xml.write(key)
+            with xml.element("graph", edgedefault="directed"):
+                for node in reader.nodes():
+                    values = {"label": node.label, **node.properties}
+                    xml.write(_graphml_element("node", {"id": node.id}, "n_", values))
+                for number, edge in enumerate(reader.edges()):
+                    ends = {"id": f"e{number}", "source": edge.source, "target": edge.target}
+                    xml.write(_graphml_element("edge", ends, "e_", _edge_values(edge)))
+    return reader.report(output)
+
+
+def _write_lines(file: TextIO, items: Iterable[dict[str, Any]]) -> None:
+    separator = "\n"
+    for item in items:
+        line = json.dumps(item, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        file.write(separator + line)
+        separator = ",\n"
+
+
+def _node_object(node: ExportedNode) -> dict[str, Any]:
+    properties: dict[str, Any] = dict(node.properties)
+    if "metadata" in properties:
+        properties["metadata"] = json.loads(properties["metadata"])
+    return {"id": node.id, "label": node.label, **properties}
+
+
+def _edge_object(edge: Edge) -> dict[str, Any]:
+    described: dict[str, Any] = {"source": edge.source, "type": edge.type, "target": edge.target}
+    if edge.relation:
+        described["relation"] = edge.relation
+    return {**described, "weight": edge.weight, "chunks": sorted(edge.chunks)}
+
+
+def _edge_values(edge: Edge) -> dict[str, Any]:
+    values: dict[str, Any] = {"type": edge.type, "weight": edge.weight}
+    if edge.relation:
+        values["relation"] = edge.relation
+    if edge.chunks:
+        values["chunks"] = " ".join(sorted(edge.chunks))
+    return values
+
+
+def _graphml_keys() -> Iterator[etree._Element]:
+    """Yield a key element for each property, with the prefix `n_` for nodes and `e_` for edges."""
+    nodes: dict[str, type] = {"label": str, **PROPERTIES}
+    for prefix, domain, properties in (("n_", "node", nodes), ("e_", "edge", _EDGE_PROPERTIES)):
+        for name, kind in properties.items():
+            key = etree.Element("key", {"id": f"{prefix}{name}", "for": domain})
+            key.set("attr.name", name)
+            key.set("attr.type", _GRAPHML_TYPES[kind])
+            key.tail = "\n"
+            yield key
+
+
+def _graphml_element(
+    tag: str, attributes: dict[str, str], prefix: str, values: dict[str, Any]
+) -> etree._Element:
+    element = etree.Element(tag, attributes)
+    for name, value in values.items():
+        data = etree.SubElement(element, "data", {"key": f"{prefix}{name}"})
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        data.text = _NOT_IN_XML.sub("\ufffd", text)
+    element.tail = "\n"
+    return element
+
+
+_NODE_COLUMNS = ("id", "label", *PROPERTIES)
+_EDGE_COLUMNS = ("source", "type", "target", "relation", "weight", "chunks")
+
+
+def write_csv(store: Store, output: Path) -> ExportReport:
+    """Write `nodes.csv` and `edges.csv` in UTF-8, with a header; `chunks` is joined by spaces."""
+    reader = ExportReader(store)
+    files = (output / "nodes.csv", output / "edges.csv")
+    _write_rows(files[0], _NODE_COLUMNS, map(_node_row, reader.nodes()))
+    _write_rows(files[1], _EDGE_COLUMNS, map(_edge_row, reader.edges()))
+    return reader.report(*files)
+
+
+def write_parquet(store: Store, output: Path) -> ExportReport:
+    """Write `nodes.parquet` and `edges.parquet`, `chunks` as lists.
+
+    Raises MissingExtra without the extra `parquet`.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtra("Export as Parquet", "parquet") from error
+    reader = ExportReader(store)
+    files = (output / "nodes.parquet", output / "edges.parquet")
+    kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+    node_schema = pa.schema(
+        [("id", pa.string()), ("label", pa.string())]
+        + [(name, kinds[kind]) for name, kind in PROPERTIES.items()]
+    )
+    edge_schema = pa.schema(
+        [(name, pa.string()) for name in _EDGE_COLUMNS[:4]]
+        + [("weight", pa.float64()), ("chunks", pa.list_(pa.string()))]
+    )
+    _write_batches(files[0], node_schema, map(_node_record, reader.nodes()))
+    _write_batches(files[1], edge_schema, map(_edge_record, reader.edges()))
+    return reader.report(*files)
+
+
+def _write_rows(target: Path, columns: Iterable[str], rows: Iterator[list[Any]]) -> None:
+    with replace_text_file(target) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def _write_batches(target: Path, schema: pa.Schema, records: Iterator[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with replace_file(target) as file, pq.ParquetWriter(file, schema) as writer:
+        for batch in split_batches(records, BATCH_SIZE):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+
+
+def _node_row(node: ExportedNode) -> list[Any]:
+    values = (node.properties.get(name, "") for name in PROPERTIES)
+    return [node.id, node.label, *(str(v).lower() if isinstance(v, bool) else v for v in values)]
+
+
+def _edge_row(edge: Edge) -> list[Any]:
+    chunks = " ".join(sorted(edge.chunks))
+    return [edge.source, edge.type, edge.target, edge.relation, edge.weight, chunks]
+
+
+def _node_record(node: ExportedNode) -> dict[str, Any]:
+    properties = {
+        name: _without_surrogates(value) if isinstance(value, str) else value
+        for name, value in node.properties.items()
+    }
+    return {"id": node.id, "label": node.label, **properties}
+
+
+def _edge_record(edge: Edge) -> dict[str, Any]:
+    return {
+        "source": edge.source,
+        "type": edge.type,
+        "target": edge.target,
+        "relation": _without_surrogates(edge.relation) or None,
+        "weight": edge.weight,
+        "chunks": sorted(edge.chunks),
+    }
+
+
+def _without_surrogates(value: str) -> str:
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,317 @@
+"""Document fields for filters: their names, their values, and how a condition matches a value.
+
+| field | values |
+|---|---|
+| ``uri``, ``path`` | the source; ``path`` matches any part of it that begins or ends at a ``/`` |
+| ``title``, ``language`` | of the document |
+| ``format`` | the media type, its second half and the suffix of the file |
+| ``author``, ``date``, ``tags`` | metadata of the document under any of the usual names |
+| ``file_date`` | the day of the last change of the file |
+| ``page`` | labels of pages, slides and sheets; the only field of passages |
+
+All other fields have the names of the front matter or file metadata, in lower case. If a value is a
+list, each of its items is a value of the field.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from knotwork._stores.id_sets import IdSet
+from knotwork._text.dates import DayRange, read_day_range
+from knotwork.errors import UnknownName
+from knotwork.records import Document, Filter
+from knotwork.records._filters import Comparison, Condition, conditions
+
+PATH = "path"
+URI = "uri"
+TITLE = "title"
+LANGUAGE = "language"
+FORMAT = "format"
+FILE_DATE = "file_date"
+PAGE = "page"
+DATE = "date"
+
+BUILT_IN_FIELDS = (FILE_DATE, FORMAT, LANGUAGE, PATH, TITLE, URI)
+"""Fields that every index has, whatever the metadata of its documents."""
+
+_NOT_FROM_METADATA = frozenset({FILE_DATE, PAGE, PATH, URI})
+_ALIASES: Mapping[str, str] = {
+    "authors": "author",
+    "tag": "tags",
+    "lang": LANGUAGE,
+}
+_AUTHORS = ("author", "authors", "creator", "by", "writer", "作者")
+_DATES = (
+    "date",
+    "published",
+    "publish_date",
+    "publishdate",
+    "pubdate",
+    "date_published",
+    "publication_date",
+    "issued",
+    "created",
+    "date_created",
+    "creation_date",
+    "modified",
+    "updated",
+    "last_modified",
+    "lastmod",
+    "日期",
+    "发布日期",
+)
+_TAGS = ("tags", "tag", "keywords", "keyword", "categories", "category", "topics", "标签", "关键词")
+_SEPARATORS = re.compile(r"[,;，；、|]")
+_MAX_VALUE_CHARACTERS = 500
+_MAX_ITEM_WORDS = 6
+"""Words in an item of a list; with a longer part, the value is prose and not a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInfo:
+    """A field of an index: the number of documents with it, and its most frequent values."""
+
+    name: str
+    documents: int
+    examples: tuple[str, ...] = ()
+
+
+class Selection(NamedTuple):
+    """The part of an index that passes a filter.
+
+    ``chunks`` are the leaf and parent chunks that pass, ``documents`` those with such a chunk.
+    """
+
+    documents: IdSet
+    chunks: IdSet
+
+
+class FieldStore(Protocol):
+    """The fields of all documents, and selections by filters on them."""
+
+    def fields(self) -> list[FieldInfo]:
+        """Return the fields of the index, ordered by name."""
+
+    def select(self, wanted: Filter) -> Selection:
+        """Return the documents and chunks that pass a filter.
+
+        A chunk is on every page that it overlaps. Conditions compare as `Matcher` does. Raises
+        UnknownName for a field that the index does not have.
+        """
+
+    def mentioned(self, chunks: IdSet) -> IdSet:
+        """Return the ids of the entities that these chunks mention."""
+        ...
+
+
+@runtime_checkable
+class StoresFields(Protocol):
+    """A store that can filter by fields of its documents."""
+
+    @property
+    def fields(self) -> FieldStore: ...
+
+
+def field_name(name: str) -> str:
+    """Return the name under which a field is stored: in lower case, with aliases replaced."""
+    folded = name.strip().casefold()
+    return _ALIASES.get(folded, folded)
+
+
+def check_fields(wanted: Filter, known: Iterable[str]) -> None:
+    """Raise UnknownName for the first field of a filter that is not among ``known``."""
+    names = sorted({*BUILT_IN_FIELDS, *known})
+    for condition in conditions(wanted):
+        if field_name(condition.field) not in names:
+            raise UnknownName("field", condition.field, names, place=" in this index")
+
+
+def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the field values in the metadata of a document."""
+    own = {key.strip().casefold(): value for key, value in metadata.items() if value.strip()}
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for key, value in own.items():
+        if key and key not in _NOT_FROM_METADATA:
+            found[field_name(key)] += _split_values(value)
+    for name, sources in (("author", _AUTHORS), ("tags", _TAGS)):
+        found[name] = [value for key in sources for value in _split_values(own.get(key, ""))]
+    found[DATE] = [own[key] for key in _DATES if read_day_range(own.get(key, ""))][:1]
+    return {key: tuple(dict.fromkeys(values)) for key, values in found.items() if values}
+
+
+def format_values(uri: str, media_type: str) -> tuple[str, ...]:
+    """Return the values of ``format``: for "text/html" and "a.htm" that type, "html" and "htm"."""
+    name = uri.rpartition("/")[2]
+    suffix = name.rpartition(".")[2] if "." in name else ""
+    values = (media_type, media_type.rpartition("/")[2], suffix)
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def language_values(language: str) -> tuple[str, ...]:
+    """Return the values of ``language`` for a detected language, which may be empty."""
+    return (language,) if language else ()
+
+
+class PageSpan(NamedTuple):
+    """A page: its label, and its half-open range of characters in the document."""
+
+    label: str
+    start: int
+    end: int
+
+
+def page_spans(document: Document) -> list[PageSpan]:
+    """Return the pages of a document; each ends where the next one starts."""
+    length = max(len(document.text), 1)
+    starts = [page.start for page in document.pages]
+    ends = [*starts[1:], length][: len(starts)]
+    return [
+        PageSpan(page.label, page.start, end)
+        for page, end in zip(document.pages, ends, strict=True)
+    ]
+
+
+def _split_values(value: str) -> tuple[str, ...]:
+    """Return the value, followed by its items if it is a list."""
+    whole = " ".join(value.split())
+    if not whole:
+        return ()
+    shortened = whole[:_MAX_VALUE_CHARACTERS]
+    if read_day_range(whole):
+        return (shortened,)
+    items = [item.strip() for item in _SEPARATORS.split(whole)]
+    if len(items) == 1 or any(len(item.split()) > _MAX_ITEM_WORDS for item in items):
+        return (shortened,)
+    return (shortened, *(item[:_MAX_VALUE_CHARACTERS] for item in items if item))
+
+
+def summarize_field(
+    name: str, documents: int, counts: Iterable[tuple[str, int]], *, most: int = 5
+) -> FieldInfo:
+    """Return the summary of a field with its ``most`` frequent values, ties by value."""
+    ranked = sorted(counts, key=lambda item: (-item[1], item[0]))
+    return FieldInfo(name, documents, tuple(value for value, _ in ranked[:most]))
+
+
+def file_day(modified_ns: int) -> str:
+    """Return the UTC day of a timestamp in nanoseconds, as YYYY-MM-DD."""
+    return datetime.fromtimestamp(modified_ns // 10**9, UTC).date().isoformat()
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_ANY = "*"
+_ORDER: dict[Comparison, Callable[[Any, Any], bool]] = {
+    Comparison.LESS: operator.lt,
+    Comparison.AT_MOST: operator.le,
+    Comparison.MORE: operator.gt,
+    Comparison.AT_LEAST: operator.ge,
+}
+
+
+class _Value(NamedTuple):
+    text: str
+    number: float | None
+    days: DayRange | None
+
+
+class Matcher:
+    """Check whether values of a field meet a condition.
+
+    Two values compare as numbers if both are numbers, as dates if both are dates, and else as text,
+    ignoring case, full width and repeated spaces. A date without a day or month is a range of days.
+    It equals a range that contains it, and is before or after another only if all its days are.
+    Text has an order only if neither side is a number or a date. A ``path`` matches as a whole,
+    from any folder on, or as a folder of files.
+    """
+
+    def __init__(self, condition: Condition) -> None:
+        self._comparison = condition.comparison
+        self._wanted = [_read(value) for value in condition.values]
+        self._is_path = field_name(condition.field) == PATH
+
+    def matches(self, value: str) -> bool:
+        """Return True if the value meets the condition."""
+        if self._comparison is Comparison.PRESENT:
+            return True
+        if self._comparison is Comparison.CONTAINS:
+            text = _fold(value)
+            return any(wanted.text in text for wanted in self._wanted)
+        held = _read(value)
+        if self._comparison is Comparison.EQUAL:
+            if self._is_path:
+                return any(_is_on_path(held.text, wanted.text) for wanted in self._wanted)
+            return any(_is_equal(held, wanted) for wanted in self._wanted)
+        return any(_is_ordered(held, self._comparison, wanted) for wanted in self._wanted)
+
+    def matches_any(self, values: Iterable[str]) -> bool:
+        """Return True if any of the values meets the condition."""
+        return any(map(self.matches, values))
+
+
+def _is_equal(held: _Value, wanted: _Value) -> bool:
+    if held.text == wanted.text:
+        return True
+    if held.number is not None and wanted.number is not None:
+        return held.number == wanted.number
+    if held.days is not None and wanted.days is not None:
+        return wanted.days.start <= held.days.start and held.days.end <= wanted.days.end
+    return _ANY in wanted.text and _matches_pattern(held.text, wanted.text)
+
+
+def _is_ordered(held: _Value, comparison: Comparison, wanted: _Value) -> bool:
+    compare = _ORDER[comparison]
+    if held.number is not None and wanted.number is not None:
+        return compare(held.number, wanted.number)
+    if held.days is not None and wanted.days is not None:
+        return {
+            Comparison.LESS: held.days.end <= wanted.days.start,
+            Comparison.AT_MOST: held.days.end <= wanted.days.end,
+            Comparison.MORE: held.days.start >= wanted.days.end,
+            Comparison.AT_LEAST: held.days.start >= wanted.days.start,
+        }[comparison]
+    if any(side.number is not None or side.days is not None for side in (held, wanted)):
+        return False
+    return compare(held.text, wanted.text)
+
+
+@lru_cache(maxsize=65_536)
+def _read(value: str) -> _Value:
+    text = _fold(value)
+    number = float(text) if _NUMBER.fullmatch(text) else None
+    return _Value(text, number, read_day_range(text))
+
+
+def _fold(value: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+
+
+def _matches_pattern(text: str, pattern: str) -> bool:
+    """Return True if a text matches a pattern with ``*`` for any text, in linear time."""
+    first, *middle, last = pattern.split(_ANY)
+    if len(first) + len(last) > len(text) or not text.startswith(first) or not text.endswith(last):
+        return False
+    return _has_in_order(text[len(first) : len(text) - len(last)], middle)
+
+
+def _is_on_path(path: str, pattern: str) -> bool:
+    """Return True if consecutive whole parts of a path match a pattern."""
+    return _has_in_order(f"/{path.strip('/')}/", f"/{pattern.strip('/')}/".split(_ANY))
+
+
+def _has_in_order(text: str, parts: Iterable[str]) -> bool:
+    place = 0
+    for part in parts:
+        found = text.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True

@@ -1,0 +1,157 @@
+"""Documents, chunks, questions, and text and vector indexes, restricted by a filter.
+
+Term statistics are those of the whole index, so that a passage has the same score with and without
+a filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Never
+
+from knotwork._stores.base import (
+    DocumentStore,
+    FloatMatrix,
+    IntMatrix,
+    Scored,
+    TextIndex,
+    VectorIndex,
+)
+from knotwork._stores.extensions import QuestionStore
+from knotwork._stores.fields import Selection
+from knotwork._stores.id_sets import IdSet
+from knotwork.errors import StoreReadOnly
+from knotwork.records import Chunk, Document, Section
+
+
+def refuse_to_write(self: object, *_: object, **__: object) -> Never:
+    """Raise StoreReadOnly. All write methods of a filtered index are this function."""
+    del self
+    raise StoreReadOnly(
+        "A filtered index is read-only.", fix="Write to the index without the filter."
+    )
+
+
+class FilteredDocuments:
+    """The `DocumentStore` of a filtered index: documents and chunks that pass the filter."""
+
+    put = refuse_to_write
+    remove = refuse_to_write
+
+    def __init__(self, documents: DocumentStore, selection: Selection) -> None:
+        self._documents = documents
+        self._selection = selection
+
+    def documents(self, ids: Collection[str]) -> dict[str, Document]:
+        """Return the documents with these ids."""
+        return self._documents.documents([i for i in ids if i in self._selection.documents])
+
+    def document_ids(self) -> list[str]:
+        """Return all document ids, ascending."""
+        return list(self._selection.documents)
+
+    def sections(self, document_id: str) -> list[Section]:
+        """Return a document's sections, including those without an allowed chunk."""
+        if document_id not in self._selection.documents:
+            return []
+        return self._documents.sections(document_id)
+
+    def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
+        """Return the chunks with these ids."""
+        return self._documents.chunks([i for i in ids if i in self._selection.chunks])
+
+    def chunk_ids(self, document_id: str) -> list[str]:
+        """Return a document's chunk ids: leaves in order, then parents in order."""
+        if document_id not in self._selection.documents:
+            return []
+        chunks = self._documents.chunk_ids(document_id)
+        return [i for i in chunks if i in self._selection.chunks]
+
+    def chunk_count(self) -> int:
+        """Return the number of leaf chunks of the whole index, which term statistics refer to."""
+        return self._documents.chunk_count()
+
+    def document_count(self) -> int:
+        """Return the number of documents."""
+        return len(self._selection.documents)
+
+
+class FilteredQuestions:
+    """The `QuestionStore` of a filtered index: the questions of allowed chunks."""
+
+    put = refuse_to_write
+    remove_chunks = refuse_to_write
+
+    def __init__(self, held: QuestionStore, selection: Selection) -> None:
+        self._held = held
+        self._chunks = selection.chunks
+
+    def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the questions of each allowed chunk, in order, without chunks that have none."""
+        return self._held.questions([i for i in chunk_ids if i in self._chunks])
+
+    def chunk_ids(self) -> list[str]:
+        """Return the ids of the allowed chunks that have questions, ascending."""
+        return [i for i in self._held.chunk_ids() if i in self._chunks]
+
+
+class FilteredTexts:
+    """The `TextIndex` of a filtered index."""
+
+    add = refuse_to_write
+    remove = refuse_to_write
+
+    def __init__(self, index: TextIndex, allowed: IdSet) -> None:
+        self._index = index
+        self._allowed = allowed
+
+    def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
+        """Return the ``k`` best allowed items, of ``where`` if given."""
+        return self._index.search(query, k=k, where=_among(self._allowed, where))
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        """Return how often each term occurs in each item; zeros for items that are not allowed."""
+        counts = self._index.occurrences(ids, terms)
+        counts[[i not in self._allowed for i in ids]] = 0
+        return counts
+
+    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return the number of items of the whole index with each term."""
+        return self._index.document_frequencies(terms)
+
+    def count(self) -> int:
+        """Return the number of items of the whole index, to which frequencies refer."""
+        return self._index.count()
+
+
+class FilteredVectors:
+    """The `VectorIndex` of a filtered index."""
+
+    put = refuse_to_write
+    remove = refuse_to_write
+
+    def __init__(self, index: VectorIndex, allowed: IdSet) -> None:
+        self._index = index
+        self._allowed = allowed
+
+    def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
+        """Return matrices by id."""
+        return self._index.get([i for i in ids if i in self._allowed])
+
+    def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
+        """Return matrices by content key; unfiltered, as a key reveals no document."""
+        return self._index.by_key(keys)
+
+    def search(
+        self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
+    ) -> list[Scored]:
+        """Return the ``k`` allowed ids with the largest dot product, of ``where`` if given."""
+        return self._index.search(vector, k=k, where=_among(self._allowed, where))
+
+    def count(self) -> int:
+        """Return the number of ids of the whole index."""
+        return self._index.count()
+
+
+def _among(allowed: IdSet, where: Collection[str] | None) -> Collection[str]:
+    return allowed if where is None else [i for i in where if i in allowed]

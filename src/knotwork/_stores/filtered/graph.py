@@ -1,0 +1,429 @@
+"""Knowledge graph, communities and model readings, restricted by a filter.
+
+An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Names,
+types, weights and counts are those of the whole index. A report or summary exists only if all its
+chunks are allowed, so that it never repeats the text of an excluded chunk.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TypeVar
+
+from knotwork._stores.base import GraphStore, Scored
+from knotwork._stores.extensions import (
+    CommunityStore,
+    LinksRelations,
+    ReadingStore,
+    ReadsRelations,
+    has_readings,
+    read_parents,
+)
+from knotwork._stores.fields import Selection
+from knotwork._stores.filtered.documents import refuse_to_write
+from knotwork._stores.graph_view import EDGE_CHUNKS, AdjacentEdge, walk_graph
+from knotwork._stores.id_sets import IdSet
+from knotwork.records import (
+    ENTITY_EDGES,
+    ChunkReading,
+    Community,
+    CommunityReport,
+    Description,
+    Direction,
+    Edge,
+    EdgeType,
+    Entity,
+    EntitySummary,
+    GraphSchema,
+    Label,
+    Member,
+    Mention,
+    Node,
+    ReadingStatus,
+    Relation,
+    Subgraph,
+)
+
+T = TypeVar("T")
+_EdgeKey = tuple[str, str, str, str]
+
+_GROWTH = 4
+_BATCH_EDGES = 10_000
+_ALL_CHUNKS = (1 << 63) - 1
+
+
+class FilteredGraph:
+    """The `GraphStore` of a filtered index, which also reads relations by chunk."""
+
+    upsert = refuse_to_write
+    remove_chunks = refuse_to_write
+
+    def __init__(
+        self, graph: GraphStore, selection: Selection, *, mentioned: Callable[[], IdSet]
+    ) -> None:
+        self._graph = graph
+        self._selection = selection
+        self._find_mentioned = mentioned
+
+    @cached_property
+    def allowed_entities(self) -> IdSet:
+        """The ids of the entities that an allowed chunk mentions."""
+        return self._find_mentioned()
+
+    def entities(self, ids: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these ids."""
+        return self._graph.entities([i for i in ids if i in self.allowed_entities])
+
+    def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these normal forms, by normal form."""
+        found = self._graph.lookup(normal_forms)
+        return {form: e for form, e in found.items() if e.id in self.allowed_entities}
+
+    def entity_count(self) -> int:
+        """Return the number of entities without keywords."""
+        found = self._graph.entities(list(self.allowed_entities))
+        return sum(not entity.is_keyword for entity in found.values())
+
+    def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
+        """Return each allowed chunk's mentions, ordered by entity id."""
+        return self._graph.mentions(self._allowed(chunk_ids))
+
+    def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
+        """Return the relations of each allowed chunk; empty if the store cannot read relations."""
+        if not isinstance(self._graph, ReadsRelations):
+            return {}
+        return self._graph.relations(self._allowed(chunk_ids))
+
+    def about(
+        self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
+    ) -> dict[str, list[Scored]]:
+        """Return, for each entity, the ``fan`` allowed chunks with the highest ``about``."""
+        return _read_until_enough(
+            entity_ids,
+            lambda ids, wider_fan: self._graph.about(ids, fan=wider_fan, minimum=minimum),
+            keep=lambda found: [item for item in found if item.id in self._selection.chunks],
+            end=lambda _, item: item.id,
+            fan=fan,
+        )
+
+    def nodes(self, ids: Collection[str]) -> dict[str, Node]:
+        """Return nodes of any label."""
+        return {key: n for key, n in self._graph.nodes(ids).items() if self._has(n)}
+
+    def find(
+        self, *, label: str | None = None, name: str | None = None, limit: int = 100
+    ) -> list[Node]:
+        """Return allowed nodes of a label, a name or both, ordered by id."""
+        wider_limit = limit
+        while True:
+            found = self._graph.find(label=label, name=name, limit=wider_limit)
+            kept = [node for node in found if self._has(node)]
+            if len(kept) >= limit or len(found) < wider_limit:
+                return kept[: max(limit, 0)]
+            wider_limit *= _GROWTH
+
+    def neighbours(
+        self,
+        ids: Collection[str],
+        *,
+        direction: Direction = "both",
+        types: Collection[str] | None = None,
+        fan: int | None = None,
+    ) -> dict[str, list[Edge]]:
+        """Return the edges of each node that an allowed chunk states, strongest first."""
+
+        def read(nodes: Collection[str], wider_fan: int | None) -> dict[str, list[Edge]]:
+            return self._graph.neighbours(nodes, direction=direction, types=types, fan=wider_fan)
+
+        if fan is None:
+            found = {key: self._stated(edges) for key, edges in read(ids, None).items()}
+            return {key: edges for key, edges in found.items() if edges}
+        return _read_until_enough(ids, read, keep=self._stated, end=_other_end, fan=fan)
+
+    def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
+        """Yield all edges that an allowed chunk states, with these chunks."""
+        edges = iter(self._graph.edges(types=types))
+        while batch := list(islice(edges, _BATCH_EDGES)):
+            yield from self._stated(batch, max_chunks=sys.maxsize)
+
+    def explore(
+        self,
+        seeds: Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+        types: Collection[str] | None = None,
+    ) -> Subgraph:
+        """Walk breadth first from ``seeds`` over edges that an allowed chunk states."""
+        followed = ENTITY_EDGES if types is None else types
+        edges: dict[tuple[str, str, str, str], Edge] = {}
+
+        def adjacent(keys: Sequence[str]) -> Iterator[list[AdjacentEdge[str]]]:
+            found = self.neighbours(keys, direction=direction, types=followed, fan=fan)
+            for key in keys:
+                edges.update({_key(edge): edge for edge in found.get(key, ())})
+                yield [_as_adjacent(key, edge) for edge in found.get(key, ())]
+
+        known = self.nodes(seeds)
+        reached = walk_graph(adjacent, [s for s in seeds if s in known], depth=depth, limit=limit)
+        known |= self.nodes([key for key in reached.nodes if key not in known])
+        return Subgraph(
+            tuple(known[key] for key in reached.nodes),
+            tuple(
+                edges[edge.source, edge.target, edge.type, edge.relation] for edge in reached.edges
+            ),
+        )
+
+    def schema(self) -> GraphSchema:
+        """Return the labels, types and relations of the whole index, with its counts."""
+        return self._graph.schema()
+
+    def _allowed(self, chunk_ids: Collection[str]) -> list[str]:
+        return [i for i in chunk_ids if i in self._selection.chunks]
+
+    def _has(self, node: Node) -> bool:
+        if node.label in (Label.ENTITY, Label.KEYWORD):
+            return node.id in self.allowed_entities
+        if node.label == Label.CHUNK:
+            return node.id in self._selection.chunks
+        document = node.id if node.label == Label.DOCUMENT else node.properties["document"]
+        return document in self._selection.documents
+
+    def _stated(self, edges: Sequence[Edge], *, max_chunks: int = EDGE_CHUNKS) -> list[Edge]:
+        """Return, in order, the edges that an allowed chunk states and the structure edges between
+        allowed nodes.
+        """
+        chunks = self._selection.chunks
+        parents = self.nodes([e.source for e in edges if e.type == EdgeType.HAS_SECTION])
+        # None of the chunks that these edges list is allowed, but one of the unlisted ones may be.
+        truncated = [
+            edge
+            for edge in edges
+            if edge.type in ENTITY_EDGES
+            and len(edge.chunks) >= EDGE_CHUNKS
+            and not self._allowed(edge.chunks)
+        ]
+        support: dict[_EdgeKey, tuple[str, ...]] = {}
+        if truncated:
+            read = self._read_support(truncated)
+            support = dict(zip(map(_key, truncated), read, strict=True))
+        kept: list[Edge] = []
+        for edge in edges:
+            if edge.type == EdgeType.HAS_SECTION:
+                exists = edge.source in parents
+            elif edge.type == EdgeType.HAS_CHUNK:
+                exists = edge.target in chunks
+            elif edge.type in (EdgeType.NEXT, EdgeType.HAS_CHILD):
+                exists = edge.source in chunks and edge.target in chunks
+            else:
+                stated = self._allowed(support.get(_key(edge), edge.chunks))
+                exists = bool(stated)
+                edge = replace(edge, chunks=tuple(stated[:max_chunks]))  # noqa: PLW2901
+            if exists:
+                kept.append(edge)
+        return kept
+
+    def _read_support(self, edges: Sequence[Edge]) -> list[tuple[str, ...]]:
+        """Return all chunks that state each relation."""
+        if isinstance(self._graph, LinksRelations):
+            keys = [(edge.source, edge.relation, edge.target) for edge in edges]
+            return self._graph.relation_chunks(keys, limit=_ALL_CHUNKS)
+        return [self._support.get(_key(edge), ()) for edge in edges]
+
+    @cached_property
+    def _support(self) -> dict[_EdgeKey, tuple[str, ...]]:
+        scanned = self._graph.edges(types=ENTITY_EDGES)
+        return {_key(edge): edge.chunks for edge in scanned if len(edge.chunks) > EDGE_CHUNKS}
+
+
+def _key(edge: Edge) -> _EdgeKey:
+    return edge.source, edge.target, edge.type, edge.relation
+
+
+def _other_end(node: str, edge: Edge) -> str:
+    return edge.target if edge.source == node else edge.source
+
+
+def _as_adjacent(node: str, edge: Edge) -> AdjacentEdge[str]:
+    other = _other_end(node, edge)
+    return AdjacentEdge(-edge.weight, other, edge.type, edge.relation, edge.source, edge.target)
+
+
+def _read_until_enough(
+    ids: Collection[str],
+    read: Callable[[Collection[str], int], Mapping[str, Sequence[T]]],
+    *,
+    keep: Callable[[Sequence[T]], list[T]],
+    end: Callable[[str, T], str],
+    fan: int,
+) -> dict[str, list[T]]:
+    """Return, for each id, the items that ``keep`` returns, limited to ``fan`` distinct ends.
+
+    ``read`` returns items for some ids and a fan. As long as too few items of an id are kept, it is
+    called again for that id with a larger fan.
+    """
+    result: dict[str, list[T]] = {}
+    remaining, wider_fan = list(dict.fromkeys(ids)), fan
+    while remaining and fan > 0:
+        found = read(remaining, wider_fan)
+        too_few = []
+        for key in remaining:
+            items = found.get(key, ())
+            kept = keep(items)
+            ends = dict.fromkeys(end(key, item) for item in kept)
+            if len(ends) < fan and len({end(key, item) for item in items}) >= wider_fan:
+                too_few.append(key)
+            elif kept:
+                chosen = set(list(ends)[:fan])
+                result[key] = [item for item in kept if end(key, item) in chosen]
+        remaining, wider_fan = too_few, wider_fan * _GROWTH
+    return {key: result[key] for key in ids if key in result}
+
+
+_BATCH_REPORTS = 500
+
+
+class FilteredCommunities:
+    """The `CommunityStore` of a filtered index: communities with an allowed chunk."""
+
+    replace = refuse_to_write
+    forget = refuse_to_write
+    put_reports = refuse_to_write
+    remove_reports = refuse_to_write
+
+    def __init__(self, held: CommunityStore, selection: Selection, graph: FilteredGraph) -> None:
+        self._held = held
+        self._selection = selection
+        self._graph = graph
+
+    @cached_property
+    def reported(self) -> IdSet:
+        """The ids of the communities with an allowed report."""
+        ids = [i for level in self._held.levels() for i in level]
+        reported: list[str] = []
+        for start in range(0, len(ids), _BATCH_REPORTS):
+            reported += self.reports(ids[start : start + _BATCH_REPORTS])
+        return IdSet.of(reported)
+
+    @cached_property
+    def _allowed(self) -> frozenset[str]:
+        found = self._held.of_chunks(self._selection.chunks)
+        return frozenset(key for communities in found.values() for key in communities)
+
+    def communities(self, ids: Collection[str]) -> dict[str, Community]:
+        """Return communities with their allowed chunks and entities only.
+
+        The importances of the remaining members add up to 1.
+        """
+        found = self._held.communities([i for i in ids if i in self._allowed])
+        return {key: self._restricted(community) for key, community in found.items()}
+
+    def levels(self) -> list[list[str]]:
+        """Return the ids of the communities of each level, topmost level first, ids ascending."""
+        kept = [[i for i in level if i in self._allowed] for level in self._held.levels()]
+        return [level for level in kept if level]
+
+    def parents(self) -> Mapping[str, str | None]:
+        """Return the parent of each community, None for the topmost, by ascending id."""
+        parents = read_parents(self._held)
+        return {key: above for key, above in parents.items() if key in self._allowed}
+
+    def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the communities of each entity, from the topmost to the lowest."""
+        entities = [i for i in entity_ids if i in self._graph.allowed_entities]
+        return self._only_allowed(self._held.of_entities(entities))
+
+    def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
+        chunks = [i for i in chunk_ids if i in self._selection.chunks]
+        return self._only_allowed(self._held.of_chunks(chunks))
+
+    def stale(self) -> list[str]:
+        """Return the ids of the communities that a removal changed since `replace`, ascending."""
+        return [i for i in self._held.stale() if i in self._allowed]
+
+    def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
+        """Return the reports of communities that have and cite only allowed chunks."""
+        found = self._held.reports([i for i in community_ids if i in self._allowed])
+        sources = self._held.communities(found)
+        chunks = self._selection.chunks
+        return {
+            key: report
+            for key, report in found.items()
+            if all(i in chunks for i in (*report.chunk_ids, *sources[key].chunk_ids))
+        }
+
+    def _restricted(self, community: Community) -> Community:
+        entities = self._graph.allowed_entities
+        members = [member for member in community.members if member.entity_id in entities]
+        total = sum(member.importance for member in members) or 1.0
+        return replace(
+            community,
+            members=tuple(Member(m.entity_id, m.importance / total) for m in members),
+            chunk_ids=tuple(i for i in community.chunk_ids if i in self._selection.chunks),
+        )
+
+    def _only_allowed(self, found: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        kept = {key: [i for i in ids if i in self._allowed] for key, ids in found.items()}
+        return {key: ids for key, ids in kept.items() if ids}
+
+
+class FilteredReadings:
+    """The `ReadingStore` of a filtered index."""
+
+    put = refuse_to_write
+    remove_chunks = refuse_to_write
+    put_summaries = refuse_to_write
+
+    def __init__(self, held: ReadingStore, selection: Selection) -> None:
+        self._held = held
+        self._chunks = selection.chunks
+
+    def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:
+        """Return the readings of these chunks, by chunk id."""
+        return self._held.readings([i for i in chunk_ids if i in self._chunks])
+
+    def quarantined(self) -> list[ChunkReading]:
+        """Return the quarantined readings, ordered by chunk id."""
+        return [reading for reading in self._held.quarantined() if reading.chunk_id in self._chunks]
+
+    def counts(self) -> Mapping[ReadingStatus, int]:
+        """Return the number of chunks of the whole index with each status."""
+        return self._held.counts()
+
+    def has_readings(self) -> bool:
+        """Return True if there is a reading of any chunk of the whole index."""
+        return has_readings(self._held)
+
+    def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
+        """Return the descriptions of each entity from allowed chunks, ordered by chunk id."""
+        found = {
+            key: [d for d in descriptions if d.chunk_id in self._chunks]
+            for key, descriptions in self._held.descriptions(entity_ids).items()
+        }
+        return {key: descriptions for key, descriptions in found.items() if descriptions}
+
+    def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
+        """Return the descriptions from each allowed chunk, ordered by entity id."""
+        return self._held.descriptions_in([i for i in chunk_ids if i in self._chunks])
+
+    def summaries(self, entity_ids: Collection[str]) -> dict[str, EntitySummary]:
+        """Return the summaries of entities that have descriptions from allowed chunks only."""
+        excluded = {
+            key
+            for key, descriptions in self._held.descriptions(entity_ids).items()
+            if any(d.chunk_id not in self._chunks for d in descriptions)
+        }
+        return self._held.summaries([i for i in entity_ids if i not in excluded])
+
+    def described(self) -> list[str]:
+        """Return the ids of all entities with a description from an allowed chunk, ascending."""
+        ids = self._held.described()
+        described = self.descriptions(ids)
+        return [i for i in ids if i in described]

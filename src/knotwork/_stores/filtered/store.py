@@ -1,0 +1,178 @@
+"""Read-only store restricted by a filter: excluded documents, chunks and relations do not exist.
+
+Cypher statements run on the restricted index graph, and on imported graphs without an excluded
+chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from knotwork._stores.base import Ledger, Store, TextIndex, VectorIndex
+from knotwork._stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
+from knotwork._stores.fields import URI, FieldStore, Selection
+from knotwork._stores.filtered.documents import (
+    FilteredDocuments,
+    FilteredQuestions,
+    FilteredTexts,
+    FilteredVectors,
+    refuse_to_write,
+)
+from knotwork._stores.filtered.graph import FilteredCommunities, FilteredGraph, FilteredReadings
+from knotwork._stores.id_sets import IdSet
+from knotwork._stores.property_graphs import (
+    OWN_GRAPH,
+    PropertyGraphStore,
+    RunsCypher,
+    StoresPropertyGraphs,
+)
+from knotwork._stores.resolutions import (
+    HomonymStore,
+    ResolutionStore,
+    StoresHomonyms,
+    StoresResolutions,
+)
+from knotwork._stores.vectors import final_name
+from knotwork.records import GRAPH_URI, Comparison, Condition, PropertyValue, QueryResult
+
+if TYPE_CHECKING:
+    from knotwork._cypher import PropertyGraph
+
+
+class FilteredStore:
+    """A read-only store with only the selected documents and chunks of another store.
+
+    Excluded chunks do not exist here, nor do relations that only they state, nor reports and
+    summaries that were written from one of them. So all retrievers respect the filter without
+    knowing about it. Counts and term statistics are those of the whole store. Searches return as
+    many allowed items as requested, if there are enough.
+
+    The selection does not follow writes: select again after one.
+    """
+
+    fields: FieldStore
+    communities: FilteredCommunities
+    readings: FilteredReadings
+    questions: FilteredQuestions
+    resolutions: ResolutionStore
+    homonyms: HomonymStore
+    property_graphs: FilteredPropertyGraphs
+
+    set_meta = refuse_to_write
+    transaction = refuse_to_write
+    remove_documents = refuse_to_write
+
+    def __init__(self, store: Store, fields: FieldStore, selection: Selection) -> None:
+        self.url = store.url
+        self.capabilities = store.capabilities
+        self.selection = selection
+        self._store = store
+        self.documents = FilteredDocuments(store.documents, selection)
+        self.graph = FilteredGraph(
+            store.graph, selection, mentioned=lambda: fields.mentioned(selection.chunks)
+        )
+        if isinstance(store, StoresCommunities):
+            self.communities = FilteredCommunities(store.communities, selection, self.graph)
+        if isinstance(store, StoresReadings):
+            self.readings = FilteredReadings(store.readings, selection)
+        if isinstance(store, StoresResolutions):
+            self.resolutions = store.resolutions
+        if isinstance(store, StoresQuestions):
+            self.questions = FilteredQuestions(store.questions, selection)
+        if isinstance(store, StoresHomonyms):
+            self.homonyms = store.homonyms
+        if isinstance(store, StoresPropertyGraphs):
+            self.property_graphs = FilteredPropertyGraphs(store.property_graphs, fields, selection)
+        if isinstance(store, RunsCypher):
+            self.cypher = FilteredCypher(self, store).run
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the whole store."""
+        return self._store.ledger
+
+    def texts(self, name: str) -> TextIndex:
+        """Return the text index of this name, restricted to allowed items."""
+        return FilteredTexts(self._store.texts(name), self._allowed(name))
+
+    def vectors(self, name: str) -> VectorIndex:
+        """Return the vector index of this name, restricted to allowed ids."""
+        return FilteredVectors(self._store.vectors(name), self._allowed(name))
+
+    def meta(self) -> Mapping[str, str]:
+        """Return all settings stored with the index."""
+        return self._store.meta()
+
+    def generation(self) -> int:
+        """Return the generation of the whole store."""
+        return self._store.generation()
+
+    def close(self) -> None:
+        """Do nothing, as the whole store stays open."""
+
+    def _allowed(self, index: str) -> IdSet:
+        """Return the allowed ids of the index of this name."""
+        name = final_name(index)
+        if name == "entity":
+            return self.graph.allowed_entities
+        if name == "report":
+            held = getattr(self, "communities", None)
+            return held.reported if isinstance(held, FilteredCommunities) else IdSet(())
+        return self.selection.chunks
+
+
+class FilteredPropertyGraphs:
+    """The `PropertyGraphStore` of a filtered index: graphs without an excluded chunk."""
+
+    put = refuse_to_write
+    remove = refuse_to_write
+
+    def __init__(self, held: PropertyGraphStore, fields: FieldStore, selection: Selection) -> None:
+        self._held = held
+        self._fields = fields
+        self._selection = selection
+
+    def names(self) -> list[str]:
+        """Return the names of the graphs without an excluded chunk, ascending."""
+        return [name for name in self._held.names() if self._is_whole(name)]
+
+    def _is_whole(self, name: str) -> bool:
+        uri = f"{GRAPH_URI}{name}"
+        source = self._fields.select(Condition(URI, Comparison.EQUAL, (uri, f"{uri}/*")))
+        return len(source.chunks - self._selection.chunks) == 0
+
+
+class FilteredCypher:
+    """Run statements on the restricted index graph and on imported graphs that are allowed."""
+
+    def __init__(self, store: FilteredStore, runs: RunsCypher) -> None:
+        self._store = store
+        self._runs = runs
+        self._own: PropertyGraph | None = None
+
+    def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement; see `RunsCypher`. Raises UnknownName for a graph that is not allowed."""
+        # The first statement imports the Cypher language.
+        from knotwork._stores.cypher_graphs import project_store, run_cypher, unknown_graph
+
+        if graph == OWN_GRAPH:
+            if self._own is None:
+                self._own = project_store(self._store)
+            return run_cypher(
+                self._own, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
+            )
+        names = self._store.property_graphs.names()
+        if graph not in names:
+            raise unknown_graph(graph, names)
+        return self._runs.cypher(
+            statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
+        )

@@ -1,0 +1,161 @@
+"""The memory store: a `Store` in dictionaries, whose transactions work on a copy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from knotwork._stores.base import Capability
+from knotwork._stores.cypher_graphs import (
+    OWN_GRAPH,
+    GraphCache,
+    GraphSource,
+    project_imported,
+    project_store,
+    run_cypher,
+    unknown_graph,
+)
+from knotwork._stores.memory.documents import (
+    MemoryDocuments,
+    MemoryFields,
+    MemoryLedger,
+    MemoryTexts,
+    MemoryVectors,
+)
+from knotwork._stores.memory.extensions import (
+    MemoryCommunities,
+    MemoryHomonyms,
+    MemoryPropertyGraphs,
+    MemoryQuestions,
+    MemoryReadings,
+    MemoryResolutions,
+)
+from knotwork._stores.memory.graph import MemoryGraph
+from knotwork._stores.memory.state import State, StateAccess
+from knotwork._stores.removal import remove_documents
+from knotwork.records import PropertyValue, QueryResult
+
+
+class MemoryStore:
+    """A store in the memory of this process; the reference that other stores are tested against.
+
+    A transaction changes a copy that only its thread sees, and publishes the copy at the end.
+    """
+
+    capabilities = frozenset({Capability.TEXT, Capability.VECTORS, Capability.GRAPH})
+
+    def __init__(self) -> None:
+        self.url = "memory:"
+        self._published = State()
+        self._generation = 0
+        self._writer = threading.RLock()
+        self._own = threading.local()
+        access = StateAccess(self._state, self.transaction)
+        self._access = access
+        self.documents = MemoryDocuments(access)
+        self.graph = MemoryGraph(access)
+        self.ledger = MemoryLedger(access)
+        self.communities = MemoryCommunities(access)
+        self.readings = MemoryReadings(access)
+        self.resolutions = MemoryResolutions(access)
+        self.homonyms = MemoryHomonyms(access)
+        self.property_graphs = MemoryPropertyGraphs(access)
+        self.fields = MemoryFields(access)
+        self.questions = MemoryQuestions(access)
+        self.cypher = MemoryCypher(self).run
+
+    def texts(self, name: str) -> MemoryTexts:
+        """Return the text index of this name."""
+        return MemoryTexts(self._access, name)
+
+    def vectors(self, name: str) -> MemoryVectors:
+        """Return the vector index of this name."""
+        return MemoryVectors(self._access, name)
+
+    def replace_vectors(self, name: str, source: str) -> None:
+        """Move the vectors of ``source`` to index ``name``; see `ReplacesVectors`."""
+        self.vectors(name).take_over(self.vectors(source))
+
+    def clear_vectors(self, name: str) -> None:
+        """Remove all vectors of an index."""
+        self.vectors(name).clear()
+
+    def meta(self) -> Mapping[str, str]:
+        """Return all settings stored with the index."""
+        return MappingProxyType(dict(sorted(self._state().meta.items())))
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Add or replace settings."""
+        with self.transaction():
+            self._state().meta.update(values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Open the write transaction, or join it if it is open."""
+        if self._working() is not None:
+            yield
+            return
+        with self._writer:
+            self._own.working = self._published.copy()
+            try:
+                yield
+                self._published = self._own.working
+                self._generation += 1
+            finally:
+                self._own.working = None
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """Remove documents and all that only they supported from every part of the store."""
+        remove_documents(self, document_ids)
+
+    def generation(self) -> int:
+        """Return a number that changes with every committed write."""
+        return self._generation
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a transaction."""
+        return self._working() is not None
+
+    def close(self) -> None:
+        """Do nothing, as a memory store has nothing to close."""
+
+    def _working(self) -> State | None:
+        working: State | None = getattr(self._own, "working", None)
+        return working
+
+    def _state(self) -> State:
+        return self._working() or self._published
+
+
+class MemoryCypher:
+    """Run statements on graphs that are cached until the store changes."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._cache = GraphCache()
+
+    def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement; see `RunsCypher`."""
+        found = self._cache.get(graph, self._source(graph))
+        return run_cypher(found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s)
+
+    def _source(self, name: str) -> GraphSource:
+        store = self._store
+        version = None if store.writing else store.generation()
+        if name == OWN_GRAPH:
+            return GraphSource(version, lambda: project_store(store))
+        stored = store.property_graphs.read(name)
+        if stored is None:
+            raise unknown_graph(name, store.property_graphs.names())
+        return GraphSource(version, lambda: project_imported(*stored))

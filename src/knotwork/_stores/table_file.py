@@ -1,0 +1,504 @@
+"""Store SQL tables in a SQLite file beside the index, and query them with guarded statements.
+
+The tables come from indexed CSV and Excel files, or were added by a person. Statements run on a
+read-only connection, guarded by `sql_guard`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import apsw
+
+from knotwork._stores.sql_guard import check_sql, make_authorizer
+from knotwork._text.names import normal_form
+from knotwork._text.terms import terms
+from knotwork.errors import (
+    QueryRefused,
+    QuerySyntaxError,
+    QueryTimeout,
+    StoreError,
+    StoreNotFound,
+    UnknownName,
+)
+from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
+
+_MAX_VALUE_BYTES = 1_000_000
+_BUSY_TIMEOUT_MS = 10_000
+_STEPS_BETWEEN_CHECKS = 2_000
+_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: _MAX_VALUE_BYTES,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+}
+TABLES_SUFFIX = "-tables"
+
+
+def tables_path(store_url: str) -> Path | None:
+    """Return the path of the table file of an index; None for an index that is not a file."""
+    if store_url.startswith("memory:") or "://" in store_url:
+        return None
+    path = Path(store_url)
+    return path.with_name(path.name + TABLES_SUFFIX)
+
+
+class TableFile:
+    """The tables beside an index, in one SQLite file, which the first write creates."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def put(
+        self,
+        name: str,
+        columns: Sequence[tuple[str, str]],
+        rows: Iterable[Sequence[Cell]],
+        *,
+        source: str = "",
+    ) -> TableShape:
+        """Add a table, or replace the one of this name, and return its shape.
+
+        ``columns`` are (header, type) pairs. The names of the table and its columns become distinct
+        SQL names (`sql_name`). Raises StoreError if the file is not writable.
+        """
+        labels = [column for column, _ in columns]
+        kinds = [kind for _, kind in columns]
+        with self._writing() as connection:
+            shape = create_table(connection, name, labels, kinds, source=source)
+            width = len(labels)
+            padded = ((*row[:width], *[None] * (width - len(row))) for row in rows)
+            fill_table(connection, shape, enumerate(padded, start=1))
+            return finish_table(connection, shape)
+
+    def put_table(self, name: str, table: Table, *, source: str = "") -> TableShape:
+        """Add a table that a loader read, or replace the one of this name."""
+        with self._writing() as connection:
+            return put_table(connection, name, table, source=source)
+
+    def put_document(
+        self, document: str, revision: str, tables: Sequence[tuple[str, Table]]
+    ) -> list[TableShape]:
+        """Replace the tables of a document with these (name, table) pairs.
+
+        A table never replaces one of another source: its name gets a number instead.
+        """
+        with self._writing() as connection:
+            drop_documents(connection, [document])
+            taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
+            shapes = []
+            for name, table in tables:
+                chosen = _free_name(sql_name(name) or "table", taken)
+                taken.add(chosen)
+                shapes.append(
+                    put_table(
+                        connection,
+                        chosen,
+                        table,
+                        source=document,
+                        document=document,
+                        revision=revision,
+                    )
+                )
+            return shapes
+
+    def holds(self, document: str) -> bool:
+        """Return True if the file has tables of this document."""
+        return any(shape.document == document for shape in self.tables())
+
+    def remove_documents(self, documents: Collection[str]) -> None:
+        """Remove the tables of documents."""
+        with self._writing() as connection:
+            drop_documents(connection, documents)
+
+    def remove(self, name: str) -> None:
+        """Remove a table. Raises UnknownName if it does not exist."""
+        known = [shape.name for shape in self.tables()]
+        if name not in known:
+            raise UnknownName("table", name, known)
+        with self._writing() as connection:
+            drop_table(connection, name)
+
+    def tables(self) -> list[TableShape]:
+        """Return the shapes of all tables, ordered by name; empty if the file does not exist."""
+        if not self.path.exists():
+            return []
+        with self._reading() as connection:
+            return [shape_of(connection, str(n), str(s)) for n, s in registered(connection)]
+
+    def find_values(self, forms: Sequence[str]) -> dict[str, list[tuple[str, str, str]]]:
+        """Return the values of text columns with these normal forms or stems, by form.
+
+        Each value is a (table, column, text). Numbers and dates are not indexed here.
+        """
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        if not self.path.exists():
+            return found
+        with self._reading() as connection:
+            if not has_registry(connection):
+                return found
+            for form, table, column, value in connection.execute(
+                'SELECT form, name, "column", value FROM knotwork_values'
+                " WHERE form IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(forms)),),
+            ):
+                found.setdefault(str(form), []).append((str(table), str(column), str(value)))
+        return found
+
+    def row_sources(self, shape: TableShape, rows: Sequence[int]) -> list[RowSource]:
+        """Return the sources of rows of a table, given by rowid, in order."""
+        spans: dict[int, Span] = {}
+        with self._reading() as connection:
+            if has_registry(connection):
+                for row, start, end in connection.execute(
+                    'SELECT row, start, "end" FROM knotwork_lines WHERE name = ?'
+                    " AND row IN (SELECT value FROM json_each(?))",
+                    (shape.name, json.dumps(list(rows))),
+                ):
+                    spans[int(row)] = Span(int(start), int(end))
+        source = shape.document or shape.source
+        return [RowSource(source, shape.name, row, spans.get(row, Span(0, 0))) for row in rows]
+
+    def generation(self) -> int:
+        """Return a number that changes with the file, 0 if it does not exist."""
+        return self.path.stat().st_mtime_ns if self.path.exists() else 0
+
+    def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a query and return its rows, at most ``row_limit``.
+
+        Parameters are written as ``$name``. Raises QueryRefused for a statement that could do more
+        than read these tables, QuerySyntaxError for one that SQLite rejects, QueryTimeout after
+        ``timeout_s``, StoreNotFound if there are no tables.
+        """
+        text = check_sql(statement)
+        connection = self._open() if self.path.exists() else None
+        known = [str(name) for name, _ in registered(connection)] if connection else []
+        if connection is None or not known:
+            if connection is not None:
+                connection.close()
+            raise StoreNotFound("There are no tables.", fix="Add some: knotwork tables add FILE")
+        refused: list[str] = []
+        started_s = time.monotonic()
+        overdue = False
+
+        def is_overdue() -> bool:
+            nonlocal overdue
+            overdue = time.monotonic() - started_s > timeout_s
+            return overdue
+
+        try:
+            connection.authorizer = make_authorizer(known, refused)
+            connection.set_progress_handler(is_overdue, _STEPS_BETWEEN_CHECKS)
+            cursor = connection.cursor()
+            columns: list[str] = []
+            cursor.exec_trace = partial(_note_columns, columns)
+            rows: list[tuple[PropertyValue, ...]] = []
+            truncated = False
+            for row in cursor.execute(text, dict(parameters or {})):
+                if len(rows) >= row_limit:
+                    truncated = True
+                    break
+                rows.append(tuple(row))
+        except apsw.Error as error:
+            raise _query_error(error, refused, overdue=overdue, timeout_s=timeout_s) from error
+        finally:
+            connection.close()
+        return QueryResult(
+            "sql",
+            text,
+            tuple(columns),
+            tuple(rows),
+            dict(parameters or {}),
+            truncated=truncated,
+            seconds=time.monotonic() - started_s,
+        )
+
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """Open the file for writing, in one transaction. Raises StoreError if that fails."""
+        try:
+            connection = apsw.Connection(str(self.path))
+            connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            try:
+                with connection:
+                    connection.execute(REGISTRY)
+                    yield connection
+            finally:
+                connection.close()
+        except apsw.Error as error:
+            raise StoreError(
+                f"Writing the tables in `{self.path}` failed: {error}.",
+                fix="Check that the file and its folder are writable.",
+            ) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        connection = self._open()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _open(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+        for limit, most in _LIMITS.items():
+            connection.limit(limit, most)
+        return connection
+
+
+def _note_columns(
+    columns: list[str], cursor: apsw.Cursor, statement: str, bindings: object
+) -> bool:
+    del statement, bindings
+    columns[:] = [str(item[0]) for item in cursor.get_description()]
+    return True
+
+
+def _query_error(
+    error: apsw.Error, refused: Sequence[str], *, overdue: bool, timeout_s: float
+) -> QueryRefused | QuerySyntaxError | QueryTimeout:
+    """Translate an error of SQLite."""
+    if overdue:
+        return QueryTimeout(f"The statement took longer than {timeout_s:g} s.")
+    if refused:
+        return QueryRefused(f"The statement is refused: it would use {refused[0]}.")
+    if isinstance(error, apsw.TooBigError | apsw.NoMemError | apsw.ReadOnlyError | apsw.AuthError):
+        return QueryRefused(f"The statement is refused: {error}.")
+    return QuerySyntaxError(f"Invalid statement: {error}.")
+
+
+_NOT_PLAIN = re.compile(r"\W+")
+_SQL_TYPES = {"text": "TEXT", "integer": "INTEGER", "number": "REAL", "date": "TEXT"}
+_KINDS = {"TEXT": "text", "INTEGER": "integer", "REAL": "number"}
+_ROWID_NAMES = ("rowid", "oid")
+"""Names of the row number in SQLite, which a column of such a name would hide."""
+_OWN_PREFIX = "knotwork_"
+_MAX_FORM_CHARACTERS = 80
+REGISTRY = """
+    CREATE TABLE IF NOT EXISTS knotwork_tables (name TEXT PRIMARY KEY, source TEXT);
+    CREATE TABLE IF NOT EXISTS knotwork_shapes (
+        name TEXT PRIMARY KEY, document TEXT NOT NULL, revision TEXT NOT NULL, columns TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS knotwork_lines (
+        name TEXT NOT NULL, row INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+        PRIMARY KEY (name, row)
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS knotwork_values (
+        form TEXT NOT NULL, name TEXT NOT NULL, "column" TEXT NOT NULL, value TEXT NOT NULL,
+        PRIMARY KEY (form, name, "column", value)
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS knotwork_values_of ON knotwork_values (name);
+"""
+_OWN_TABLES = ("knotwork_tables", "knotwork_shapes", "knotwork_lines", "knotwork_values")
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """A table: its SQL name, source, (name, type) columns and number of rows.
+
+    Types are those of `records.Column`. ``labels`` are the original headers of the columns.
+    ``document`` and ``revision`` are those of the document with the table; both are empty for a
+    table that a person added.
+    """
+
+    name: str
+    source: str
+    columns: tuple[tuple[str, str], ...]
+    rows: int
+    labels: tuple[str, ...] = ()
+    document: str = ""
+    revision: str = ""
+
+
+def sql_name(name: str) -> str:
+    """Return the SQL name of a table or column: lower-case letters, digits and underscores.
+
+    It is empty if ``name`` has none of these.
+    """
+    plain = _NOT_PLAIN.sub("_", name.strip()).strip("_").lower()
+    if plain in _ROWID_NAMES:
+        return f"column_{plain}"
+    if not plain or plain.startswith((_OWN_PREFIX, "sqlite")):
+        return f"table_{plain}" if plain else ""
+    return f"_{plain}" if plain[0].isdigit() else plain
+
+
+def create_table(
+    connection: apsw.Connection,
+    name: str,
+    labels: Sequence[str],
+    kinds: Sequence[str],
+    *,
+    source: str,
+    document: str = "",
+    revision: str = "",
+) -> TableShape:
+    """Create an empty table, replacing the one of this name."""
+    plain = sql_name(name) or "table"
+    names = _distinct([sql_name(label) or "column" for label in labels])
+    drop_table(connection, plain)
+    listed = ", ".join(f'"{n}" {_SQL_TYPES[t]}' for n, t in zip(names, kinds, strict=True))
+    connection.execute(f'CREATE TABLE "{plain}" ({listed})')
+    columns = tuple(zip(names, kinds, strict=True))
+    described = json.dumps(
+        [[*column, label] for column, label in zip(columns, labels, strict=True)]
+    )
+    connection.execute("INSERT INTO knotwork_tables VALUES (?, ?)", (plain, source))
+    connection.execute(
+        "INSERT INTO knotwork_shapes VALUES (?, ?, ?, ?)", (plain, document, revision, described)
+    )
+    return TableShape(plain, source, columns, 0, tuple(labels), document, revision)
+
+
+def fill_table(
+    connection: apsw.Connection, shape: TableShape, rows: Iterable[tuple[int, Sequence[Cell]]]
+) -> None:
+    """Insert (rowid, values) pairs into a table."""
+    names = ", ".join(f'"{name}"' for name, _ in shape.columns)
+    blanks = ", ".join("?" for _ in shape.columns)
+    insert = f'INSERT INTO "{shape.name}" (rowid, {names}) VALUES (?, {blanks})'  # noqa: S608
+    connection.executemany(insert, ((number, *row) for number, row in rows))
+
+
+def finish_table(connection: apsw.Connection, shape: TableShape) -> TableShape:
+    """Index the values of text columns, and return the shape with the number of rows."""
+    for column, kind in shape.columns:
+        if kind != "text":
+            continue
+        distinct = connection.execute(
+            f'SELECT DISTINCT "{column}" FROM "{shape.name}"'  # noqa: S608  plain names
+            f' WHERE length("{column}") BETWEEN 1 AND {_MAX_FORM_CHARACTERS}'
+        ).fetchall()
+        connection.executemany(
+            "INSERT OR IGNORE INTO knotwork_values VALUES (?, ?, ?, ?)",
+            (
+                (form, shape.name, column, value)
+                for (value,) in distinct
+                for form in dict.fromkeys(_value_forms(str(value)))
+            ),
+        )
+    count = connection.execute(f'SELECT count(*) FROM "{shape.name}"').get  # noqa: S608
+    return replace(shape, rows=int(count))
+
+
+def _value_forms(text: str) -> list[str]:
+    """Return the forms under which a value is indexed: its normal form and its stems."""
+    stems = " ".join(terms(text))
+    return [form for form in (normal_form(text), f"stems {stems}" if stems else "") if form]
+
+
+def put_table(
+    connection: apsw.Connection,
+    name: str,
+    table: Table,
+    *,
+    source: str,
+    document: str = "",
+    revision: str = "",
+) -> TableShape:
+    """Store a table that a loader read, replacing the one of this name."""
+    labels = [column.label for column in table.columns]
+    kinds = [column.type for column in table.columns]
+    shape = create_table(
+        connection, name, labels, kinds, source=source, document=document, revision=revision
+    )
+    fill_table(connection, shape, zip(table.numbers, table.rows, strict=True))
+    connection.executemany(
+        "INSERT INTO knotwork_lines VALUES (?, ?, ?, ?)",
+        (
+            (shape.name, number, *span)
+            for number, span in zip(table.numbers, table.spans, strict=True)
+        ),
+    )
+    return finish_table(connection, shape)
+
+
+def drop_table(connection: apsw.Connection, name: str) -> None:
+    """Remove a table with its entries in the registry."""
+    connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+    for table in _OWN_TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))  # noqa: S608
+
+
+def drop_documents(connection: apsw.Connection, documents: Collection[str]) -> None:
+    """Remove the tables of documents."""
+    for document in documents:
+        statement = "SELECT name FROM knotwork_shapes WHERE document = ?"
+        for (name,) in connection.execute(statement, (document,)).fetchall():
+            drop_table(connection, str(name))
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, with a number if it is taken."""
+    chosen, number = name, 1
+    while chosen in taken:
+        number += 1
+        chosen = f"{name}_{number}"
+    return chosen
+
+
+def registered(connection: apsw.Connection) -> list[tuple[object, ...]]:
+    """Return (name, source) of all tables, ordered by name."""
+    return connection.execute("SELECT name, source FROM knotwork_tables ORDER BY name").fetchall()
+
+
+def has_registry(connection: apsw.Connection) -> bool:
+    """Return True if the file has table descriptions, which earlier releases did not write."""
+    statement = "SELECT count(*) FROM sqlite_schema WHERE name = 'knotwork_shapes'"
+    return bool(connection.execute(statement).get)
+
+
+def shape_of(connection: apsw.Connection, name: str, source: str) -> TableShape:
+    """Return the shape of a table; for a file of an earlier release, from the SQLite schema."""
+    count = int(connection.execute(f'SELECT count(*) FROM "{name}"').get)  # noqa: S608
+    description = None
+    if has_registry(connection):
+        statement = "SELECT document, revision, columns FROM knotwork_shapes WHERE name = ?"
+        description = connection.execute(statement, (name,)).fetchone()
+    if description is None:
+        statement = "SELECT name, type FROM pragma_table_info(?)"
+        found = connection.execute(statement, (name,)).fetchall()
+        columns = tuple((str(n), _KINDS[str(t)]) for n, t in found)
+        return TableShape(name, source, columns, count, tuple(n for n, _ in columns))
+    document, revision, listed = description
+    items = json.loads(str(listed))
+    columns = tuple((str(n), str(kind)) for n, kind, _ in items)
+    labels = tuple(str(label) for _, _, label in items)
+    return TableShape(name, source, columns, count, labels, str(document), str(revision))
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number behind those that would repeat an earlier one."""
+    seen: Counter[str] = Counter()
+    taken = set(names)
+    found: list[str] = []
+    for name in names:
+        seen[name] += 1
+        chosen = name
+        while seen[name] > 1 and chosen in (*taken, *found):
+            chosen = f"{name}_{seen[name]}"
+            seen[name] += chosen in taken
+        found.append(chosen)
+    return found

@@ -1,0 +1,239 @@
+"""Have a language model write an answer from packed evidence, and check it.
+
+The model is asked once. If it fails (no server, no budget, a reply that cites nothing), the
+answer quotes sentences of the documents, with a note on the reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from knotwork._config import AnswerSettings
+from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.call_costs import PriceTable
+from knotwork._inference.chat import ChatReply, ChatRequest
+from knotwork._stores.base import Store
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._synthesis.citations import cite_sentences
+from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.prompt_context import (
+    PromptPassage,
+    fill_prompt,
+    holds_rows,
+    make_harmless,
+    pack_evidence,
+)
+from knotwork._synthesis.reply_reader import (
+    ParsedReply,
+    ReplyReader,
+    may_become_unknown,
+    parse_answer_reply,
+)
+from knotwork._text.languages import detect_language
+from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
+from knotwork.records import Answer, Evidence, StageUsage, Usage
+
+SOURCES_SILENT = "sources_silent"
+"""The reason if the model found no answer in the passages."""
+
+ROWS_UNCITED = (
+    "The language model was not asked: it must cite passages, and no passage states the rows."
+)
+NOT_ASKED = "The language model was not asked, as nothing was found."
+ANSWER_STAGE = "answer"
+ANSWER_OUTPUT_TOKENS = 600
+
+_log = logging.getLogger("knotwork.synthesis")
+
+
+class AnswerWriter:
+    """Writes the answer to one question with a chat model, whose meter counts the cost.
+
+    ``notes`` are put before those of the answer. Without ``fallback``, a failure of the model is
+    raised instead of quoting sentences.
+    """
+
+    def __init__(
+        self,
+        model: CachedChatModel,
+        *,
+        store: Store,
+        settings: AnswerSettings,
+        prices: PriceTable | None = None,
+        notes: Sequence[str] = (),
+        fallback: bool = True,
+    ) -> None:
+        self._model = model
+        self._store = store
+        self._settings = settings
+        self._prices = prices or PriceTable()
+        self._notes = tuple(notes)
+        self._fallback = fallback
+
+    def write(self, evidence: Evidence) -> Iterator[AskEvent]:
+        """Yield the steps to an answer; the last event carries it.
+
+        The model itself judges whether the passages answer. Without ``fallback``, raises ModelError
+        as `ChatModel.stream`, or Unparsable. Raises ConfigError for an invalid setting.
+        """
+        quoted = compose_answer(evidence, store=self._store, settings=self._settings)
+        passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
+        if not passages:
+            yield self.finish(quoted, NOT_ASKED)
+            return
+        if quoted.results and not holds_rows(evidence):
+            yield self.finish(quoted, ROWS_UNCITED)
+            return
+        yield from self.write_from(make_answer_request(quoted.question, passages), passages, quoted)
+
+    def write_from(
+        self,
+        request: ChatRequest,
+        passages: Sequence[PromptPassage],
+        quoted: Answer,
+        *,
+        notes: Sequence[str] = (),
+    ) -> Iterator[AskEvent]:
+        """Ask for an answer that cites ``passages``; ``quoted`` is used if the model fails.
+
+        ``notes`` are put before those of the answer. Yields and raises as `write`.
+        """
+        quoted = replace(quoted, notes=(*notes, *quoted.notes))
+        yield AskEvent(AskEventKind.ASKED, self._model.name)
+        unknown = no_answer(detect_language(quoted.question))
+        showing = _StreamedText(passages, unknown)
+        parse = partial(
+            parse_answer_reply, passages=passages, question=quoted.question, unknown=unknown
+        )
+        parsed, note = yield from self._receive(request, showing, parse)
+        if parsed is not None and not parsed.is_unknown:
+            if rest := showing.finish():
+                yield AskEvent(AskEventKind.TEXT, rest)
+            yield self.finish(self._adopt(quoted, parsed), note)
+            return
+        if showing.has_shown:
+            yield AskEvent(AskEventKind.WITHDRAWN, note)
+        yield self.finish(self.decline(quoted) if parsed else quoted, note)
+
+    def _receive(
+        self, request: ChatRequest, showing: _StreamedText, parse: partial[ParsedReply]
+    ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
+        """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
+        parsed: ParsedReply | None = None
+        try:
+            for item in self._model.stream_checked(request, parse):
+                if isinstance(item, ParsedReply):
+                    parsed = item
+                elif shown := showing.feed(item):
+                    yield AskEvent(AskEventKind.TEXT, shown)
+        except (ModelError, StoreError) as error:
+            return self._recover(error, showing, parse)
+        return parsed, ""
+
+    def _recover(
+        self, error: KnotworkError, showing: _StreamedText, parse: partial[ParsedReply]
+    ) -> tuple[ParsedReply | None, str]:
+        """Return the reply if only caching it failed, else None, and a note on the error."""
+        _log.info("no answer from %s: %s", self._model.name, error)
+        if isinstance(error, StoreError):
+            # Replies are cached once they are complete: this one is whole, and was paid for.
+            if not showing.received:
+                raise error
+            try:
+                return parse(ChatReply(showing.received)), f"The reply was not cached. {error}"
+            except Unparsable as unparsable:
+                error = unparsable
+        if not self._fallback:
+            raise error
+        return None, f"Sentences are quoted, because {self._model.name} gave no answer: {error}"
+
+    def _adopt(self, quoted: Answer, parsed: ParsedReply) -> Answer:
+        citations = cite_sentences(parsed.cited, self._store)
+        return replace(
+            quoted,
+            text=parsed.text,
+            short="",
+            answered=True,
+            reason="",
+            citations=citations,
+            model=self._model.name,
+            notes=(*quoted.notes, *parsed.notes),
+        )
+
+    def decline(self, quoted: Answer) -> Answer:
+        """Return the answer that nothing was found, citing the nearest passages."""
+        return replace(
+            quoted,
+            text=no_answer(detect_language(quoted.question)),
+            short="",
+            answered=False,
+            reason=SOURCES_SILENT,
+            model=self._model.name,
+        )
+
+    def finish(self, answer: Answer, note: str = "") -> AskEvent:
+        """Return the last event, with the cost of the answer and all notes."""
+        total = self._model.meter.total()
+        usage = Usage(
+            model_calls=total.calls,
+            input_tokens=total.input_tokens,
+            output_tokens=total.output_tokens,
+            reused_calls=total.reused,
+            money=self._model.meter.money(self._prices),
+            stages=tuple(
+                StageUsage(stage, used.calls, used.input_tokens, used.output_tokens, used.reused)
+                for stage, used in self._model.meter.by_stage().items()
+            ),
+        )
+        notes = (*self._notes, *answer.notes, *([note] if note else ()))
+        return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
+
+
+class _StreamedText:
+    """The part of a streamed reply that can already be shown."""
+
+    def __init__(self, passages: Sequence[PromptPassage], unknown: str) -> None:
+        self._reader = ReplyReader({passage.number: passage for passage in passages})
+        self._unknown = unknown
+        self._held = ""
+        self.received = ""
+        self.has_shown = False
+
+    def feed(self, piece: str) -> str:
+        """Return the text to show next; "" while the reply may still be "no answer"."""
+        if not self.received.strip():
+            piece = piece.lstrip()
+        self.received += piece
+        self._held += self._reader.feed(piece)
+        if not self.has_shown and may_become_unknown(self._reader.plain, self._unknown):
+            return ""
+        # Hold back white space: it may be the end of the reply, which is stripped.
+        shown = self._held.rstrip()
+        self._held = self._held[len(shown) :]
+        self.has_shown = self.has_shown or bool(shown)
+        return shown
+
+    def finish(self) -> str:
+        """Return the rest of a reply that is an answer."""
+        rest = self._held + self._reader.finish()
+        self._held = ""
+        return rest if self.has_shown else rest.lstrip()
+
+
+def make_answer_request(question: str, passages: Sequence[PromptPassage]) -> ChatRequest:
+    """Return the request that asks a question of packed passages, in the question's language."""
+    language = detect_language(question)
+    messages = fill_prompt(
+        "answer",
+        language,
+        {
+            "question": make_harmless(question.strip()),
+            "context": "\n".join(passage.text for passage in passages),
+            "unknown": no_answer(language),
+        },
+    )
+    return ChatRequest(messages, max_output_tokens=ANSWER_OUTPUT_TOKENS, stage=ANSWER_STAGE)

@@ -1,0 +1,175 @@
+"""Answer each part of a compound question separately, and join the answers in order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from knotwork._config import AnswerSettings
+from knotwork._synthesis.citations import gap_between
+from knotwork._synthesis.extractive_answers import compose_answer, read_hits
+from knotwork._synthesis.inquiry import AnswerSources
+from knotwork._synthesis.messages import part_not_found
+from knotwork._synthesis.questions.scopes import DividedQuestion, SubQuestion
+from knotwork._synthesis.structured_answers import find_leading_path, find_leading_result
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
+from knotwork.records import Answer, Citation, Evidence
+
+PART_SCORE = "part"
+"""The key, in the scores of a hit, of what a part of the question contributed."""
+
+_MARK = re.compile(r"\[(\d+)\]")
+
+
+class AnsweredPart(NamedTuple):
+    """A part of a question, its evidence, and its answer."""
+
+    part: SubQuestion
+    evidence: Evidence
+    answer: Answer
+
+
+def answer_divided(
+    division: DividedQuestion,
+    evidence: Evidence,
+    *,
+    sources: AnswerSources,
+    settings: AnswerSettings,
+) -> tuple[Answer, Evidence]:
+    """Return the answer to a divided question, and its evidence.
+
+    The question is answered as a whole if query rows or a graph path answer it, if one sentence
+    names both compared things, if only one of the compared things is found, or if no part is
+    answered. No language model is called. Raises as ``sources.searcher.search``.
+    """
+
+    def answer_as_whole() -> tuple[Answer, Evidence]:
+        read = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
+        return compose_answer(read, store=sources.store, settings=settings), read
+
+    least = settings.abstain_below
+    if find_leading_result(evidence, least=least) or find_leading_path(evidence, least=least):
+        return answer_as_whole()
+    whole = answer_as_whole() if division.compared else None
+    if whole and _compares(whole[0], division.compared):
+        return whole
+    parts = [_answer_part(part, sources, settings) for part in division.parts]
+    answered = sum(item.answer.answered for item in parts)
+    if not answered or (whole and answered < len(parts)):
+        return whole or answer_as_whole()
+    joined = join_evidence(evidence, [item.evidence for item in parts])
+    return join_answers(evidence.query.text, parts), joined
+
+
+def _answer_part(
+    part: SubQuestion, sources: AnswerSources, settings: AnswerSettings
+) -> AnsweredPart:
+    """Search with the context that parts share, and select sentences by the part's own words."""
+    found = sources.searcher.search(part.text)
+    found = replace(found, query=replace(found.query, text=part.asked))
+    evidence = read_hits(found, sources.models.reader, most=1)
+    one_sentence = replace(settings, max_sentences=1)
+    answer = compose_answer(evidence, store=sources.store, settings=one_sentence)
+    return AnsweredPart(part, evidence, answer)
+
+
+def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
+    """Join the answers of the parts; a part without an answer gets a message.
+
+    The joined answer is right if all parts are, so its confidence is the product of theirs; parts
+    that cite the same sentences count once.
+    """
+    language = detect_language(question)
+    asked = f"Answered in parts: {' / '.join(item.part.text for item in parts)}"
+    answered = [item.answer for item in parts if item.answer.answered]
+    citations: list[Citation] = []
+    texts: list[str] = []
+    for part, _, answer in parts:
+        if not answer.answered:
+            texts.append(part_not_found(language, question=part.asked))
+            continue
+        text = _MARK.sub(_Renumbering(answer.citations, citations), answer.text)
+        if text not in texts:  # one sentence may answer two parts
+            texts.append(text)
+    text = texts[0]
+    for more in texts[1:]:
+        text += gap_between(_MARK.sub("", text), more) + more
+    return replace(
+        parts[0].answer,
+        question=question,
+        text=text,
+        short="",
+        answered=bool(answered),
+        citations=tuple(citations),
+        reason="" if answered else parts[0].answer.reason,
+        confidence=_join_confidence([item.answer for item in parts]),
+        notes=tuple(dict.fromkeys([asked, *(note for p in parts for note in p.answer.notes)])),
+        results=tuple(result for answer in answered for result in answer.results),
+    )
+
+
+def join_evidence(whole: Evidence, parts: Sequence[Evidence]) -> Evidence:
+    """Merge the evidence of a question with that of its parts, best hits first.
+
+    The scores of each part are scaled to the best score of the question. A hit keeps the highest of
+    its scores.
+    """
+    top = max((hit.score for hit in whole.hits), default=0.0) or 1.0
+    found = {hit.chunk.id: hit for hit in whole.hits}
+    for evidence in parts:
+        best = max((hit.score for hit in evidence.hits), default=0.0)
+        for hit in evidence.hits if best > 0 else ():
+            worth = top * hit.score / best
+            known = found.get(hit.chunk.id)
+            if known is None:
+                found[hit.chunk.id] = replace(hit, score=worth, scores={PART_SCORE: worth})
+            elif worth > known.score:
+                scores = known.scores | {PART_SCORE: worth - known.score}
+                found[hit.chunk.id] = replace(known, score=worth, scores=scores)
+    ranked = sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk.id))
+    return replace(
+        whole,
+        hits=tuple(ranked[: max(whole.query.k, len(whole.hits))]),
+        confidence=max([whole.confidence, *(evidence.confidence for evidence in parts)]),
+    )
+
+
+def _compares(answer: Answer, compared: Sequence[str]) -> bool:
+    """Return whether a sentence of an answer names both things that a question compares."""
+    wanted = {term for name in compared for term in content_terms(name)}
+    return answer.answered and any(
+        wanted <= set(content_terms(citation.quote)) for citation in answer.citations
+    )
+
+
+def _join_confidence(answers: Sequence[Answer]) -> float:
+    least: dict[object, float] = {}
+    for number, answer in enumerate(answers):
+        places = tuple((cited.document, cited.span) for cited in answer.citations)
+        key = places if answer.answered and places else number
+        least[key] = min(least.get(key, 1.0), answer.confidence or 0.0)
+    return math.prod(least.values())
+
+
+class _Renumbering:
+    """Replaces the citation marks of one answer by numbers in a joined list of citations.
+
+    Citations that the list lacks are added to it.
+    """
+
+    def __init__(self, own: Sequence[Citation], joined: list[Citation]) -> None:
+        self._own = {citation.number: citation for citation in own}
+        self._joined = joined
+
+    def __call__(self, mark: re.Match[str]) -> str:
+        cited = self._own[int(mark[1])]
+        for known in self._joined:
+            if (known.document, known.span) == (cited.document, cited.span):
+                return f"[{known.number}]"
+        number = len(self._joined) + 1
+        self._joined.append(replace(cited, number=number))
+        return f"[{number}]"

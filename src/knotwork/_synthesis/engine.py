@@ -1,0 +1,352 @@
+"""Answer a request in two steps around its search: plan it, then answer from the evidence.
+
+The plan rewrites a follow-up and settles the mode. Without a model the answer consists of sentences
+of the documents; with one, the model writes it and cites them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from knotwork._config import Settings
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.model_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
+from knotwork._inference.retries import RetryPolicy
+from knotwork._stores.base import Store
+from knotwork._stores.extensions import was_read_by_model
+from knotwork._synthesis.ask_request import (
+    AskEvent,
+    AskEventKind,
+    AskMode,
+    AskRequest,
+    read_mode,
+)
+from knotwork._synthesis.compound_answers import answer_divided, join_evidence
+from knotwork._synthesis.extractive_answers import compose_answer, read_hits
+from knotwork._synthesis.inquiry import AnswerSources, Inquiry
+from knotwork._synthesis.questions.classification import (
+    choose_mode,
+    divide_question,
+    needs_communities,
+    read_scope,
+)
+from knotwork._synthesis.questions.scopes import DividedQuestion, ScopeKind
+from knotwork._synthesis.structured_answers import find_leading_result
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import ModelError, StoreError
+from knotwork.records import Evidence
+
+if TYPE_CHECKING:
+    from knotwork._inference.call_cache import CachedChatModel
+    from knotwork._inference.role_models import RoleModels
+    from knotwork._synthesis.overviews.answers import OverviewPlan
+
+
+RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
+"""Fewer than elsewhere: a person waits, and there is an answer without the model."""
+
+_FROM_REPORTS = frozenset({AskMode.GLOBAL, AskMode.MAP_REDUCE, AskMode.DRIFT})
+_OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
+"""Modes in which a question about the whole, a document or a topic is answered without a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The models of one question, which share a meter and a budget."""
+
+    answer: CachedChatModel
+    keyword: CachedChatModel
+    summarize: CachedChatModel
+
+
+@dataclass(frozen=True, slots=True)
+class AskPlan:
+    """How a request is answered: what is settled before the search.
+
+    ``question`` stands alone; ``models`` is None if no language model takes part; ``notes`` say
+    what became of the question and of the choice of the mode.
+    """
+
+    request: AskRequest
+    question: str
+    mode: AskMode
+    models: _Models | None
+    notes: tuple[str, ...]
+    started_s: float
+
+
+class AnswerEngine:
+    """Answers requests from what was found for them; safe for many threads.
+
+    ``model`` replaces the one in the settings.
+    """
+
+    def __init__(self, store: Store, settings: Settings, *, model: ChatModel | None = None) -> None:
+        self._store = store
+        self._settings = settings
+        self._model = model
+        self._models: RoleModels | None = None
+        self._lock = threading.Lock()
+
+    def plan(self, request: AskRequest, store: Store) -> AskPlan:
+        """Rewrite a follow-up so that it stands alone, choose the mode, and open the models.
+
+        ``store`` is the index, or what a filter leaves of it. Raises ConfigError if the model is
+        set wrongly, StoreError if its calls cannot be cached, ModelError if it fails and the
+        request has no ``fallback``.
+        """
+        started_s = time.perf_counter()
+        models = self._open(request) if request.use_llm else None
+        question, notes = _rewrite_follow_up(request, store, models)
+        mode, more = _choose_mode(request, question, store, models)
+        return AskPlan(request, question, mode, models, (*notes, *more), started_s)
+
+    def answer(
+        self, plan: AskPlan, evidence: Evidence, sources: AnswerSources
+    ) -> Iterator[AskEvent]:
+        """Yield the steps from evidence to an answer, the last one with it.
+
+        Raises as `Searcher.search` and `AnswerWriter.write`.
+        """
+        request, models, mode = plan.request, plan.models, plan.mode
+        notes: list[str] = []
+        if request.mode is AskMode.AUTO and find_leading_result(evidence, least=0.0) is not None:
+            mode = AskMode.BASIC
+        if request.expand and models is not None:
+            evidence = _expand_evidence(plan, evidence, sources, models.keyword, notes)
+        scope = read_scope(plan.question)
+        for_steps = scope is not None and scope.kind is ScopeKind.STEPS
+        is_divisible = mode is AskMode.BASIC and (scope is None or for_steps)
+        division = divide_question(plan.question) if is_divisible else None
+        if division and models is not None:
+            found = [sources.searcher.search(part.text) for part in division.parts]
+            evidence = join_evidence(evidence, found)
+        yield AskEvent(AskEventKind.FOUND, evidence=evidence)
+        steps = None
+        if models is None and (division is None or for_steps):
+            most = self._settings.answer.max_sentences
+            evidence = read_hits(evidence, sources.models.reader, most=most)
+            if request.mode in _OVERVIEWS:
+                is_general = request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
+                steps = self._answer_by_overview(evidence, sources, is_general=is_general)
+        if models is None and division and steps is None:
+            steps = self._answer_divided(division, evidence, sources)
+        for event in steps or self._answer_from(plan, mode, evidence, sources):
+            if event.answer is None:
+                yield event
+                continue
+            usage = replace(event.answer.usage, seconds=time.perf_counter() - plan.started_s)
+            all_notes = (*plan.notes, *notes, *event.answer.notes)
+            answer = replace(event.answer, question=request.question, usage=usage, notes=all_notes)
+            yield replace(event, answer=answer)
+
+    def close(self) -> None:
+        """Close the file of calls."""
+        with self._lock:
+            if self._models is not None:
+                self._models.close()
+
+    def _answer_from(
+        self, plan: AskPlan, mode: AskMode, evidence: Evidence, sources: AnswerSources
+    ) -> Iterator[AskEvent]:
+        settings, models, fallback = self._settings.answer, plan.models, plan.request.fallback
+        writer = None
+        if models is not None:
+            from knotwork._synthesis.answer_writer import AnswerWriter
+
+            writer = AnswerWriter(
+                models.answer,
+                store=sources.store,
+                settings=settings,
+                notes=self._models.notes if self._models else (),
+                fallback=fallback,
+            )
+        if mode is AskMode.BASIC:
+            if writer is not None:
+                yield from writer.write(evidence)
+                return
+            quoted = compose_answer(evidence, store=sources.store, settings=settings)
+            yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+            return
+        if mode in _FROM_REPORTS:
+            yield AskEvent(AskEventKind.STEP, "reports", total=1)
+            reports = sources.reports.updated(models.summarize if models else None)
+        else:
+            reports = sources.reports.stored()
+        inquiry = Inquiry(
+            question=evidence.query.text,
+            mode=mode,
+            store=sources.store,
+            settings=settings,
+            sources=sources,
+            reports=reports,
+            writer=writer,
+            model=models.answer if models else None,
+            concurrency=self._settings.llm.concurrency,
+            fallback=fallback,
+        )
+        yield from _answer_in_mode(inquiry, evidence)
+
+    def _answer_divided(
+        self, division: DividedQuestion, evidence: Evidence, sources: AnswerSources
+    ) -> Iterator[AskEvent]:
+        answer, found = answer_divided(
+            division, evidence, sources=sources, settings=self._settings.answer
+        )
+        yield AskEvent(AskEventKind.FOUND, evidence=found)
+        yield AskEvent(AskEventKind.FINISHED, answer=answer)
+
+    def _answer_by_overview(
+        self, evidence: Evidence, sources: AnswerSources, *, is_general: bool
+    ) -> Iterator[AskEvent] | None:
+        """Return the steps to an answer by an overview, or None for any other question."""
+        question = evidence.query.text
+        if not is_general and read_scope(question) is None:
+            return None
+        from knotwork._synthesis.overviews.answers import plan_overview
+
+        overview = plan_overview(question, evidence, sources=sources, is_general=is_general)
+        return self._yield_overview(overview, sources) if overview else None
+
+    def _yield_overview(self, overview: OverviewPlan, sources: AnswerSources) -> Iterator[AskEvent]:
+        from knotwork._synthesis.overviews.answers import answer_overview
+
+        reports = sources.reports.stored()
+        if overview.needs_communities:
+            yield AskEvent(AskEventKind.STEP, "reports", total=1)
+            reports = sources.reports.updated(None)
+        answer, evidence = answer_overview(
+            overview, store=sources.store, reports=reports, settings=self._settings.answer
+        )
+        yield AskEvent(AskEventKind.FOUND, evidence=evidence)
+        answer = replace(answer, notes=(*answer.notes, *reports.notes))
+        yield AskEvent(AskEventKind.FINISHED, answer=answer)
+
+    def _open(self, request: AskRequest) -> _Models | None:
+        """Return the models of a request, with a meter of their own; None without a chat model."""
+        llm = self._settings.llm
+        is_set = self._model is not None or chat_model_spec(llm, "answer") != NO_CHAT_MODEL
+        if not is_set and not request.budget:
+            return None
+        from knotwork._inference.call_costs import UsageMeter
+        from knotwork._inference.role_models import RoleModels, calls_path, open_budget
+
+        budget = open_budget(request.budget, llm, count_tokens=count_tokens)
+        with self._lock:
+            if self._models is None:
+                path = calls_path(self._store.url)
+                self._models = RoleModels(llm, path=path, model=self._model, retries=RETRIES)
+            models = self._models
+        meter = UsageMeter()
+
+        def open_role(role: ModelRole) -> CachedChatModel | None:
+            return models.open(role, meter=meter, budget=budget, retry_rejected=request.retry)
+
+        answer = open_role("answer")
+        if answer is None:
+            return None
+        return _Models(answer, open_role("keyword") or answer, open_role("summarize") or answer)
+
+
+def needs_reports(question: str, mode: str) -> bool:
+    """Return whether a question is answered from reports, as far as rules choose its mode.
+
+    Raises UnknownName for an unknown mode.
+    """
+    wanted = read_mode(mode)
+    if wanted is AskMode.AUTO and needs_communities(question):
+        return True
+    return (choose_mode(question) if wanted is AskMode.AUTO else wanted) in _FROM_REPORTS
+
+
+def _rewrite_follow_up(
+    request: AskRequest, store: Store, models: _Models | None
+) -> tuple[str, tuple[str, ...]]:
+    """Return a question that stands alone, with notes on how it was rewritten."""
+    question = request.question
+    if not request.turns:
+        return question, ()
+    from knotwork._synthesis.questions.follow_ups import (
+        index_names,
+        is_follow_up,
+        read_turns,
+        rewrite_follow_up,
+    )
+
+    names = index_names(store)
+    if not is_follow_up(question, names):
+        return question, ()
+    turns = read_turns(request.turns, names)
+    rewritten = rewrite_follow_up(question, turns, names, model=models.keyword if models else None)
+    notes = [rewritten.note] if rewritten.note else []
+    if rewritten.text != question:
+        notes.append(f"Understood as: {rewritten.text}")
+    return rewritten.text, tuple(notes)
+
+
+def _choose_mode(
+    request: AskRequest, question: str, store: Store, models: _Models | None
+) -> tuple[AskMode, tuple[str, ...]]:
+    """Return the mode to answer in, chosen by rules or by the model if it is "auto", with notes.
+
+    Rules choose local only if descriptions by a model add to what the passages say.
+    """
+    if request.mode is not AskMode.AUTO:
+        return AskMode(request.mode), ()
+    notes: tuple[str, ...] = ()
+    if request.classify and models is not None:
+        from knotwork._synthesis.questions.keywords import choose_mode_with_model
+
+        try:
+            return choose_mode_with_model(question, models.keyword), ()
+        except (ModelError, StoreError) as error:
+            if not request.fallback:
+                raise
+            notes = (f"The mode was chosen by rules: {error}",)
+    mode = choose_mode(question)
+    is_richer = models is not None and mode is AskMode.LOCAL and was_read_by_model(store)
+    return (AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode), notes
+
+
+def _expand_evidence(
+    plan: AskPlan,
+    evidence: Evidence,
+    sources: AnswerSources,
+    model: CachedChatModel,
+    notes: list[str],
+) -> Evidence:
+    """Add what a search by the model's keywords finds; a failure becomes a note."""
+    from knotwork._synthesis.questions.keywords import add_found, find_keywords, known_forms
+
+    try:
+        keywords = find_keywords(plan.question, model)
+    except (ModelError, StoreError) as error:
+        if not plan.request.fallback:
+            raise
+        notes.append(f"The search was not expanded: {error}")
+        return evidence
+    forms = known_forms(keywords, sources.store)
+    if not forms:
+        return evidence
+    return add_found(evidence, sources.searcher.search(" ".join(forms)), keywords=forms)
+
+
+def _answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+    """Yield the steps of a mode; each is imported when it is asked for."""
+    from knotwork._synthesis.drift_answers import answer_by_drift
+    from knotwork._synthesis.global_answers import answer_globally
+    from knotwork._synthesis.local_answers import answer_by_both, answer_locally
+    from knotwork._synthesis.map_reduce_answers import answer_by_map_reduce
+
+    ways = {
+        AskMode.LOCAL: answer_locally,
+        AskMode.GLOBAL: answer_globally,
+        AskMode.MAP_REDUCE: answer_by_map_reduce,
+        AskMode.HYBRID: answer_by_both,
+        AskMode.DRIFT: answer_by_drift,
+    }
+    return ways[inquiry.mode](inquiry, evidence)

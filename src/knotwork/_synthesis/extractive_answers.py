@@ -1,0 +1,383 @@
+"""Compose an answer from cited sentences of the sources, without a language model.
+
+A reader model, if there is one, scores the sentences of the best passages. The selected sentences
+are put in reading order, with a short answer and a confidence: the probability that they are right.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+from knotwork._config import AnswerSettings
+from knotwork._inference.cross_encoders import AnswerReader
+from knotwork._inference.embedder import PassageText
+from knotwork._retrieval.evidence_builder import is_in_han, logistic
+from knotwork._stores.base import Store
+from knotwork._synthesis.citations import cite_sentences, join_sentences, show_sentence
+from knotwork._synthesis.messages import no_match, not_clear
+from knotwork._synthesis.prose import announces
+from knotwork._synthesis.sentence_selection import (
+    PREDICTION_GAIN,
+    Expectation,
+    SelectedSentence,
+    rank_candidates,
+    select_sentences,
+    trust_in_reader,
+)
+from knotwork._synthesis.structured_answers import (
+    compose_path_answer,
+    compose_query_answer,
+    find_leading_path,
+    find_leading_result,
+)
+from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
+from knotwork.records import Answer, Evidence, Span, Usage
+
+NO_EVIDENCE = "no_evidence"
+LOW_CONFIDENCE = "low_confidence"
+
+
+def compose_answer(
+    evidence: Evidence,
+    *,
+    store: Store,
+    settings: AnswerSettings | None = None,
+    usage: Usage | None = None,
+) -> Answer:
+    """Answer with the best sentences of the evidence, or say that there is no answer.
+
+    If the question was translated to a query, its rows are the answer; if a graph path very likely
+    leads to the answer, the names at its end are. Below the confidence ``settings.abstain_below``
+    no answer is given, and the citations are the nearest passages. No model is called.
+    """
+    settings = settings or AnswerSettings()
+    result = find_leading_result(evidence, least=settings.abstain_below)
+    if result is not None:
+        return compose_query_answer(evidence, result, store=store, settings=settings, usage=usage)
+    path = find_leading_path(evidence, least=settings.abstain_below)
+    if path is not None:
+        led = compose_path_answer(evidence, path, store=store, settings=settings, usage=usage)
+        if led is not None:
+            return led
+    question = evidence.query.text
+    language = detect_language(question)
+    candidates = rank_candidates(evidence)
+    confidence = estimate_confidence(evidence, candidates)
+    chosen = select_sentences(
+        candidates, most=settings.max_sentences, trust=trust_in_reader(evidence)
+    )
+    chosen = order_sentences(chosen, evidence)
+    citations = cite_sentences(chosen, store)
+    answered = bool(chosen) and confidence >= settings.abstain_below
+    short = choose_short_answer(chosen[0], question, confidence=confidence) if answered else ""
+    if answered:
+        text, reason = join_sentences(chosen), ""
+    elif chosen:
+        text, reason = not_clear(language), LOW_CONFIDENCE
+    else:
+        text, reason = no_match(language), NO_EVIDENCE
+    return Answer(
+        question=question,
+        text=text,
+        answered=answered,
+        citations=citations,
+        reason=reason,
+        confidence=confidence,
+        retriever=evidence.retriever,
+        usage=usage or Usage(),
+        notes=evidence.notes,
+        short=short,
+    )
+
+
+MOST_READ = 6
+"""Passages that the reader reads at most; one of 250 tokens takes about 0.08 s of CPU time."""
+
+
+def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> Evidence:
+    """Return the evidence with predictions of the reader for its best hits.
+
+    A hit is skipped if no prediction could bring one of its sentences among the ``most`` that will
+    be quoted. Nothing is read without a reader, or if the index was embedded with another model
+    than the one that the reader is built on, as this model may not be installed.
+    """
+    if reader is None or evidence.embedder != reader.embedder:
+        return evidence
+    ranked = rank_candidates(evidence)
+    if not ranked:
+        return evidence
+    least = ranked[min(most, len(ranked)) - 1].worth / (1 + PREDICTION_GAIN)
+    ranks = sorted({item.rank for item in ranked if item.rank < MOST_READ and item.worth >= least})
+    passages = [PassageText.of(evidence.hits[rank].chunk) for rank in ranks]
+    hits = list(evidence.hits)
+    for rank, found in zip(ranks, reader.read(evidence.query.text, passages), strict=True):
+        hits[rank] = replace(hits[rank], prediction=found)
+    return replace(evidence, hits=tuple(hits))
+
+
+def order_sentences(
+    sentences: Sequence[SelectedSentence], evidence: Evidence
+) -> list[SelectedSentence]:
+    """Return the first sentence, then the others in reading order: by document, by position.
+
+    Documents are ordered by their best hit, but follow the documents that their bridges start from.
+    If bridges form a cycle, the order of the hits decides.
+    """
+    ranks: dict[str, int] = {}
+    for item in sentences:
+        document = item.chunk.document_id
+        ranks[document] = min(ranks.get(document, item.rank), item.rank)
+    places = {
+        document: place
+        for place, document in enumerate(_order_documents(ranks, sentences, evidence))
+    }
+    rest = sorted(sentences[1:], key=lambda item: (places[item.chunk.document_id], item.span))
+    return [*sentences[:1], *rest]
+
+
+def _order_documents(
+    ranks: Mapping[str, int], sentences: Sequence[SelectedSentence], evidence: Evidence
+) -> list[str]:
+    """Return the documents by rank, each right after those that lead to it."""
+    sources = _bridge_sources({item.chunk.id for item in sentences}, evidence)
+    by_rank = sorted(ranks, key=lambda document: ranks[document])
+    before = {
+        document: [
+            source
+            for source in by_rank
+            if document in _documents_reached(source, sources)
+            and source not in _documents_reached(document, sources)
+        ]
+        for document in by_rank
+    }
+    ordered: dict[str, None] = {}
+
+    def place(document: str) -> None:
+        for source in before[document]:
+            if source not in ordered:
+                place(source)
+        ordered[document] = None
+
+    for document in by_rank:
+        if document not in ordered:
+            place(document)
+    return list(ordered)
+
+
+def _bridge_sources(chunks: set[str], evidence: Evidence) -> dict[str, set[str]]:
+    """Return, for each document, the documents from which bridges lead to its given chunks."""
+    documents = {hit.chunk.id: hit.chunk.document_id for hit in evidence.hits}
+    sources: dict[str, set[str]] = {}
+    for hit in evidence.hits:
+        if hit.chunk.id not in chunks:
+            continue
+        way = [documents[step.chunk_id] for step in hit.path if step.chunk_id in documents]
+        for source, target in combinations([*way, hit.chunk.document_id], 2):
+            sources.setdefault(target, set()).add(source)
+    return sources
+
+
+def _documents_reached(start: str, sources: Mapping[str, set[str]]) -> set[str]:
+    """Return all documents that are reachable from ``start`` over bridges."""
+    reached: set[str] = set()
+    frontier = {start}
+    while frontier:
+        frontier = {
+            target
+            for target, starts in sources.items()
+            if starts & frontier and target not in reached
+        }
+        reached |= frontier
+    return reached
+
+
+LEAST_PROBABILITY = 0.6
+"""Below this probability of being right no short answer is given."""
+LONGEST_SHORT_ANSWER = 80
+"""The maximum length of a short answer, in characters."""
+
+_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.61, 0.4, 0.86, 0.72
+"""Coefficients of the logistic function: the intercept, the log-odds that the answer is right, the
+logarithm of the words' probability, and how well the words match the expected kind of answer."""
+_LEAST = 1e-3
+
+_ASKS_NAME = re.compile(
+    r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:directive|option|command|setting|parameter|function"
+    r"|method|module|file|flag|switch|tool|program|package|variable|keyword|field|button|menu|person|city"
+    r"|country|company|name)\b|\bwho(?:m|se)?\b"
+    r"|哪一?个(?:指令|选项|命令|设置|参数|函数|方法|模块|文件|工具|程序|软件包|变量|按钮|菜单|人|城市)|谁|什么命令",
+    re.IGNORECASE,
+)
+_YES_OR_NO = re.compile(
+    r"^\W*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have"
+    r"|had)\b|吗\s*[?？]?$|是否|能不能|能否|可不可以|可否|是不是|会不会|有没有|要不要|需不需要",
+    re.IGNORECASE,
+)
+_WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
+_AROUND = ",.;:!?，。；：！？、|—–"
+_LEADING = re.compile(rf"^(?:\s|[{_AROUND}](?![\w./-]))+")
+_TRAILING = re.compile(rf"[\s{_AROUND}]+$")
+_PAIRS = tuple(zip("([{<“‘（「《", ")]}>”’）」》", strict=True))
+_QUOTES = ("`", '"')
+_ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
+
+
+def choose_short_answer(first: SelectedSentence, question: str, *, confidence: float) -> str:
+    """Return the words of a sentence that answer a question; "" if they are too uncertain.
+
+    ``confidence`` is the probability that the answer which begins with this sentence is right.
+    """
+    if first.answer is None or announces(first.text) or _YES_OR_NO.search(question):
+        return ""
+    chunk = first.chunk
+    start = first.span.start - chunk.span.start
+    end = start + len(first.text)
+    if not start <= first.answer.span.start < first.answer.span.end <= end:
+        return ""
+    words = show_sentence(complete_words(chunk.text, first.answer.span, Span(start, end)))
+    said = set(content_terms(words))
+    if _ASKS_NAME.search(question) and not any(letter.isalpha() for letter in words):
+        return ""
+    if len(words) > LONGEST_SHORT_ANSWER or said <= set(content_terms(question)):
+        return ""
+    sure = min(max(confidence, _LEAST), 1 - _LEAST)
+    probability = logistic(
+        _INTERCEPT
+        + _CONFIDENCE * math.log(sure / (1 - sure))
+        + _WORDS * math.log(first.answer.probability + _LEAST)
+        + _EXPECTED * Expectation.of(question).met_by(words)
+    )
+    return words if probability >= LEAST_PROBABILITY else ""
+
+
+def complete_words(text: str, words: Span, within: Span) -> str:
+    """Return some words of a text, extended to whole words inside the sentence ``within``.
+
+    A run of characters without white space is not cut, except in wide scripts. If a bracket or
+    quote lacks its counterpart, the longest part without it is kept.
+    """
+    start, end = words
+    while start > within.start and _joins(text[start - 1], text[start]):
+        start -= 1
+    while end < within.end and _joins(text[end - 1], text[end]):
+        end += 1
+    return _trim(text[start:end])
+
+
+def _joins(before: str, after: str) -> bool:
+    """Return whether two characters are parts of one word, option, path or address."""
+    return not any(letter.isspace() or _WIDE.match(letter) for letter in (before, after))
+
+
+def _trim(words: str) -> str:
+    """Return words without surrounding punctuation, unpaired brackets and an enclosing pair."""
+    before = ""
+    while words != before:  # removing one bracket may leave another one unpaired
+        before = words
+        for opening, closing in _PAIRS:
+            words = _balance(words, opening, closing)
+        for quote in _QUOTES:
+            if words.count(quote) % 2:
+                words = max(words.split(quote), key=len)
+        words = _TRAILING.sub("", _LEADING.sub("", words))
+    for opening, closing in _ENCLOSING:
+        inner = words[1:-1]
+        if words[:1] == opening and words[-1:] == closing and not {opening, closing} & set(inner):
+            return inner.strip()
+    return words
+
+
+def _balance(words: str, opening: str, closing: str) -> str:
+    """Return the longest part of a text without an unpaired bracket."""
+    cuts, opened = [], []
+    for place, letter in enumerate(words):
+        if letter == opening:
+            opened.append(place)
+        elif letter == closing:
+            cuts += [] if opened else [place]
+            opened = opened[:-1]
+    places = sorted((-1, *cuts, *opened, len(words)))
+    parts = (words[before + 1 : after] for before, after in pairwise(places))
+    return max(parts, key=len)
+
+
+FOUND_CONFIDENCE = 0.5
+"""The confidence of a retriever from which its passages are likely to contain an answer."""
+DOUBT_POWER = 3
+"""Exponent by which the probability falls below that confidence. Retrievers know which words of a
+question the index does not contain; similarity alone does not show it."""
+LEAST_ODDS, MOST_ODDS = -9.0, 6.0
+"""Bounds to which the log-odds of a reader are clipped."""
+_RIVAL_PLACE = 5
+"""The rank, from 0, of the sentence that the best one is compared with."""
+_LARGEST_LOGIT = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerModel:
+    """Coefficients of the logistic function that estimates the confidence of an answer.
+
+    ``relevance`` multiplies that of the most relevant sentence, ``margin`` the relative difference
+    in worth of the best and the sixth sentence, ``log_terms`` the logarithm of 1 plus the number of
+    question terms, ``odds`` the reader's log-odds for the best sentence. ``han`` is added for
+    questions in Chinese, Japanese or Korean.
+    """
+
+    intercept: float
+    relevance: float
+    margin: float
+    han: float
+    log_terms: float
+    odds: float = 0.0
+
+
+MODELS = {"local:multilingual-e5-small": AnswerModel(-5.21, 7.78, 3.28, 0.63, 0.32)}
+"""Models by the name of the embedder, on which the scale of relevance depends."""
+MODELS_WITH_READER = {
+    "local:multilingual-e5-small": AnswerModel(-4.05, 4.7, 3.73, 0.15, 0.39, odds=0.15)
+}
+"""The models if a reader has read the passage of the best sentence. Fitted on three manuals and
+four more (`training/reader/questions/`), none of which the reader was trained on; with this
+intercept, answers of the four and of a fifth were right as often as their confidence says."""
+RIGHT_ACROSS_SCRIPTS = 0.4
+"""The share of right answers among those in another script than the question's, where relevances
+are lower and less informative: of 20 English questions about Chinese passages of `drcd_probes_zh`,
+eight were answered correctly."""
+_ANY_INTERCEPT, _ANY_FOUND = -1.39, 0.35
+"""Without a model for the embedder, only the logit of the retriever's confidence counts; at
+`FOUND_CONFIDENCE` the result is 0.2."""
+
+
+def estimate_confidence(evidence: Evidence, candidates: Sequence[SelectedSentence]) -> float:
+    """Return the probability that sentences selected from ``candidates``, best first, are right."""
+    if not candidates:
+        return 0.0
+    doubt = min(1.0, evidence.confidence / FOUND_CONFIDENCE) ** DOUBT_POWER
+    odds = candidates[0].odds
+    model = (MODELS if odds is None else MODELS_WITH_READER).get(evidence.embedder)
+    if model is None:
+        found = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
+        logit = math.log(found / (1 - found))
+        bounded = max(min(logit, _LARGEST_LOGIT), -_LARGEST_LOGIT)
+        return logistic(_ANY_INTERCEPT + _ANY_FOUND * bounded) * doubt
+    question = evidence.query.text
+    asks_in_han = is_in_han(question)
+    if is_in_han(candidates[0].text) != asks_in_han:
+        return RIGHT_ACROSS_SCRIPTS * evidence.confidence
+    best = candidates[0].worth
+    rival = candidates[min(_RIVAL_PLACE, len(candidates) - 1)].worth
+    right = logistic(
+        model.intercept
+        + model.relevance * max((v for hit in evidence.hits for _, v in hit.sentences), default=0.0)
+        + model.margin * ((best - rival) / best if best > 0 else 0.0)
+        + model.han * asks_in_han
+        + model.log_terms * math.log1p(len(set(content_terms(question))))
+        + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
+    )
+    return right * doubt

@@ -1,0 +1,329 @@
+"""Mode global: answer a question about the whole corpus from the nearest community reports.
+
+Without a model the answer lists themes, each with cited findings of its report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from knotwork._config import AnswerSettings
+from knotwork._retrieval.community_search import (
+    communities_of,
+    find_communities,
+    find_topic,
+    holds_written_reports,
+)
+from knotwork._stores.base import Store
+from knotwork._synthesis.answer_writer import ANSWER_STAGE, NOT_ASKED
+from knotwork._synthesis.ask_request import (
+    FIRST_REPORTS_TOKENS,
+    FURTHER_REPORTS_TOKENS,
+    GLOBAL_TOKENS,
+    AskEvent,
+    AskEventKind,
+    AskMode,
+)
+from knotwork._synthesis.citations import (
+    cite_sentences,
+    gap_before_mark,
+    gap_between,
+    show_sentence,
+)
+from knotwork._synthesis.extractive_answers import (
+    FOUND_CONFIDENCE,
+    LOW_CONFIDENCE,
+    NO_EVIDENCE,
+    compose_answer,
+)
+from knotwork._synthesis.inquiry import Inquiry
+from knotwork._synthesis.messages import introduce_themes, no_match, not_clear
+from knotwork._synthesis.prompt_context import (
+    PassageNumbering,
+    make_sections,
+    pack_reports,
+    rank_findings,
+    sentences_of,
+)
+from knotwork._synthesis.prose import weigh_prose
+from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
+from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query
+
+MOST_REPORTS = 12
+"""As many as fit the usual budget: the answer is as broad as the reports that it reads."""
+OUTPUT_TOKENS = 700
+GLOBAL_SHARE = 1.5
+NO_REPORTS_NOTE = (
+    "There are no community reports, so this answer is from passages alone. `knotwork communities` "
+    "builds reports."
+)
+
+
+def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+    """Yield the steps to an answer from the reports nearest to the question.
+
+    Without reports the passages of ``evidence`` answer, and a note says so; without a model the
+    reports' findings do.
+    """
+    spent = inquiry.spent_tokens()
+    is_first = not holds_written_reports(inquiry.store) if inquiry.model else False
+    allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS
+    themes = find_themes(inquiry, evidence, most=MOST_REPORTS, spend_tokens=allowed)
+    if not is_first:  # the first question also pays for the reports that it has written
+        spent = inquiry.spent_tokens()
+    quoted, reported = answer_from_themes(inquiry, evidence, themes)
+    if themes:
+        yield AskEvent(AskEventKind.FOUND, evidence=reported)
+    if inquiry.writer is None:
+        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        return
+    if not themes:
+        for event in inquiry.writer.write(evidence):
+            answer = event.answer
+            yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event
+        return
+    budget = inquiry.material_tokens(
+        "global",
+        output_tokens=OUTPUT_TOKENS,
+        ceiling=GLOBAL_TOKENS,
+        share=GLOBAL_SHARE,
+        spent=spent,
+    )
+    numbering = PassageNumbering(inquiry.store)
+    reports = [theme.report for theme in themes]
+    lines = pack_reports(reports, numbering, inquiry.question, budget_tokens=budget - 12)
+    passages = numbering.passages()
+    if not passages:
+        yield inquiry.writer.finish(quoted, NOT_ASKED)
+        return
+    material = make_sections([("reports", lines)])
+    request = inquiry.make_request(
+        "global", stage=ANSWER_STAGE, output_tokens=OUTPUT_TOKENS, material=material
+    )
+    yield from inquiry.writer.write_from(request, passages, quoted)
+
+
+def find_themes(
+    inquiry: Inquiry, evidence: Evidence, *, most: int, spend_tokens: int = 0
+) -> list[Theme]:
+    """Return the communities relevant to a question, with their reports, best first.
+
+    A model, if there is one, writes missing reports for at most ``spend_tokens`` tokens.
+    """
+    held = communities_of(inquiry.store)
+    if held is None:
+        return []
+    ranked = find_communities(
+        inquiry.question,
+        store=inquiry.store,
+        evidence=evidence,
+        embedder=inquiry.sources.models.query_embedder,
+        most=most,
+    )
+    ids = [item.id for item in ranked]
+    reports = inquiry.reports.reports(ids, spend_tokens=spend_tokens) if ids else {}
+    known = held.communities(reports)
+    return [
+        Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
+        for i in ids
+        if i in reports and reports[i].findings
+    ]
+
+
+def answer_from_themes(
+    inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme]
+) -> tuple[Answer, Evidence]:
+    """Return an answer composed without a model, and its evidence."""
+    if not themes:
+        quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
+        return inquiry.label(quoted, (NO_REPORTS_NOTE,)), evidence
+    reported = report_evidence(
+        inquiry.question,
+        themes,
+        store=inquiry.store,
+        found=evidence,
+        retriever=AskMode.GLOBAL.value,
+    )
+    quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
+    return inquiry.label(quoted), reported
+
+
+MOST_THEMES = 6
+_STATEMENTS = 2
+_FEW_THEMES = 2
+"""With as few themes, each has twice as many statements."""
+_LEAST_PROSE = 0.3
+_LEAST_COVERED = 0.3
+"""The least share of the question's terms, those for the whole left out, that reports contain."""
+_OVERLAP = 0.6
+"""A statement repeats an earlier one if that contains this share of its terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A community in an overview: its report and its number of passages."""
+
+    report: CommunityReport
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    text: str
+    source: SelectedSentence
+
+
+def report_evidence(
+    question: str, themes: Sequence[Theme], *, store: Store, found: Evidence, retriever: str
+) -> Evidence:
+    """Return the passages that reports cite, by the rank of their reports.
+
+    The confidence is `covered_share`, or that of the search (``found``) if it is higher.
+    """
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    hits: dict[str, Hit] = {}
+    for rank, theme in enumerate(themes):
+        for finding in theme.report.findings:
+            for support in finding.supports:
+                if support.chunk_id in chunks and support.chunk_id not in hits:
+                    spans = tuple(
+                        (span, 1.0)
+                        for span in sentences_of(chunks[support.chunk_id])
+                        if span.start < support.span.end and support.span.start < span.end
+                    )
+                    score = 1.0 / (1 + rank)
+                    parts = {"report": score}
+                    hits[support.chunk_id] = Hit(
+                        chunks[support.chunk_id], score, parts, (theme.report.title,), (), spans
+                    )
+    covered = covered_share(question, [theme.report for theme in themes])
+    confidence = max(covered, found.confidence) if hits else 0.0
+    ranked = sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id))
+    query = Query(question, found.query.k)
+    return Evidence(query, retriever, tuple(ranked), confidence, found.notes)
+
+
+def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
+    """Return the share of a question's terms, those for the whole left out, in the reports."""
+    asked = set(content_terms(find_topic(question)))
+    if not asked:
+        return 1.0 if reports else 0.0
+    held = {term for report in reports for term in content_terms(report.text)}
+    return len(asked & held) / len(asked)
+
+
+def compose_themes(
+    evidence: Evidence,
+    themes: Sequence[Theme],
+    *,
+    store: Store,
+    settings: AnswerSettings | None = None,
+) -> Answer:
+    """Answer with the themes of reports, each finding cited, or say that there is no answer.
+
+    If neither the reports nor the search cover what is asked, no answer is given, unless
+    ``settings.abstain_below`` is 0. An answer about the whole corpus has no confidence: it states
+    what the reports say.
+    """
+    settings = settings or AnswerSettings()
+    question = evidence.query.text
+    language = detect_language(question)
+    chosen = _choose_statements(question, themes, store)
+    has_focus = bool(find_topic(question))
+    text, sources = _write_themes(chosen, language, has_focus=has_focus)
+    covered = covered_share(question, [theme.report for theme in themes])
+    answered = bool(sources) and (
+        covered >= _LEAST_COVERED
+        or evidence.confidence >= FOUND_CONFIDENCE
+        or settings.abstain_below == 0
+    )
+    if not answered:
+        text = not_clear(language) if sources else no_match(language)
+    return Answer(
+        question=question,
+        text=text,
+        answered=answered,
+        citations=cite_sentences(sources, store),
+        reason="" if answered else LOW_CONFIDENCE if sources else NO_EVIDENCE,
+        confidence=evidence.confidence if has_focus or not answered else None,
+        retriever=evidence.retriever,
+    )
+
+
+def _choose_statements(
+    question: str, themes: Sequence[Theme], store: Store
+) -> list[tuple[Theme, list[_Statement]]]:
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    most = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
+    stated: list[frozenset[str]] = []
+    chosen: list[tuple[Theme, list[_Statement]]] = []
+    for theme in themes[:MOST_THEMES]:
+        statements: list[_Statement] = []
+        ranked = rank_findings(theme.report, question)
+        prose = [f for f in ranked if weigh_prose(show_sentence(f.text)) >= _LEAST_PROSE] or ranked
+        for finding in prose:
+            source = _finding_source(finding, chunks, rank=len(chosen))
+            terms = frozenset(content_terms(finding.text))
+            if source is None or any(_repeats_terms(terms, other) for other in stated):
+                continue
+            statements.append(_Statement(show_sentence(finding.text), source))
+            stated.append(terms)
+            if len(statements) == most:
+                break
+        if statements:
+            chosen.append((theme, statements))
+    return chosen
+
+
+def _repeats_terms(terms: frozenset[str], other: frozenset[str]) -> bool:
+    return not terms or len(terms & other) >= _OVERLAP * len(terms)
+
+
+def _finding_source(
+    finding: Finding, chunks: Mapping[str, Chunk], *, rank: int
+) -> SelectedSentence | None:
+    for support in finding.supports:
+        chunk = chunks.get(support.chunk_id)
+        if chunk is not None:
+            start, end = support.span
+            offset = chunk.span.start
+            text = chunk.text[max(start - offset, 0) : max(end - offset, 0)]
+            return SelectedSentence(chunk, support.span, text, 1.0, rank)
+    return None
+
+
+def _write_themes(
+    chosen: Sequence[tuple[Theme, Sequence[_Statement]]], language: str, *, has_focus: bool
+) -> tuple[str, list[SelectedSentence]]:
+    """Return the text, and the sentences that its marks cite, in order."""
+    lines = [introduce_themes(language, count=len(chosen), has_focus=has_focus), ""]
+    sources: list[SelectedSentence] = []
+    numbers: dict[tuple[str, object], int] = {}
+    for place, (theme, statements) in enumerate(chosen, start=1):
+        body = ""
+        for statement in statements:
+            key = statement.source.chunk.document_id, statement.source.span
+            if key not in numbers:
+                numbers[key] = len(numbers) + 1
+                sources.append(statement.source)
+            body += gap_between(body, statement.text) if body else ""
+            body += f"{statement.text}{gap_before_mark(statement.text)}[{numbers[key]}]"
+        lines.append(_theme_line(place, theme, body, language))
+    return "\n".join(lines), sources
+
+
+def _theme_line(place: int, theme: Theme, body: str, language: str) -> str:
+    title = show_sentence(theme.report.title)
+    if language == "zh":
+        size = f"（{theme.passages}段）" if theme.passages else ""
+        return f"{place}. {title}{size}：{body}"
+    noun = "passage" if theme.passages == 1 else "passages"
+    size = f" ({theme.passages:,} {noun})" if theme.passages else ""
+    return f"{place}. {title}{size}: {body}"
+
+
+def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
+    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})

@@ -1,0 +1,420 @@
+"""Read the outline of the documents: find the section that a phrase names, or about a subject."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.question import can_embed
+from knotwork._stores.base import Store
+from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._text.plain_text import split_number
+from knotwork._text.terms import content_terms
+from knotwork.records import Chunk, Evidence, Label, Span
+
+MOST_NODES = 50_000
+"""The maximum number of documents, and of sections, that an outline has."""
+
+_NOT_WORD = re.compile(r"[\W_]+")
+_DETERMINER = re.compile(r"^(?:the|this|my|our|a|an)\s+", re.IGNORECASE)
+_TEXT_NOUN = re.compile(
+    r"\s+(?:document|file|chapter|section|page|manual|handbook|book|novel|story|article|report|guide"
+    r"|paper|contract|policy|notes?)$"
+    r"|^(?:document|file|chapter|section|book|novel|article|report|paper)\s+(?=\D)"
+    r"|(?:这|這)?(?:一)?(?:章|节|節|篇|本书|本書|文档|文檔|文件|手册|手冊)$",
+    re.IGNORECASE,
+)
+_SUBTITLE = re.compile(r"\s*[:：—–|]\s*|\s+-\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinePart:
+    """A document (level 0) or a section of one; ``span`` is in the document's text."""
+
+    document_id: str
+    title: str
+    level: int
+    span: Span
+    uri: str = ""
+
+
+def whole_document(document_id: str) -> OutlinePart:
+    """Return the part that covers a whole document, without its title."""
+    return OutlinePart(document_id, "", 0, Span(0, 1 << 62))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutline:
+    """All documents in the order of their uris, and the sections of each in reading order."""
+
+    documents: tuple[OutlinePart, ...]
+    sections: Mapping[str, Sequence[OutlinePart]]
+
+    @property
+    def heading_count(self) -> int:
+        """The number of headings in all documents."""
+        return sum(len(parts) for parts in self.sections.values())
+
+    def children(self, part: OutlinePart) -> list[OutlinePart]:
+        """Return the sections one level below a part, in reading order.
+
+        A single section at its level, as one under the title of a document, is replaced by its own
+        subsections. If other documents extend the number of a chapter, they are its children.
+        """
+        return self._documents_of_chapter(part) or self.subsections(part)
+
+    def subsections(self, part: OutlinePart) -> list[OutlinePart]:
+        """Return the sections one level below a part in its own document, in reading order."""
+        inside = [
+            section
+            for section in self.sections.get(part.document_id, ())
+            if section.level > part.level
+            and part.span.start <= section.span.start
+            and section.span.end <= part.span.end
+        ]
+        while inside:
+            top = min(section.level for section in inside)
+            found = [section for section in inside if section.level == top]
+            if len(found) > 1:
+                return found
+            inside = [section for section in inside if section.level > top]
+        return []
+
+    def above(self, part: OutlinePart) -> list[OutlinePart]:
+        """Return the document of a part, and the sections around it, outermost first."""
+        around = [other for other in self.documents if other.document_id == part.document_id]
+        around += [
+            section
+            for section in self.sections.get(part.document_id, ())
+            if section.level < part.level
+            and section.span.start <= part.span.start
+            and part.span.end <= section.span.end
+        ]
+        return [other for other in around if other != part]
+
+    def _documents_of_chapter(self, part: OutlinePart) -> list[OutlinePart]:
+        number = split_number(part.title)[0]
+        if part.level > 1 or not number:
+            return []
+        found = [p for p in self.documents if split_number(p.title)[0].startswith(f"{number}.")]
+        found.sort(key=lambda other: _natural_order(split_number(other.title)[0]))
+        return [part, *found] if found else []
+
+
+def read_outline(store: Store) -> DocumentOutline:
+    """Read titles and headings from the graph; no text is read."""
+    documents = [
+        OutlinePart(node.id, node.name, 0, Span(0, 1 << 62), str(node.properties["uri"]))
+        for node in store.graph.find(label=Label.DOCUMENT, limit=MOST_NODES)
+    ]
+    sections: defaultdict[str, list[OutlinePart]] = defaultdict(list)
+    for node in store.graph.find(label=Label.SECTION, limit=MOST_NODES):
+        if node.name and int(node.properties["level"]) > 0:
+            span = Span(int(node.properties["start"]), int(node.properties["end"]))
+            document = str(node.properties["document"])
+            sections[document].append(
+                OutlinePart(document, node.name, int(node.properties["level"]), span)
+            )
+    return DocumentOutline(
+        tuple(sorted(documents, key=lambda part: (_natural_order(part.uri), part.document_id))),
+        {
+            key: sorted(parts, key=lambda part: (part.span.start, part.level))
+            for key, parts in sections.items()
+        },
+    )
+
+
+def find_part(outline: DocumentOutline, phrase: str) -> OutlinePart | None:
+    """Return the document or section that a phrase names, by title, file name or number.
+
+    Case, punctuation, a number before a title and a subtitle after a colon are ignored. Documents
+    precede sections; among equals the first one is returned.
+    """
+    bare = _DETERMINER.sub("", phrase)
+    wanted = {_title_key(phrase), _title_key(bare), _title_key(_TEXT_NOUN.sub("", bare))}
+    wanted.discard("")
+    number, rest = split_number(bare)
+    every = [*outline.documents, *(s for parts in outline.sections.values() for s in parts)]
+    for names_of in (_full_names, _short_names):
+        for part in every:
+            if wanted & names_of(part):
+                return part
+    if number and rest == bare:
+        return next((part for part in every if split_number(part.title)[0] == number), None)
+    return None
+
+
+def read_chunks(store: Store, part: OutlinePart) -> list[Chunk]:
+    """Return the leaf chunks of a part in reading order."""
+    held = store.documents.chunks(store.documents.chunk_ids(part.document_id)).values()
+    inside = [
+        chunk
+        for chunk in held
+        if not chunk.is_parent
+        and part.span.start <= chunk.span.start
+        and chunk.span.end <= part.span.end
+    ]
+    return sorted(inside, key=lambda chunk: chunk.ordinal)
+
+
+def _full_names(part: OutlinePart) -> set[str]:
+    title = split_number(part.title)[1]
+    names = {_title_key(part.title), _title_key(title)}
+    if part.uri:
+        path = PurePosixPath(part.uri)
+        names |= {_title_key(part.uri), _title_key(path.name), _title_key(path.stem)}
+    return names - {""}
+
+
+def _short_names(part: OutlinePart) -> set[str]:
+    return {_title_key(_SUBTITLE.split(split_number(part.title)[1])[0])} - {""}
+
+
+def _title_key(name: str) -> str:
+    return _NOT_WORD.sub(" ", name.casefold()).strip()
+
+
+def _natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that puts "2" before "10"."""
+    pieces = re.split(r"(\d+)", name.casefold())
+    return tuple((1, int(p[:18]), "") if p.isdecimal() else (0, 0, p) for p in pieces)
+
+
+_LEAST_EXCESS = 10.0
+"""The log-likelihood ratio from which a section is about a subject; chance gives about 5."""
+_NEIGHBOURS = 40
+"""The number of passages nearest to the query by vectors, and by full text."""
+_LONGEST_QUERY = 400
+_TITLE_POWER = 1.5
+_ABOVE_WEIGHT = 0.5
+_DENSITY_POWER = 0.25
+"""Exponent of the weight found per passage, which prefers the more specific of two sections."""
+_NAMED_GAIN = 1.5
+"""The factor for a section whose title, or document title, has all named terms."""
+_FEWEST_STEPS = 3
+_OUTLINE_GAIN, _NUMBERED_GAIN, _TITLED_GAIN = 1.25, 1.5, 2.0
+"""The factors for a section if steps are asked for: with three subsections, with three numbered
+items, and with a title that announces steps."""
+_ALL_OF_IT = 0.95
+_TITLE_ALONE = 0.5
+"""A section with a single passage found needs at least this share of the subject in its title."""
+
+_NUMBERED_ITEM = re.compile(r"^[ \t]*\(?\d{1,2}[.)、][ \t]", re.MULTILINE)
+_SAYS_STEPS = re.compile(
+    r"\bsteps?\b|\bstep-by-step\b|\bhow[ -]to\b|\bprocedures?\b|\bprocess$|\bworkflow\b"
+    r"|步骤|步驟|步|过程|過程|流程|如何",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedSection:
+    """A section that is about a subject; a higher ``value`` is better."""
+
+    part: OutlinePart
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundDocument:
+    """The passages of a document that were found, with their weights, and its total number."""
+
+    passages: list[tuple[Chunk, float]]
+    size: int
+
+
+def locate_sections(
+    subject: str,
+    found: Evidence,
+    *,
+    store: Store,
+    outline: DocumentOutline,
+    embedder: Embedder | None,
+    within: OutlinePart | None = None,
+    named: frozenset[str] = frozenset(),
+    for_steps: bool = False,
+) -> list[LocatedSection]:
+    """Return the sections or documents that are about a subject as a whole, best first.
+
+    The passages ``found``, and the neighbours of their query by vectors and full text, are counted
+    in every section including its subsections. A section is about the subject if it has far more of
+    them than its length explains: the likelihood ratio of the tree-based scan statistic (Kulldorff,
+    Fang and Walsh, Biometrics 2003). Among these, sections whose title names the subject, and with
+    more found for their length, are better.
+
+    With ``within``, only sections inside that part are returned. Titles with all terms of ``named``
+    are preferred; ``for_steps`` prefers sections with subsections or numbered items.
+    """
+    weights = _weigh_passages(found, store, embedder)
+    total, everywhere = sum(weights.values()), max(store.documents.chunk_count(), 1)
+    asked = set(content_terms(subject))
+    titles = {part.document_id: part.title for part in outline.documents}
+    located: list[LocatedSection] = []
+    for key, document in _group_by_document(weights, store).items():
+        end = _end_of_part(outline.sections.get(key, ()))
+        for part in _candidate_parts(outline, key):
+            if within is not None and not _is_inside(within, part, end):
+                continue
+            inside = [row for row in document.passages if _holds_subject(part, row[0])]
+            count = sum(weight for _, weight in inside)
+            extent = _extent(part, outline, document.size)
+            excess = _excess(count, total * extent / everywhere, total)
+            if excess < _LEAST_EXCESS:
+                continue
+            share = _title_share(part, outline.above(part), asked)
+            if len(inside) < 2 and share < _TITLE_ALONE:
+                continue
+            # The logarithm lets the title decide between two sections that chance cannot explain.
+            value = math.log(excess) * (1 + share) ** _TITLE_POWER
+            value *= min(1.0, count / extent) ** _DENSITY_POWER
+            if named and named <= set(content_terms(f"{titles.get(key, '')} {part.title}")):
+                value *= _NAMED_GAIN
+            if for_steps:
+                value *= _weigh_steps(part, outline, [chunk for chunk, _ in inside])
+            located.append(LocatedSection(part, value))
+    return sorted(located, key=lambda item: -item.value)
+
+
+def _holds_subject(part: OutlinePart, chunk: Chunk) -> bool:
+    """Return True if the middle of a chunk is in a part of its document."""
+    middle = (chunk.span.start + chunk.span.end) // 2
+    return part.level == 0 or part.span.start <= middle < part.span.end
+
+
+def _weigh_passages(
+    found: Evidence, store: Store, embedder: Embedder | None
+) -> Mapping[str, float]:
+    """Return the weight of each passage for its section: at most 1 for each kind of search."""
+    weights: defaultdict[str, float] = defaultdict(float)
+
+    def add(ranked: Iterable[tuple[str, float]]) -> None:
+        rows = list(ranked)
+        top = max((score for _, score in rows), default=0.0)
+        for key, score in rows if top > 0 else ():
+            weights[key] += max(score, 0.0) / top
+
+    add(
+        (hit.chunk.id, hit.score * max((value for _, value in hit.sentences), default=0.0))
+        for hit in found.hits
+        if not hit.chunk.is_parent
+    )
+    text = found.query.text[:_LONGEST_QUERY]
+    add(store.texts("chunk").search(text, k=_NEIGHBOURS))
+    if embedder is not None and can_embed(embedder, text):
+        near = store.vectors("chunk").search(embedder.embed([text])[0], k=_NEIGHBOURS)
+        # Cosines of neighbours hardly differ, so their ranks are used.
+        add((item.id, 1 - rank / len(near)) for rank, item in enumerate(near))
+    return weights
+
+
+def _group_by_document(weights: Mapping[str, float], store: Store) -> Mapping[str, _FoundDocument]:
+    chunks = store.documents.chunks(list(weights))
+    grouped: defaultdict[str, list[tuple[Chunk, float]]] = defaultdict(list)
+    for key in sorted(chunks):
+        grouped[chunks[key].document_id].append((chunks[key], weights[key]))
+    return {
+        document: _FoundDocument(passages, len(store.documents.chunk_ids(document)))
+        for document, passages in sorted(grouped.items())
+    }
+
+
+def _candidate_parts(outline: DocumentOutline, document: str) -> list[OutlinePart]:
+    """Return the sections of a document, and the document unless a section is nearly all of it."""
+    sections = list(outline.sections.get(document, ()))
+    end = _end_of_part(sections)
+    if any(part.span.end - part.span.start >= _ALL_OF_IT * end for part in sections):
+        return sections
+    return [*sections, *(part for part in outline.documents if part.document_id == document)]
+
+
+def _extent(part: OutlinePart, outline: DocumentOutline, size: int) -> float:
+    """Estimate how many of the ``size`` passages of its document are in a part."""
+    if part.level == 0:
+        return size
+    length = part.span.end - part.span.start
+    return max(1.0, size * length / _end_of_part(outline.sections[part.document_id]))
+
+
+def _end_of_part(sections: Iterable[OutlinePart]) -> int:
+    return max((section.span.end for section in sections), default=1) or 1
+
+
+def _is_inside(outer: OutlinePart, inner: OutlinePart, end: int) -> bool:
+    """Return True if a part is a section of another one, and not nearly all of it."""
+    if outer.document_id != inner.document_id or inner.level <= outer.level:
+        return False
+    end = min(outer.span.end, end)
+    length = inner.span.end - inner.span.start
+    return (
+        outer.span.start <= inner.span.start
+        and inner.span.end <= end
+        and length < _ALL_OF_IT * (end - outer.span.start)
+    )
+
+
+def _title_share(part: OutlinePart, above: Iterable[OutlinePart], asked: set[str]) -> float:
+    """Return the share of the asked terms in a title; terms only in titles above count half.
+
+    It is 0 if the title itself has none of them.
+    """
+    own = asked & set(content_terms(split_number(part.title)[1]))
+    further = set().union(*(asked & set(content_terms(other.title)) for other in above)) - own
+    return (len(own) + _ABOVE_WEIGHT * len(further)) / max(len(asked), 1) if own else 0.0
+
+
+def _excess(count: float, expected: float, total: float) -> float:
+    """Return the log-likelihood ratio of a count against an expected one; 0 without an excess."""
+    if count <= expected or expected >= total:
+        return 0.0
+    rest = total - count
+    beyond = rest * math.log(rest / (total - expected)) if rest > 0 else 0.0
+    return count * math.log(count / expected) + beyond
+
+
+def _weigh_steps(part: OutlinePart, outline: DocumentOutline, chunks: Iterable[Chunk]) -> float:
+    """Return the factor for the value of a part if steps are asked for."""
+    items = sum(len(_NUMBERED_ITEM.findall(chunk.text)) for chunk in chunks)
+    gain = _TITLED_GAIN if _SAYS_STEPS.search(part.title) else 1.0
+    if items >= _FEWEST_STEPS:
+        return gain * _NUMBERED_GAIN
+    return gain * (_OUTLINE_GAIN if len(outline.subsections(part)) >= _FEWEST_STEPS else 1.0)
+
+
+_NEAR = 40
+"""The maximum number of characters, such as marks, between a section's start and its heading."""
+
+
+def cite_heading(
+    store: Store, part: OutlinePart, chunks: list[Chunk] | None = None
+) -> SelectedSentence | None:
+    """Return the heading of a part as a source, or its first sentence if its text has no heading.
+
+    None if the part has no text.
+    """
+    if chunks is None:
+        chunks = _first_chunks(store, part)
+    start = max(part.span.start, 0)
+    for chunk in chunks:
+        if not chunk.span.start <= start < chunk.span.end:
+            continue
+        place = chunk.text.find(part.title, start - chunk.span.start)
+        if 0 <= place <= start - chunk.span.start + _NEAR and part.title:
+            at = chunk.span.start + place
+            return SelectedSentence(chunk, Span(at, at + len(part.title)), part.title, 1.0, 0)
+    for chunk in chunks:
+        if chunk.sentences:
+            return SelectedSentence(chunk, chunk.sentences[0], chunk.sentence_text(0), 1.0, 0)
+    return None
+
+
+def _first_chunks(store: Store, part: OutlinePart) -> list[Chunk]:
+    keys = store.documents.chunk_ids(part.document_id)
+    if part.level == 0:
+        keys = keys[:1]
+    chunks = store.documents.chunks(keys).values()
+    return sorted((c for c in chunks if c.span.end > part.span.start), key=lambda c: c.ordinal)

@@ -1,0 +1,454 @@
+"""Rewrite a follow-up question so that it can be understood without the earlier turns.
+
+A model rewrites it if there is one. Otherwise rules replace a pronoun by the name it refers to, or
+put another name into the last question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    complete_checked,
+    require_whole,
+)
+from knotwork._retrieval.question import EntityLink, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._stores.base import Store
+from knotwork._synthesis.prompt_context import fill_prompt, make_harmless
+from knotwork._text.languages import detect_language
+from knotwork._text.names import normal_form
+from knotwork._text.terms import content_terms
+from knotwork.errors import ModelError, Unparsable
+from knotwork.records import Span
+
+MOST_TURNS = 6
+LONGEST_FOLLOW_UP = 400
+"""A question of more characters is taken to be complete by itself."""
+
+_OPENING = re.compile(
+    r"^\s*(?:那么?[,，]?|(?:(?:and|but|then)\b[\s,]*)?(?:(?:what|how) about\b\s*)?)", re.IGNORECASE
+)
+_FULL = re.compile(
+    r"^(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has"
+    r"|have|had|will|would|should)\b|[谁哪几吗]|什么|多少|何|怎",
+    re.IGNORECASE,
+)
+_WITHOUT_SUBJECT = re.compile("^(?:什么时候|何时|哪一?年|几月|在哪|有多|是谁|是什么|叫什么)")
+_ENDING = re.compile(r"呢?[?？。.\s]*$")
+_FEW_WORDS = 6
+_FEW_CHARACTERS = 12
+_BARE_WORDS = 2
+_BARE_CHARACTERS = 4
+
+
+class RewrittenQuestion(NamedTuple):
+    """A question that stands alone; ``note`` explains why a model did not rewrite it."""
+
+    text: str
+    note: str = ""
+
+
+def rewrite_follow_up(
+    question: str,
+    turns: Sequence[ConversationTurn],
+    names: NameReader,
+    *,
+    model: ChatModel | None = None,
+) -> RewrittenQuestion:
+    """Return a question that can be understood without the earlier turns.
+
+    A question that is no follow-up is returned unchanged, without a model call. A model rewrites
+    any other, if there is one. Without it, or if it fails, rules replace a pronoun by its name, or
+    the name in the last question by a new one, or put the last question, or its name, before a few
+    words that continue it.
+    """
+    if not turns or not is_follow_up(question, names):
+        return RewrittenQuestion(question)
+    asked, question = question, " ".join(question.split())
+    pronoun = _open_pronoun(question, names)
+    note = ""
+    if model is not None:
+        try:
+            return RewrittenQuestion(rewrite_with_model(question, turns, model))
+        except ModelError as error:
+            note = f"The follow-up was rewritten by rules: {error.message}"
+    if pronoun:
+        return RewrittenQuestion(_with_antecedent(question, pronoun, turns), note)
+    asked_before = [turn for turn in turns if turn.question]
+    if not asked_before:
+        return RewrittenQuestion(asked, note)
+    return RewrittenQuestion(_apply_to_last(question, asked_before[-1], names), note)
+
+
+def is_follow_up(question: str, names: NameReader) -> bool:
+    """Return True if a question depends on earlier turns."""
+    if len(question) > LONGEST_FOLLOW_UP:
+        return False
+    question = " ".join(question.split())
+    return _open_pronoun(question, names) is not None or _continues(question, names)
+
+
+def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[ConversationTurn, ...]:
+    """Return the last `MOST_TURNS` turns of a conversation, given as questions with their answers.
+
+    Follow-ups among them are rewritten by rules.
+    """
+    read: list[ConversationTurn] = []
+    for question, answer in turns[-MOST_TURNS:]:
+        read.append(read_turn(rewrite_follow_up(question, read, names).text, answer, names))
+    return tuple(read)
+
+
+def resolve_pronoun(text: str, turns: Sequence[ConversationTurn], names: NameReader) -> str:
+    """Return a text with its first pronoun replaced by the name it refers to, if one fits."""
+    pronoun = _open_pronoun(text, names)
+    return _with_antecedent(text, pronoun, turns) if pronoun else text
+
+
+def _with_antecedent(text: str, pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> str:
+    name = find_antecedent(pronoun.kind, turns)
+    if not name:
+        return text
+    shown = f"{name}'s" if pronoun.possessive else name
+    return f"{text[: pronoun.start]}{shown}{text[pronoun.end :]}"
+
+
+def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
+    """Return the first pronoun of a question, unless a name precedes it in the question."""
+    pronoun = find_pronoun(question)
+    if pronoun is None:
+        return None
+    named = (name for name in names(question) if name.is_proper)
+    return None if any(name.start < pronoun.start for name in named) else pronoun
+
+
+def _continues(question: str, names: NameReader) -> bool:
+    """Return True if a question is a few words that continue the last question."""
+    opening, rest = _split(question)
+    if not _has_few(question, _FEW_WORDS, _FEW_CHARACTERS):
+        return False
+    if _WITHOUT_SUBJECT.match(rest):
+        return not names(rest)
+    if _FULL.search(rest):
+        return _has_few(rest, _BARE_WORDS, _BARE_CHARACTERS) or (opening and not names(rest))
+    return opening or question.rstrip("?？ ").endswith("呢")
+
+
+def _split(question: str) -> tuple[bool, str]:
+    """Return whether a question opens with "and", "what about" or the like, and its rest."""
+    opening = _OPENING.match(question)
+    assert opening is not None, "the pattern also matches the empty string"
+    return bool(opening[0].strip()), _ENDING.sub("", question[opening.end() :])
+
+
+def _has_few(text: str, words: int, characters: int) -> bool:
+    if detect_language(text) == "zh":
+        return len(text) <= characters
+    return len(text.split()) <= words
+
+
+def _apply_to_last(question: str, last: ConversationTurn, names: NameReader) -> str:
+    """Return the last question about another name, or followed by these few words."""
+    _, rest = _split(question)
+    colon, mark = ("：", "？") if detect_language(question) == "zh" else (": ", "?")
+    if _FULL.search(rest) and not _has_few(rest, _BARE_WORDS, _BARE_CHARACTERS):
+        return f"{last.names[0].name}{colon}{rest}{mark}" if last.names else question
+    named = names(f" {rest}")  # after a space, so that a capital does not open a sentence
+    if rest and len(named) == 1 and len(named[0].name) >= len(rest) - len("the "):
+        same = [name for name in last.names if name.type == named[0].type]
+        for old in [*same, *last.names]:
+            return last.question.replace(old.name, named[0].name)
+    asked = _ENDING.sub("", last.question)
+    return f"{asked}{colon}{rest}{mark}" if asked and rest else question
+
+
+QUESTION_CHARACTERS = 600
+ANSWER_CHARACTERS = 600
+ANSWER_NAMES = 4
+_CITATION_MARK = re.compile(r"\s*\[\d+\](?:\([^)]*\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTurn:
+    """A question that stands alone, its answer, and the names in each.
+
+    ``answer_names`` are those that the question does not have. A statement of the user is the
+    answer to an empty question.
+    """
+
+    question: str
+    answer: str = ""
+    names: tuple[SpokenName, ...] = ()
+    answer_names: tuple[SpokenName, ...] = ()
+
+
+def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
+    """Return a turn with its names; only the first characters of long texts are read."""
+    question = " ".join(question.split())[:QUESTION_CHARACTERS]
+    said = _CITATION_MARK.sub("", " ".join(answer.split())[:ANSWER_CHARACTERS])
+    asked = tuple(names(question))
+    forms = {normal_form(name.name) for name in asked}
+    new = [name for name in names(said) if normal_form(name.name) not in forms] if said else []
+    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]))
+
+
+_CAPITAL_WORD = r"(?:[A-Z]\.(?=\s)|[A-Z](?:[\w'’-]|\.(?=\w))*)"
+_CAPITALS = re.compile(
+    rf"{_CAPITAL_WORD}(?:\s+(?:(?:of|the|de|van|von|for)\s+)*(?:{_CAPITAL_WORD}|[0-9][\w'’-]*))*|《[^》]+》"
+)
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
+_LOOK_BACK = 20
+_POSSESSIVE = re.compile(r"['’]s?$")
+_NUMBER_MARK = re.compile(r"\[\d+\]")
+_OPENING_WORDS = (
+    "what who whom whose when where which why how is are was were do does did can could will would"
+    " and but or in on at by for from the a an it its he she they each since this that these those"
+    " there tell show list find give explain describe compare summarize then so yes no thanks"
+)
+_NO_NAMES = frozenset(_OPENING_WORDS.split())
+_NOT_SPOKEN_OF = frozenset({"DATE", "NUMBER"})
+
+
+class SpokenName(NamedTuple):
+    """A name as written, the type of its entity ("" if unknown), and its offset in the text."""
+
+    name: str
+    type: str = ""
+    start: int = 0
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether it has a capital letter, or is in a script without capitals."""
+        return any(c.isupper() or not c.isascii() for c in self.name)
+
+
+NameReader = Callable[[str], list[SpokenName]]
+"""Returns the names in a text in order, each once."""
+
+
+def capital_names(text: str) -> list[SpokenName]:
+    """Return the names in a text by capitals or 《》; no single first word of a sentence."""
+    bare = _NUMBER_MARK.sub(lambda match: " " * len(match[0]), text)
+    found: dict[str, SpokenName] = {}
+    for match in _CAPITALS.finditer(bare):
+        start, words = match.start(), match[0].split()
+        while words and words[0].lower() in _NO_NAMES:
+            start += len(words[0]) + 1
+            words = words[1:]
+        name = _POSSESSIVE.sub("", " ".join(words))
+        before = bare[max(start - _LOOK_BACK, 0) : start]
+        is_word = len(words) == 1 and _SENTENCE_START.search(before)
+        if name and (name[0] == "《" or not is_word):
+            found.setdefault(name, SpokenName(name, "WORK" if name[0] == "《" else "", start))
+    return list(found.values())
+
+
+def index_names(store: Store) -> NameReader:
+    """Return a reader of names that finds entities of an index, with types, and capitals."""
+
+    def read(text: str) -> list[SpokenName]:
+        question = read_question(text, store=store, embedder=None, weights=DEFAULT_WEIGHTS)
+        known = [
+            SpokenName(_surface(text, link.span), link.entity.type, link.span.start)
+            for link in question.links
+            if link.trust == 1.0
+        ]
+        pages = {link.span.start for link in question.links if _has_page(link)}
+        known = [name for name in known if name.is_proper or name.start in pages]
+        others = capital_names(text)
+        kept = [name for name in known if not any(_contains(other, name) for other in others)]
+        kept += [other for other in others if not any(_overlap(other, name) for name in kept)]
+        found: dict[str, SpokenName] = {}
+        for name in sorted(kept, key=lambda name: name.start):
+            if name.type not in _NOT_SPOKEN_OF:
+                found.setdefault(name.name, name)
+        return list(found.values())
+
+    return read
+
+
+def _has_page(link: EntityLink) -> bool:
+    """Return True if a passage is about the entity, so that its name is no everyday word."""
+    return bool(link.about) and link.about[0].score >= DEFAULT_WEIGHTS.link.known
+
+
+def _surface(text: str, span: Span) -> str:
+    return _POSSESSIVE.sub("", text[span.start : span.end])
+
+
+def _contains(outer: SpokenName, inner: SpokenName) -> bool:
+    """Return True if a name is a part of a longer one."""
+    return len(outer.name) > len(inner.name) and _overlap(outer, inner)
+
+
+def _overlap(one: SpokenName, other: SpokenName) -> bool:
+    return one.start < other.start + len(other.name) and other.start < one.start + len(one.name)
+
+
+class PronounKind(Enum):
+    """What a pronoun may refer to."""
+
+    PERSON = "person"
+    THING = "thing"
+    PLACE = "place"
+    ANY = "any"
+
+
+class Pronoun(NamedTuple):
+    """A pronoun in a question: its kind, its start and end offset, and whether it is possessive."""
+
+    kind: PronounKind
+    start: int
+    end: int
+    possessive: bool
+
+
+_ENGLISH_PRONOUN = re.compile(
+    r"\b(?:(?P<person>he|she|him)|(?P<persons>his|her(?=\s+(?!(?:in|on|at|by|from|to|when|before"
+    r"|after|and|or|with|for|as|of|is|was|did)\b)[a-z])(?!\s*$))|(?P<her>her|hers)"
+    r"|(?P<things>its)|(?P<thing>it|this one|that one)|(?P<many>they|them)|(?P<manys>their)"
+    r"|(?P<place>there(?=\s*(?:[?.,;]|$|in\b|when\b|now\b|then\b|before\b|after\b)))"
+    r")\b",
+    re.IGNORECASE,
+)
+_KINDS = {
+    "person": (PronounKind.PERSON, False),
+    "persons": (PronounKind.PERSON, True),
+    "her": (PronounKind.PERSON, False),
+    "thing": (PronounKind.THING, False),
+    "things": (PronounKind.THING, True),
+    "many": (PronounKind.ANY, False),
+    "manys": (PronounKind.ANY, True),
+    "place": (PronounKind.PLACE, False),
+}
+_EMPTY_IT = re.compile(
+    r"\b(?:does|did|will|would|can) it take\b|\b(?:is|was) it (?:true|possible|necessary|allowed"
+    r"|legal|required|ok|okay)\b|\bwhat time is it\b|\bit (?:seems|appears) that\b",
+    re.IGNORECASE,
+)
+_CHINESE_PRONOUN = re.compile(
+    r"(?P<person>(?<!其)[他她](?!们|人)|(?<!其)[他她]们)|(?P<thing>它们?|这个(?=[?？]?$))"
+    r"|(?P<place>那里|那儿)"
+)
+_ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|谁|哪位", re.IGNORECASE)
+_ASKS_WHAT = re.compile(r"\b(?:what|which)\b|什么|哪[个家座条]", re.IGNORECASE)
+_ASKS_HOW_MUCH = re.compile(
+    r"\b(?:price|cost|depth|height|length|width|size|weight|number|amount|date|day|year|time|age"
+    r"|population|colou?r|speed|temperature|rate|share|reason|purpose|name)s?\b"
+    r"|价格|费用|深度|高度|长度|重量|数量|日期|时间|年龄|人口|颜色|速度|温度|原因|目的",
+    re.IGNORECASE,
+)
+_DEFINES = re.compile(
+    r"^\W*(?i:who|what)(?:['’]s| is| was| are| were) (?:(?:the|an?) )?[A-Z《][^?]*[?]?\W*$"
+    r"|是谁[?？]?\s*$|是什么[?？]?\s*$"
+)
+_SHORT_ANSWER_WORDS = 20
+_NO_PERSONS = frozenset(
+    {"PLACE", "ORGANIZATION", "DATE", "NUMBER", "WORK", "IDENTIFIER", "EVENT", "PRODUCT"}
+)
+
+
+def find_pronoun(question: str) -> Pronoun | None:
+    """Return the first pronoun that may refer to an earlier turn, if there is one."""
+    if _EMPTY_IT.search(question):
+        return None
+    if match := _CHINESE_PRONOUN.search(question):
+        return Pronoun(PronounKind(match.lastgroup), *match.span(), possessive=False)
+    match = _ENGLISH_PRONOUN.search(question)
+    if match is None or match.lastgroup is None:
+        return None
+    kind, possessive = _KINDS[match.lastgroup]
+    return Pronoun(kind, *match.span(), possessive=possessive)
+
+
+def find_antecedent(kind: PronounKind, turns: Sequence[ConversationTurn]) -> str:
+    """Return the name that a pronoun of this kind refers to; "" if none fits.
+
+    The latest turns are tried first. Names of the answer precede those of its question if the
+    question asked for them: for a person or a place, or with a short answer that has one name.
+    """
+    for turn in reversed(turns):
+        fitting = [name for name in _in_order(kind, turn) if _may_be(kind, name)]
+        certain = [name for name in fitting if name.type == kind.name]
+        for name in [*certain, *fitting]:
+            return name.name
+    return ""
+
+
+def _in_order(kind: PronounKind, turn: ConversationTurn) -> Iterator[SpokenName]:
+    if kind is PronounKind.PLACE or _asks_for(kind, turn):
+        yield from turn.answer_names
+        yield from turn.names
+    else:
+        yield from turn.names
+        yield from turn.answer_names
+
+
+def _asks_for(kind: PronounKind, turn: ConversationTurn) -> bool:
+    """Return True if a turn asks for what its answer names, so that a pronoun may refer to that."""
+    question = turn.question
+    if _DEFINES.search(question):
+        return False
+    if kind is PronounKind.PERSON and _ASKS_WHO.search(question):
+        return True
+    is_one = len(turn.answer_names) == 1 and len(turn.answer.split()) <= _SHORT_ANSWER_WORDS
+    return is_one and bool(_ASKS_WHAT.search(question) and not _ASKS_HOW_MUCH.search(question))
+
+
+def _may_be(kind: PronounKind, name: SpokenName) -> bool:
+    if kind is PronounKind.PLACE:
+        return name.type == "PLACE"
+    if kind is PronounKind.PERSON:
+        is_word = name.name.isascii() and name.name.islower() and " " not in name.name
+        return name.type not in _NO_PERSONS and (name.type == "PERSON" or not is_word)
+    return kind is PronounKind.ANY or name.type != "PERSON"
+
+
+UNDERSTAND_STAGE = "understand"
+UNDERSTAND_OUTPUT_TOKENS = 120
+SHOWN_TURNS = 3
+SHOWN_CHARACTERS = 300
+LONGEST_REWRITTEN = 500
+LEAST_SHARE_SAID = 0.6
+"""The least share of a rewritten question's terms that occur in the conversation."""
+
+
+def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: ChatModel) -> str:
+    """Ask a model for the question in a form that can be understood without the earlier turns.
+
+    A question with a name that is not in the conversation is rejected. Raises ModelError as
+    `complete_checked`.
+    """
+    shown = turns[-SHOWN_TURNS:]
+    before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
+    blanks = {"question": make_harmless(question.strip()), "turns": make_harmless(before)}
+    messages = fill_prompt("understand", detect_language(question), blanks)
+    request = ChatRequest(
+        messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
+    )
+    said = f"{question} {before}"
+    return complete_checked(model, request, lambda reply: parse_rewritten(reply, said))
+
+
+def parse_rewritten(reply: ChatReply, said: str) -> str:
+    """Parse a rewritten question; ``said`` is the text of the conversation. Raises Unparsable."""
+    lines = [line.strip() for line in require_whole(reply).text.splitlines() if line.strip()]
+    text = lines[0].strip("\"“”'` ") if len(lines) == 1 else ""
+    if not 0 < len(text) <= LONGEST_REWRITTEN:
+        raise Unparsable("The reply is not one question.")
+    form = normal_form(said)
+    for name in capital_names(text):
+        if normal_form(name.name) not in form:
+            raise Unparsable(f"The name `{name.name}` does not occur in the conversation.")
+    terms = set(content_terms(text))
+    if len(terms.intersection(content_terms(said))) < LEAST_SHARE_SAID * len(terms):
+        raise Unparsable("The question is about something else.")
+    return text

@@ -1,0 +1,112 @@
+"""Ask a model for keywords to search by, and for the answer mode of a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._stores.base import Store
+from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.map_reduce_answers import usable_lines
+from knotwork._synthesis.prompt_context import fill_prompt, make_harmless
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
+from knotwork.errors import Unparsable
+from knotwork.records import Evidence, Hit
+
+KEYWORDS_STAGE = "keywords"
+ROUTE_STAGE = "route"
+EXPANDED_SHARE = 0.5
+"""The factor on scores of hits that only the expanded search finds."""
+
+_MOST_KEYWORDS = 8
+_MOST_FORMS = 3
+_OUTPUT_TOKENS = 150
+_LONGEST = 60
+_BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s+)+")
+_PARTED = re.compile(r"\s*[;；,，、]\s*")
+_NOTHING = re.compile(r"\W*(?:none|nothing|无|没有|沒有)\W*", re.IGNORECASE)
+_MODE = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
+
+
+def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
+    """Ask a model for the keywords of a question, each followed by its other forms.
+
+    Raises ModelError as `complete_checked`.
+    """
+    request = _keyword_request(
+        "keywords", question, stage=KEYWORDS_STAGE, output_tokens=_OUTPUT_TOKENS
+    )
+    return complete_checked(model, request, parse_keywords)
+
+
+def parse_keywords(reply: ChatReply) -> tuple[str, ...]:
+    """Parse keywords and their other forms, each once, as written.
+
+    Raises Unparsable for an empty reply, and for one without a keyword that does not say "none".
+    """
+    found: dict[str, str] = {}
+    for line in usable_lines(reply)[:_MOST_KEYWORDS]:
+        head, _, rest = re.sub("｜", "|", _BULLET.sub("", line)).strip("|` ").partition("|")
+        forms = [head, *_PARTED.split(rest)[:_MOST_FORMS]]
+        for form in (f.strip(" \t*\"“”'`()") for f in forms):
+            is_word = 0 < len(form) <= _LONGEST and not _NOTHING.fullmatch(form)
+            if is_word and content_terms(form):
+                found.setdefault(form.casefold(), form)
+    if not found and not _NOTHING.fullmatch(reply.text.strip()):
+        raise Unparsable("The reply has no keyword.")
+    return tuple(found.values())
+
+
+def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:
+    """Return the forms whose terms all occur in the index: others only dilute the search."""
+    terms = {form: set(content_terms(form)) for form in forms}
+    asked = {term for found in terms.values() for term in found}
+    known = store.texts("chunk").document_frequencies(asked).keys()
+    return tuple(form for form in forms if terms[form] <= known)
+
+
+def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) -> Evidence:
+    """Return evidence with the additional hits of a search by keywords.
+
+    Hits of the question itself keep their scores. The additional ones are scaled to half of its
+    best score.
+    """
+    own = {hit.chunk.id for hit in evidence.hits}
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    other = max((hit.score for hit in more.hits), default=0.0)
+    scale = EXPANDED_SHARE * (top / other if top > 0 and other > 0 else 1.0)
+    extra: list[Hit] = [
+        replace(hit, score=hit.score * scale, scores={"keywords": hit.score * scale})
+        for hit in more.hits
+        if hit.chunk.id not in own
+    ]
+    ranked = sorted([*evidence.hits, *extra], key=lambda hit: (-hit.score, hit.chunk.id))
+    note = f"Also searched by: {', '.join(keywords)}."
+    return replace(
+        evidence,
+        hits=tuple(ranked[: max(evidence.query.k, len(evidence.hits))]),
+        confidence=max(evidence.confidence, more.confidence),
+        notes=(*evidence.notes, note),
+    )
+
+
+def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
+    """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
+    request = _keyword_request("route", question, stage=ROUTE_STAGE, output_tokens=8)
+    return complete_checked(model, request, _parse_mode)
+
+
+def _parse_mode(reply: ChatReply) -> AskMode:
+    found = {word.lower() for word in _MODE.findall(reply.text)}
+    if len(found) != 1:
+        raise Unparsable("The reply names no mode, or more than one.")
+    return AskMode(found.pop())
+
+
+def _keyword_request(task: str, question: str, *, stage: str, output_tokens: int) -> ChatRequest:
+    blanks = {"question": make_harmless(question.strip())}
+    messages = fill_prompt(task, detect_language(question), blanks)
+    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)

@@ -1,0 +1,433 @@
+"""Select the sentences of an answer: relevant, of the expected kind, each adding new terms.
+
+The words of a question show whether it expects an amount, a default value or a date.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from operator import itemgetter
+
+from knotwork._retrieval.evidence_builder import logistic
+from knotwork._synthesis.prose import CODE_WEIGHT, weigh_prose
+from knotwork._text.chinese import HAN
+from knotwork._text.plain_text import split_number
+from knotwork._text.terms import content_terms
+from knotwork.records import AnswerSpan, Chunk, Evidence, Frame, FrameKind, Hit, Span
+
+LEAST_SHARE = 0.55
+"""A sentence worth less than this share of the best one is left out."""
+
+LEAST_READ_SHARE = 0.68
+"""`LEAST_SHARE` for evidence whose best passages a reader has read."""
+
+HIT_POWER = 0.1
+"""Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
+
+ENTRY_SHARE = 0.6
+"""The share of its entry's best sentence in the worth of a sentence of the expected kind."""
+
+KIND_GAIN = 0.5
+"""How much more, relatively, a sentence of the expected kind is worth."""
+
+PREDICTION_GAIN = 1.5
+"""How much more, relatively, a sentence is worth if a reader is certain that it answers."""
+
+PREDICTION_SCALE = 2.5
+"""The divisor of a reader's log-odds: readers are overconfident."""
+
+UNREAD_ODDS = -4.5
+"""The log-odds of a sentence that was not read, if others were."""
+_LEADING = 3
+
+NOVELTY_POWER = 0.1
+"""Exponent of the share of new terms: repetitions count a little less."""
+
+LONGEST_CODE = 200
+"""The maximum number of characters of code, in whole lines, quoted with its lead-in."""
+
+MIN_TERMS = 2
+"""A sentence of fewer content terms (a page number, a lone heading) is not selected."""
+
+BRIDGE = "bridge"
+"""The key, in the scores of a hit, of what a bridge from another passage contributed."""
+
+_NAMING = (FrameKind.TERM, FrameKind.TITLE, FrameKind.COLUMNS)
+_ABOUT = (FrameKind.TERM, FrameKind.ROW)
+_BAR = re.compile(r"(?<!\\)\|")
+_HEADING_MARKS = "#=*_` \t\n"
+_HEADINGS = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_FIELD = re.compile(
+    r"(?:[-*+•][ \t]+)?[^\W\d_][\w -]{0,30}(?::[ \t]+|：[ \t]*)"  # its name
+    r"[^\s:：][^\n:：]{0,60}(?<![.!?,;。！？，；])"  # its value, which is no sentence
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedSentence:
+    """A sentence that can be quoted in an answer.
+
+    ``term`` is the term or row that it is about, if known; ``columns`` are the column names of a
+    table row. ``code`` is the short code that it introduces; ``span`` covers both. ``odds`` are the
+    log-odds that it answers, as a reader predicts, or None if its passage was not read; ``answer``
+    are the words that answer, as offsets in the passage.
+    """
+
+    chunk: Chunk
+    span: Span
+    text: str
+    worth: float
+    rank: int
+    term: str = ""
+    columns: str = ""
+    code: str = ""
+    odds: float | None = None
+    answer: AnswerSpan | None = None
+
+
+def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
+    """Return every sentence of the hits that can be quoted, each once, highest worth first."""
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
+    if top <= 0 or best <= 0:
+        return []
+    expected = Expectation.of(evidence.query.text)
+    gain = PREDICTION_GAIN * trust_in_reader(evidence)
+    quotable = [
+        _Quotable(rank, hit, span, relevance, headings)
+        for rank, hit in enumerate(evidence.hits)
+        for headings in (_find_headings(hit.chunk),)
+        for span, relevance in hit.sentences
+    ]
+    entries: dict[object, float] = {}
+    own_bests: dict[int, float] = {}
+    for item in quotable:
+        for entry in {item.entry, item.section}:
+            entries[entry] = max(entries.get(entry, 0.0), item.relevance)
+        own_bests[item.rank] = max(own_bests.get(item.rank, 0.0), item.relevance)
+    found: dict[tuple[str, Span], SelectedSentence] = {}
+    for item in quotable:
+        if item.is_title:
+            continue
+        hit, met = item.hit, expected.met_by(item.read)
+        value = item.relevance
+        if met:
+            value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
+        value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
+        value *= 1.0 if met and item.is_field else item.prose
+        value *= (max(hit.score, 0.0) / top) ** HIT_POWER
+        odds, answer = item.predicted
+        value *= 1 + gain * logistic((UNREAD_ODDS if odds is None else odds) / PREDICTION_SCALE)
+        key = (hit.chunk.document_id, item.span)
+        if key not in found or value > found[key].worth:
+            found[key] = SelectedSentence(
+                hit.chunk,
+                Span(item.span.start, item.span.end + len(item.code)),
+                item.text,
+                value,
+                item.rank,
+                item.term,
+                item.columns,
+                item.code.strip(),
+                odds,
+                answer,
+            )
+    return sorted(found.values(), key=lambda item: -item.worth)
+
+
+def select_sentences(
+    candidates: Sequence[SelectedSentence], *, most: int, trust: float = 0.0
+) -> list[SelectedSentence]:
+    """Select at most ``most`` of the candidates, which are sorted by worth.
+
+    Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
+    is multiplied by a power of the share of its terms that no selected sentence contains. ``trust``
+    is the `trust_in_reader` with which they were ranked.
+    """
+    rest = list(candidates)
+    words: dict[int, frozenset[str]] = {}
+    chosen: list[SelectedSentence] = []
+    known: set[str] = set()
+    least_share = LEAST_SHARE + (LEAST_READ_SHARE - LEAST_SHARE) * trust
+    while len(chosen) < most:
+        best, most_worth = None, -math.inf
+        for item in rest:
+            if max(item.worth, 0.0) < most_worth:
+                break  # known terms only lower the worth of an item
+            own = words.setdefault(id(item), frozenset(content_terms(item.text)))
+            if len(own) < MIN_TERMS:
+                continue
+            worth = item.worth * _novelty(own, known)
+            if best is None or worth > most_worth:
+                best, most_worth = item, worth
+        if best is None or (chosen and most_worth < least_share * chosen[0].worth):
+            break
+        chosen.append(best)
+        known |= words[id(best)]
+        rest.remove(best)
+    return chosen
+
+
+def trust_in_reader(evidence: Evidence) -> float:
+    """Return how much the predictions of a reader count, from 0 to 1; 0 if nothing was read.
+
+    A reader sees one passage at a time, so they count less if bridges lead to the best hits.
+    """
+    if all(hit.prediction is None for hit in evidence.hits):
+        return 0.0
+    return 1.0 - max(map(_bridge_share, evidence.hits[:_LEADING]))
+
+
+def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
+    """Return a worth rescaled by the best sentence of its hit if a bridge led to the hit.
+
+    Such a passage resembles the question less than the one that names its words. The share of the
+    bridge in the hit's score determines how much is rescaled.
+    """
+    share = _bridge_share(hit)
+    return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
+
+
+def _bridge_share(hit: Hit) -> float:
+    return min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
+
+
+def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
+    """Return the headings above and in a chunk, each with its end offset in the document."""
+    start = chunk.span.start
+    found = [(-1, (chunk.headings or ("",))[-1])]
+    found += ((start + match.end(), match[1]) for match in _HEADINGS.finditer(chunk.text))
+    return [(end, text.strip(_HEADING_MARKS)) for end, text in found]
+
+
+@dataclass(frozen=True)
+class _Quotable:
+    """A sentence of a hit; ``headings`` are those of its chunk, each with its end offset."""
+
+    rank: int
+    hit: Hit
+    span: Span
+    relevance: float
+    headings: Sequence[tuple[int, str]]
+
+    @cached_property
+    def text(self) -> str:
+        return self.hit.chunk.text_at(self.span)
+
+    @cached_property
+    def code(self) -> str:
+        """The first lines of the code that a sentence introduces, if they are short; else ""."""
+        if not self.text.endswith((":", "：")):
+            return ""
+        chunk, end = self.hit.chunk, self.span.end
+        code = next(
+            (f.span for f in chunk.frames if f.kind is FrameKind.CODE and f.span.start >= end), None
+        )
+        start = chunk.span.start
+        if code is None or chunk.text[end - start : code.start - start].strip():
+            return ""
+        lines = chunk.text[end - start : code.end - start]
+        if len(lines) > LONGEST_CODE:
+            lines = lines[: lines.rfind("\n", 0, LONGEST_CODE + 1) + 1]
+        return lines.rstrip()
+
+    @cached_property
+    def read(self) -> str:
+        """The text, with the names of columns if it is a table row."""
+        return name_cells(self.text, self.columns)
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        return self.hit.chunk.frames_around(self.span)
+
+    @cached_property
+    def predicted(self) -> tuple[float | None, AnswerSpan | None]:
+        """The reader's log-odds that the sentence answers, and the words that do.
+
+        Both are None if it was not read, the words also if the reader found none.
+        """
+        prediction, sentences = self.hit.prediction, self.hit.chunk.sentences
+        if prediction is None or self.span not in sentences:
+            return None, None
+        number = sentences.index(self.span)
+        answer = prediction.answers[number] if prediction.answers else None
+        return prediction.sentences[number], answer
+
+    @property
+    def is_title(self) -> bool:
+        """True if the sentence only repeats a title or label above it."""
+        text = " ".join(self.text.strip("| \t\n").split())
+        labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
+        return any(text in label for label in labels) or is_title(text, self.hit.chunk)
+
+    @cached_property
+    def term(self) -> str:
+        """The terms and row keys around the sentence, outermost first.
+
+        For a field ("Default: 2") without any, the heading above it.
+        """
+        around = " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
+        return around or (split_number(self._heading)[1] if self.is_field else "")
+
+    @cached_property
+    def is_field(self) -> bool:
+        """True for a line with a property and its value, as "Default: 2".
+
+        A line of code may look like one, but is not about the heading above it.
+        """
+        return not self.is_code and _FIELD.fullmatch(self.text.strip()) is not None
+
+    @cached_property
+    def is_code(self) -> bool:
+        return any(frame.kind is FrameKind.CODE for frame in self.frames)
+
+    @property
+    def _heading(self) -> str:
+        """The heading right above the sentence."""
+        passed = bisect_right(self.headings, self.span.start, key=itemgetter(0))
+        return self.headings[passed - 1][1]
+
+    @property
+    def columns(self) -> str:
+        """The column names of a table row that begins with the sentence; else ""."""
+        start = self.span.start - self.hit.chunk.span.start
+        begins_line = start == 0 or self.hit.chunk.text[start - 1] == "\n"
+        labels = (f.label for f in self.frames if f.kind is FrameKind.COLUMNS)
+        return next(labels, "") if begins_line else ""
+
+    @property
+    def entry(self) -> object:
+        """A key shared by the sentences about one term, of one row or in one paragraph."""
+        for frame in reversed(self.frames):
+            if frame.kind in _ABOUT:
+                return self.hit.chunk.document_id, frame.span
+        if self.term:
+            return self.section
+        start = self.hit.chunk.span.start
+        gap = self.hit.chunk.text.rfind("\n\n", 0, self.span.start - start)
+        return self.hit.chunk.document_id, start + gap
+
+    @property
+    def section(self) -> object:
+        """A key shared by the sentences below one heading."""
+        return self.hit.chunk.section_id, self._heading
+
+    @property
+    def prose(self) -> float:
+        text = self.read.rstrip(":：") if self.code else self.read
+        return weigh_prose(text) * (CODE_WEIGHT if self.is_code else 1.0)
+
+
+def name_cells(row: str, columns: str) -> str:
+    """Return a table row, with bars between its cells, as "Column: cell; Column: cell".
+
+    ``columns`` are the column names, separated by " | ". Text that is not a row of at most as many
+    cells is returned unchanged.
+    """
+    cells = [cell.strip() for cell in _BAR.split(row.strip().strip("|"))]
+    names = columns.split(" | ")
+    if not 1 < len(cells) <= len(names):
+        return row
+    pairs = ((name.strip(" :："), cell) for name, cell in zip(names, cells, strict=False) if cell)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs)
+
+
+def is_title(text: str, chunk: Chunk) -> bool:
+    """Return True if a text only repeats a title above it."""
+    bare = text.strip(_HEADING_MARKS)
+    return bare in {
+        title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)
+    }
+
+
+def _novelty(words: Collection[str], known: Collection[str]) -> float:
+    return float((sum(word not in known for word in words) / len(words)) ** NOVELTY_POWER)
+
+
+FULL, PARTIAL = 1.0, 0.5
+
+
+class AnswerKind(StrEnum):
+    """A kind of answer that the form of a sentence shows."""
+
+    AMOUNT = "amount"
+    DEFAULT = "default"
+    DATE = "date"
+
+
+_ASKED = {
+    AnswerKind.AMOUNT: re.compile(
+        r"\bhow (?:many|much|long|often|large|big|old|far|high|deep|soon|fast|close|quickly|"
+        r"frequently|wide|tall|few|small)\b|\b(?:max(?:imum)?|min(?:imum)?|limit|highest|biggest|"
+        r"largest|smallest|lowest|longest|size|age|number|percent(?:age)?|fraction|interval|"
+        r"timeout|port|ratio|version|length|speed|amount|price|rate)\b"
+        r"|多少|几[个位天年次种条步级台份款名项月周]|多[久长大快高远]|最[大多小少高低长]|[上下]限|至[少多]|第几|几$"
+    ),
+    AnswerKind.DEFAULT: re.compile(
+        r"\bdefaults?\b|\bunless (?:told|otherwise|specified|set)\b|\bout of the box\b"
+        r"|\bif (?:nothing|i|you|we) (?:was |is |has been )?"
+        r"(?:configured|set|(?:do not|don.t) (?:set|give|specify)|give no|set no|leave)\b"
+        r"|\bleft (?:alone|unset)\b|默认|缺省|预设|没有?(?:设置|指定|配置)|不(?:设|指定|配置)"
+    ),
+    AnswerKind.DATE: re.compile(
+        r"\bwhen (?:did|was|were|is|does|do|will|has|had)\b|\bsince when\b"
+        r"|\b(?:what|which) (?:year|date|day|month|time|century)\b"
+        r"|何时|什么时候|什么时间|哪一?[年天月日]|几[年月日号]|年份|日期"
+    ),
+}
+_NUMBER_WORD = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|"
+    "fifty|sixty|hundred|thousand|million|billion|half|quarter|third|twice|double|once|zero|"
+    "unlimited|dozen"
+)
+_AMOUNT = re.compile(
+    rf"(?<![\w.-])[-+]?\d[\d,.]*(?:\s?%|[^\W\d_]{{0,3}})?(?!\w)|\b(?:{_NUMBER_WORD})\b"
+    rf"|[一二两三四五六七八九十百千万亿半]+\s?[{HAN}]|\d+",
+    re.IGNORECASE,
+)
+_DEFAULT = re.compile(r"\bdefaults?\b|默认|缺省|预设", re.IGNORECASE)
+_DATE = re.compile(
+    r"\b1[5-9]\d\d\b|\b20\d\d\b|\b\d{1,2}:\d\d\b|\b(?:January|February|March|April|May|June|July"
+    r"|August|September|October|November|December)\b|\d+\s?[年月日]|世纪|\bcentury\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The kinds of answer that a question expects; ``asked`` is its case-folded text."""
+
+    asked: str
+    kinds: frozenset[AnswerKind]
+
+    @classmethod
+    def of(cls, question: str) -> Expectation:
+        """Recognize the kinds of answer that a question expects."""
+        asked = question.casefold().strip(" ?？")
+        return cls(asked, frozenset(kind for kind, form in _ASKED.items() if form.search(asked)))
+
+    def met_by(self, sentence: str) -> float:
+        """Return how well a sentence has the expected kinds of values, from 0 to 1.
+
+        Values that the question itself contains do not count.
+        """
+        met = 0.0
+        if AnswerKind.DEFAULT in self.kinds and _DEFAULT.search(sentence):
+            met = PARTIAL
+        if AnswerKind.AMOUNT in self.kinds and self._is_new(_AMOUNT, sentence):
+            met = FULL if met or AnswerKind.DEFAULT not in self.kinds else PARTIAL
+        elif met and AnswerKind.AMOUNT not in self.kinds:
+            met = FULL
+        if AnswerKind.DATE in self.kinds and self._is_new(_DATE, sentence):
+            met = FULL
+        return met
+
+    def _is_new(self, form: re.Pattern[str], sentence: str) -> bool:
+        return any(
+            found[0].casefold().strip() not in self.asked for found in form.finditer(sentence)
+        )

@@ -1,0 +1,316 @@
+"""Compose answers of query rows, or of the names that a graph path leads to, with citations."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from knotwork._config import AnswerSettings
+from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
+from knotwork._stores.base import Store
+from knotwork._synthesis.citations import cite_sentences, gap_before_mark
+from knotwork._synthesis.messages import also_reached, more_rows
+from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._text.languages import detect_language
+from knotwork.records import (
+    Answer,
+    Chunk,
+    Document,
+    Evidence,
+    GraphPath,
+    Hop,
+    QueryResult,
+    Span,
+    Usage,
+)
+
+LIKELY_RESULT = 0.5
+"""The confidence from which the rows of a query are the answer, rather than extra evidence."""
+MOST_ROWS = 10
+"""The maximum number of table rows in the text; the answer's ``results`` have all."""
+MOST_VALUES = 20
+"""The maximum number of values in the text if rows have a single column."""
+ALL_ROWS = -1
+"""The row number of a source that supports all rows."""
+_SEPARATORS = {"en": ", ", "zh": "、"}
+_LONGEST_CELL = 80
+_BARS = re.compile(r"[|\n]")
+
+
+def find_leading_result(evidence: Evidence, *, least: float) -> QueryResult | None:
+    """Return the rows that answer, if the confidence in their query is at least ``least``."""
+    for result in evidence.results:
+        # A count of 0 is an answer if it is known which rows were counted.
+        is_known = result.row_count is not None and bool(result.rows)
+        if (is_known or not result.is_empty) and result.confidence >= max(least, LIKELY_RESULT):
+            return result
+    return None
+
+
+def compose_query_answer(
+    evidence: Evidence,
+    result: QueryResult,
+    *,
+    store: Store,
+    settings: AnswerSettings,
+    usage: Usage | None = None,
+) -> Answer:
+    """Answer with the rows of a query: a value, a list of values or a table.
+
+    At most twice ``settings.max_sentences`` rows or sentences are cited, as rows are short.
+    """
+    language = detect_language(evidence.query.text)
+    cited = cite_rows(evidence, result, most=2 * settings.max_sentences)
+    sentences = list(dict.fromkeys(sentence for _, sentence in cited))
+    numbers = {sentence: number for number, sentence in enumerate(sentences, start=1)}
+    marks: dict[int, str] = {}
+    for row, sentence in cited:
+        marks[row] = marks.get(row, "") + f"[{numbers[sentence]}]"
+    return Answer(
+        question=evidence.query.text,
+        text=format_rows(result, marks, language),
+        answered=True,
+        citations=cite_sentences(sentences, store),
+        confidence=result.confidence,
+        retriever=evidence.retriever,
+        usage=usage or Usage(),
+        notes=evidence.notes,
+        results=(result,),
+    )
+
+
+def cite_rows(
+    evidence: Evidence, result: QueryResult, *, most: int
+) -> list[tuple[int, SelectedSentence]]:
+    """Return the sentences that support rows, each with the number of its row or `ALL_ROWS`.
+
+    Rows of files are cited directly. For any other row, the sentence is cited that contains most of
+    its values, among the passages found for the rows.
+    """
+    if result.row_sources:
+        return list(_cite_sources(evidence, result))[:most]
+    hits = [hit for hit in evidence.hits if hit.scores.get(ROWS_SCORE, 0.0) > 0]
+    relevance = {(hit.chunk.id, span): worth for hit in hits for span, worth in hit.sentences}
+    cited = []
+    for number, row in enumerate(result.rows[:most]):
+        values = [text.casefold() for value in row if len(text := show_value(value)) > 1]
+        best = max(
+            (
+                (
+                    sum(value in text.casefold() for value in values),
+                    hit.scores[ROWS_SCORE],
+                    relevance.get((hit.chunk.id, span), 0.0),
+                    -rank,
+                    SelectedSentence(hit.chunk, span, text, result.confidence, rank),
+                )
+                for rank, hit in enumerate(hits)
+                for span in hit.chunk.sentences or (hit.chunk.span,)
+                for text in (hit.chunk.text_at(span),)
+            ),
+            key=lambda found: found[:4],
+            default=None,
+        )
+        if best is not None and best[0] > 0:
+            cited.append((number, best[4]))
+    return cited
+
+
+def format_rows(result: QueryResult, marks: dict[int, str], language: str) -> str:
+    """Return rows as text: a value, values in a line, or a table in Markdown.
+
+    ``marks`` are citation marks by row number, or `ALL_ROWS`.
+    """
+    separator = _SEPARATORS.get(language, _SEPARATORS["en"])
+    if len(result.columns) == 1:
+        shown = [
+            _with_mark(show_value(row[0]), marks.get(number, ""))
+            for number, row in enumerate(result.rows[:MOST_VALUES])
+        ]
+        text = separator.join(shown)
+    elif len(result.rows) == 1:
+        text = _with_mark(show_row(result.columns, result.rows[0]), marks.get(0, ""))
+    else:
+        text = "\n".join(_table_lines(result, marks))
+    if mark := marks.get(ALL_ROWS, ""):
+        is_table = len(result.columns) > 1 and len(result.rows) > 1
+        text = f"{text}\n\n{mark}" if is_table else _with_mark(text, mark)
+    most = MOST_VALUES if len(result.columns) == 1 else MOST_ROWS
+    left = len(result.rows) - most
+    if left > 0 or result.truncated:
+        text += "\n\n" + more_rows(language, left=0 if result.truncated else left)
+    return text
+
+
+def _with_mark(text: str, mark: str) -> str:
+    return text + gap_before_mark(text) + mark if mark else text
+
+
+def _table_lines(result: QueryResult, marks: dict[int, str]) -> Iterator[str]:
+    """Yield the lines of a Markdown table with aligned columns."""
+    body = [
+        [*map(_show_cell, row), marks.get(number, "")]
+        for number, row in enumerate(result.rows[:MOST_ROWS])
+    ]
+    header = [*map(_show_cell, result.columns), ""]
+    if not any(row[-1] for row in body):
+        header.pop()
+        body = [row[:-1] for row in body]
+    widths = [max(3, *map(_width, column)) for column in zip(header, *body, strict=True)]
+    for row in (header, ["-" * width for width in widths], *body):
+        cells = (
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _show_cell(value: object) -> str:
+    text = _BARS.sub(" ", show_value(value))
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1].rstrip()}…"
+
+
+def _width(text: str) -> int:
+    """Return the width of a text on a terminal, in cells: a wide character takes two."""
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
+
+
+def _cite_sources(
+    evidence: Evidence, result: QueryResult
+) -> Iterator[tuple[int, SelectedSentence]]:
+    chunks: dict[str, list[tuple[int, Chunk]]] = {}
+    for rank, hit in enumerate(evidence.hits):
+        chunks.setdefault(hit.chunk.document_id, []).append((rank, hit.chunk))
+    for number, source in enumerate(result.row_sources):
+        for rank, chunk in chunks.get(Document(source.document, "").id, ()):
+            if chunk.span.start <= source.span.start < min(source.span.end, chunk.span.end):
+                span = Span(source.span.start, min(source.span.end, chunk.span.end))
+                text = chunk.text_at(span)
+                row = number if result.is_listing else ALL_ROWS
+                yield row, SelectedSentence(chunk, span, text, result.confidence, rank)
+                break
+
+
+MOST_NAMES = 20
+"""The maximum number of names in an answer; further ones are counted."""
+
+
+def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
+    """Return the path that most likely answers, if its probability is at least ``least``."""
+    path = next(iter(evidence.paths), None)
+    if path is None or not path.answers:
+        return None
+    from knotwork._retrieval.paths.path_citations import LIKELY_PROBABILITY
+
+    probability = path.scores.get("probability", 0.0)
+    return path if probability >= max(least, LIKELY_PROBABILITY) else None
+
+
+def compose_path_answer(
+    evidence: Evidence,
+    path: GraphPath,
+    *,
+    store: Store,
+    settings: AnswerSettings,
+    usage: Usage | None = None,
+) -> Answer | None:
+    """Answer with the names that a path leads to; return None if no name can be cited.
+
+    Only hops that an imported graph states count. Relations from texts hold only in their context:
+    of eleven paths with a probability near 0.5, on questions of five sets, none was right. Names
+    with citations come first, each with the marks of its hops, then other names over the same
+    relations. At most twice ``settings.max_sentences`` sentences are cited, as hops are short.
+    """
+    walks = (path.hops, *path.walks)
+    cited = _CitedHops(walks, store, most=2 * settings.max_sentences)
+    named = [
+        (name, numbers)
+        for name, hops in zip(path.answers, walks, strict=False)
+        if (numbers := cited.cite(hops))
+    ]
+    if not named:
+        return None
+    language = detect_language(evidence.query.text)
+    probability = path.scores["probability"]
+    return Answer(
+        question=evidence.query.text,
+        text=_format_names(named, path.answers, language),
+        answered=True,
+        citations=tuple(
+            replace(citation, score=probability)
+            for citation in cite_sentences(cited.sentences, store)
+        ),
+        confidence=probability,
+        retriever=evidence.retriever,
+        usage=usage or Usage(),
+        notes=evidence.notes,
+    )
+
+
+def _format_names(
+    named: list[tuple[str, tuple[int, ...]]], answers: Iterable[str], language: str
+) -> str:
+    separator = _SEPARATORS.get(language, _SEPARATORS["en"])
+    parts = [
+        name + gap_before_mark(name) + "".join(f"[{number}]" for number in numbers)
+        for name, numbers in named
+    ]
+    known = {name for name, _ in named}
+    others = [name for name in dict.fromkeys(answers) if name not in known]
+    text = separator.join(parts)
+    if others:
+        room = max(MOST_NAMES - len(named), 0)
+        text += also_reached(language, names=separator.join(others[:room]), left=len(others[room:]))
+    return text
+
+
+class _CitedHops:
+    """The sentences that state hops, numbered from 1 in the order in which they are cited."""
+
+    def __init__(self, walks: Iterable[Iterable[Hop]], store: Store, *, most: int) -> None:
+        from knotwork._retrieval.paths.path_retriever import find_imported_chunks
+
+        chunks = store.documents.chunks({hop.chunk_id for hops in walks for hop in hops})
+        stating = find_imported_chunks(chunks.values(), store)
+        self._chunks = {key: chunk for key, chunk in chunks.items() if key in stating}
+        self._most = most
+        self._numbers: dict[tuple[str, Span], int] = {}
+        self.sentences: list[SelectedSentence] = []
+
+    def cite(self, hops: Iterable[Hop]) -> tuple[int, ...]:
+        """Return the numbers of the sentences that state these hops.
+
+        Empty if a hop is not stated, or if there would be too many sentences.
+        """
+        stated = [(hop.chunk_id, hop.span) for hop in hops]
+        found = [
+            (self._chunks[chunk_id], sentence)
+            for chunk_id, span in stated
+            if span is not None and chunk_id in self._chunks
+            for sentence in _sentence_of(self._chunks[chunk_id], span)
+        ]
+        if len(found) < len(stated) or not stated:
+            return ()
+        new = dict.fromkeys(k for c, s in found if (k := (c.id, s)) not in self._numbers)
+        if len(self.sentences) + len(new) > self._most:
+            return ()
+        for chunk, sentence in found:
+            self._add(chunk, sentence)
+        return tuple(dict.fromkeys(self._numbers[chunk.id, s] for chunk, s in found))
+
+    def _add(self, chunk: Chunk, sentence: Span) -> None:
+        key = (chunk.id, sentence)
+        if key in self._numbers:
+            return
+        rank = len(self.sentences)
+        self._numbers[key] = rank + 1
+        text = chunk.text_at(sentence)
+        self.sentences.append(SelectedSentence(chunk, sentence, text, 1.0, rank))
+
+
+def _sentence_of(chunk: Chunk, span: Span) -> Iterator[Span]:
+    """Yield the sentence of a chunk in which a span begins."""
+    for sentence in chunk.sentences:
+        if sentence.start <= span.start < sentence.end:
+            yield sentence
+            return

@@ -1,0 +1,412 @@
+"""Extraction schemas: the types to extract, and counts of types to derive a schema from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from knotwork._text.names import normal_form
+from knotwork._text.terms import terms
+from knotwork._transform.model.prompts import Prompts
+from knotwork._transform.model.reply_records import (
+    Complaint,
+    Draft,
+    EntityDraft,
+    RelationDraft,
+    fold_word,
+)
+from knotwork.errors import ConfigError
+from knotwork.records import content_id
+
+
+class RelationPattern(NamedTuple):
+    """The types of entities that a relation may connect."""
+
+    source: str
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionSchema:
+    """The types to extract; an empty field allows any.
+
+    ``strict`` drops records of other types; otherwise they stay, with their own type or relation.
+    Comparisons ignore case, spaces and underscores.
+    """
+
+    entity_types: tuple[str, ...] = ()
+    relation_types: tuple[str, ...] = ()
+    patterns: tuple[RelationPattern, ...] = ()
+    strict: bool = True
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the schema of a TOML file with the keys of `from_mapping`. Raises ConfigError."""
+        try:
+            return cls.from_mapping(tomllib.loads(path.read_text("utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(
+                f"The schema `{path}` cannot be read: {error}.", fix="Use a TOML file."
+            ) from error
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
+        """Return the schema of ``entity_types``, ``relation_types``, ``patterns`` and ``strict``.
+
+        A pattern is a list of source type, relation and target type. Raises ConfigError.
+        """
+        unknown = sorted(data.keys() - {"entity_types", "relation_types", "patterns", "strict"})
+        if unknown:
+            raise ConfigError(
+                f"Unknown key `{unknown[0]}` in the schema.",
+                fix="Valid: `entity_types`, `relation_types`, `patterns`, `strict`.",
+            )
+        patterns = data.get("patterns", ())
+        if not isinstance(patterns, list | tuple) or not all(
+            len(_texts("patterns", p)) == 3 for p in patterns
+        ):
+            raise ConfigError(
+                "A pattern of the schema is not a list of three texts.",
+                fix='Write it as ["PERSON", "works for", "ORGANIZATION"].',
+            )
+        strict = data.get("strict", True)
+        if not isinstance(strict, bool):
+            raise ConfigError(
+                f"`strict` of the schema is `{strict}`, not a boolean.", fix="Use true or false."
+            )
+        return cls(
+            _texts("entity_types", data.get("entity_types", ())),
+            _texts("relation_types", data.get("relation_types", ())),
+            tuple(RelationPattern(*_texts("patterns", pattern)) for pattern in patterns),
+            strict,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.entity_types or self.relation_types or self.patterns)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all entries."""
+        return content_id(repr(self))
+
+    @property
+    def all_entity_types(self) -> tuple[str, ...]:
+        """The entity types, including those of the patterns."""
+        ends = [end for p in self.patterns for end in (p.source, p.target)]
+        return tuple(dict.fromkeys((*self.entity_types, *ends)))
+
+    @property
+    def all_relation_types(self) -> tuple[str, ...]:
+        """The relation types, including those of the patterns."""
+        return tuple(dict.fromkeys((*self.relation_types, *(p.relation for p in self.patterns))))
+
+    def types_text(self, prompts: Prompts) -> str:
+        """Return the list of entity types for a prompt, by default the usual ones."""
+        return ", ".join(self.all_entity_types) or prompts.types
+
+    def rules_text(self, prompts: Prompts) -> str:
+        """Return the sentences about relations and patterns for a prompt, or "".
+
+        Relations are not listed if the patterns show all of them, since every chunk pays for it.
+        """
+        in_patterns = {fold_word(pattern.relation) for pattern in self.patterns}
+        sentences: list[str] = []
+        if any(fold_word(relation) not in in_patterns for relation in self.relation_types):
+            listed = ", ".join(self.all_relation_types)
+            sentences.append(prompts.relation_types.format(relations=listed))
+        if self.patterns:
+            listed = "; ".join(" - ".join(pattern) for pattern in self.patterns)
+            sentences.append(prompts.patterns.format(patterns=listed))
+        return " ".join(sentences)
+
+    def admit(self, draft: Draft) -> Draft:
+        """Return a draft with types and relations in the spelling of the schema.
+
+        If the schema is strict, records of other types become complaints.
+        """
+        if not self:
+            return draft
+        complaints: list[Complaint] = []
+        entities = [self._admit_entity(entity, complaints) for entity in draft.entities]
+        kept = tuple(entity for entity in entities if entity)
+        types = {normal_form(entity.name): fold_word(entity.type) for entity in kept}
+        relations = [self._admit_relation(r, types, complaints) for r in draft.relations]
+        admitted = replace(draft, entities=kept, relations=tuple(r for r in relations if r))
+        if draft.records and not admitted.records:
+            admitted = replace(admitted, says_nothing=True)  # a readable reply, but off the schema
+        return admitted.with_complaints(complaints)
+
+    def _admit_entity(self, entity: EntityDraft, complaints: list[Complaint]) -> EntityDraft | None:
+        known = {fold_word(kind): kind for kind in self.all_entity_types}
+        if not known or fold_word(entity.type) in known:
+            return replace(entity, type=known.get(fold_word(entity.type), entity.type))
+        if not self.strict:
+            return entity
+        complaints.append(Complaint(entity.name, f"type `{entity.type}` is not in the schema"))
+        return None
+
+    def _admit_relation(
+        self, relation: RelationDraft, types: Mapping[str, str], complaints: list[Complaint]
+    ) -> RelationDraft | None:
+        known = {fold_word(name): name for name in self.all_relation_types}
+        key = fold_word(relation.relation)
+        named = replace(relation, relation=known.get(key, relation.relation))
+        fault = "" if not known or key in known else "the relation is not in the schema"
+        if not fault and key in {fold_word(pattern.relation) for pattern in self.patterns}:
+            ends = types.get(normal_form(named.source)), types.get(normal_form(named.target))
+            allowed = {
+                (fold_word(p.source), fold_word(p.target))
+                for p in self.patterns
+                if fold_word(p.relation) == key
+            }
+            # An end without a type matches any pattern; triplets have no types at all.
+            if not any(ends[0] in {s, None} and ends[1] in {t, None} for s, t in allowed):
+                fault = "no pattern of the schema connects these types"
+        if not fault or not self.strict:
+            return named
+        shown = f"{relation.source} | {relation.relation} | {relation.target}"
+        complaints.append(Complaint(shown, fault))
+        return None
+
+
+def _texts(key: str, values: object) -> tuple[str, ...]:
+    if isinstance(values, Iterable) and not isinstance(values, str):
+        texts = tuple(values)
+        if all(isinstance(text, str) and text.strip() for text in texts):
+            return texts
+    raise ConfigError(
+        f"`{key}` of the schema is `{values}`, not a list of texts.", fix="Use a list of texts."
+    )
+
+
+MOST_PATTERNS = 4
+"""Most patterns of one relation in a proposal, since every chunk pays for them."""
+
+LEAST_SHARE = 0.1
+"""Least share of a relation's occurrences; a rarer pattern counts as an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaProposal:
+    """A schema, and how often each of its entries was seen.
+
+    ``counted`` describes the counts, such as "replies of 10"; it is empty, like the counts, for a
+    schema from another source. ``meanings`` explain types in one line each.
+    """
+
+    schema: ExtractionSchema
+    types: Mapping[str, int] = field(default_factory=dict)
+    relations: Mapping[str, int] = field(default_factory=dict)
+    patterns: Mapping[RelationPattern, int] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    counted: str = ""
+
+    def toml(self, *heading: str) -> str:
+        """Return the schema as a TOML file that `ExtractionSchema.read` reads.
+
+        ``heading`` and the counts become comments.
+        """
+        schema = self.schema
+        counts = f"The numbers are {self.counted}." if self.counted else ""
+        lines = [f"# {_line(text)}" for text in (*heading, counts) if text]
+        lines += ["# true drops what is not listed here, false keeps it unchanged."]
+        lines += [f"strict = {str(schema.strict).lower()}", ""]
+        lines += _array(
+            "entity_types", ((_quoted(t), self._remark(t)) for t in schema.entity_types)
+        )
+        lines += [""]
+        relations = ((_quoted(r), _number(self.relations.get(r))) for r in schema.relation_types)
+        lines += _array("relation_types", relations)
+        lines += [
+            "",
+            "# Source type, relation, target type. Without any, all types are valid.",
+        ]
+        patterns = (
+            (f"[{', '.join(map(_quoted, p))}]", _number(self.patterns.get(p)))
+            for p in schema.patterns
+        )
+        lines += _array("patterns", patterns)
+        return "\n".join(lines) + "\n"
+
+    def _remark(self, kind: str) -> str:
+        parts = (_number(self.types.get(kind)), self.meanings.get(kind, ""))
+        return ", ".join(part for part in parts if part)
+
+
+def _array(key: str, entries: Iterable[tuple[str, str]]) -> list[str]:
+    lines = [
+        f"    {value}," + (f"  # {_line(remark)}" if remark else "") for value, remark in entries
+    ]
+    return [f"{key} = [", *lines, "]"] if lines else [f"{key} = []"]
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a basic string of TOML, with control characters escaped."""
+
+    def escape(character: str) -> str:
+        if character in '"\\':
+            return f"\\{character}"
+        return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+    return f'"{"".join(map(escape, _encodable(text)))}"'
+
+
+def _line(text: str) -> str:
+    """Return a text on one line without control characters, for a comment."""
+    shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
+    return " ".join(shown.split())
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def word_key(text: str) -> str:
+    """Return the key that merges spellings of a type or a relation: its stemmed words."""
+    return " ".join(terms(fold_word(text))) or fold_word(text)
+
+
+class _NameCounts:
+    """Names counted under keys that merge their spellings."""
+
+    def __init__(self, key: Callable[[str], str]) -> None:
+        self._key = key
+        self._spellings: dict[str, Counter[str]] = defaultdict(Counter)
+        self.counts: Counter[str] = Counter()
+
+    def key(self, name: str) -> str:
+        """Return the key of a name, and record the name as a spelling of it."""
+        key = self._key(name)
+        self._spellings[key][name] += 1
+        return key
+
+    def shown(self, key: str) -> str:
+        """Return the most frequent spelling; ties go to the first."""
+        return self._spellings[key].most_common(1)[0][0]
+
+
+class SchemaCounts:
+    """Counts types, relations, and the types that relations connect.
+
+    ``key`` maps spellings to keys; spellings with the same key are counted together.
+    """
+
+    def __init__(self, key: Callable[[str], str] = fold_word) -> None:
+        self._types = _NameCounts(key)
+        self._relations = _NameCounts(key)
+        self._patterns: Counter[tuple[str, str, str]] = Counter()
+        self._meanings: dict[str, str] = {}
+
+    def add_type(self, name: str, *, meaning: str = "", times: int = 1) -> None:
+        """Count an entity type."""
+        key = self._types.key(name)
+        self._types.counts[key] += times
+        if meaning:
+            self._meanings.setdefault(key, meaning)
+
+    def add_relation(self, source: str, relation: str, target: str, *, times: int = 1) -> None:
+        """Count a relation between two types; "" stands for any type."""
+        key = self._relations.key(relation)
+        self._relations.counts[key] += times
+        if source and target:
+            self._patterns[self._types.key(source), key, self._types.key(target)] += times
+
+    def add_vote(
+        self, types: Iterable[tuple[str, str]], relations: Iterable[tuple[str, str, str]]
+    ) -> None:
+        """Count the types (with meanings) and relations of one reply, each at most once."""
+        kinds: dict[str, None] = {}
+        names: dict[str, None] = {}
+        joins: dict[tuple[str, str, str], None] = {}
+        for name, meaning in types:
+            key = self._types.key(name)
+            kinds[key] = None
+            if meaning:
+                self._meanings.setdefault(key, meaning)
+        for source, relation, target in relations:
+            ends = [self._types.key(end) if end else "" for end in (source, target)]
+            kinds |= dict.fromkeys(end for end in ends if end)
+            key = self._relations.key(relation)
+            names[key] = None
+            if all(ends):
+                joins[ends[0], key, ends[1]] = None
+        self._types.counts.update(list(kinds))
+        self._relations.counts.update(list(names))
+        self._patterns.update(list(joins))
+
+    def __bool__(self) -> bool:
+        return bool(self._types.counts or self._relations.counts)
+
+    def proposal(
+        self, *, most_types: int, most_relations: int, least: int = 1, counted: str
+    ) -> SchemaProposal:
+        """Return the schema of entries seen at least ``least`` times, the most frequent first.
+
+        It is not strict, since the counts are from a sample. Patterns that are rare for their
+        relation are left out, and so are relations all of whose types are left out.
+        """
+        types = _most(self._types.counts, least, most_types)
+        joins: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+        typed: Counter[str] = Counter()
+        for pattern, count in self._patterns.most_common():
+            source, relation, target = pattern
+            typed[relation] += count
+            rare = count < LEAST_SHARE * self._relations.counts[relation]
+            if source in types and target in types and not rare:
+                joins[relation].append(pattern)
+        counts = self._relations.counts
+        fitting = Counter({r: n for r, n in counts.items() if joins[r] or typed[r] < n})
+        relations = _most(fitting, least, most_relations)
+        patterns = [p for relation in relations for p in joins[relation][:MOST_PATTERNS]]
+        return self._spell_out(types, relations, patterns, counted=counted, strict=False)
+
+    def exact(self, *, counted: str) -> SchemaProposal:
+        """Return the strict schema of all entries, the most frequent first."""
+        relations = _most(self._relations.counts)
+        order = {relation: place for place, relation in enumerate(relations)}
+        patterns = [pattern for pattern, _ in self._patterns.most_common()]
+        patterns.sort(key=lambda pattern: order[pattern[1]])
+        types = _most(self._types.counts)
+        return self._spell_out(types, relations, patterns, counted=counted, strict=True)
+
+    def _spell_out(
+        self,
+        types: Sequence[str],
+        relations: Sequence[str],
+        patterns: Sequence[tuple[str, str, str]],
+        *,
+        counted: str,
+        strict: bool,
+    ) -> SchemaProposal:
+        kinds = {self._types.shown(key): key for key in types}
+        names = {self._relations.shown(key): key for key in relations}
+        joins = {
+            RelationPattern(self._types.shown(s), self._relations.shown(r), self._types.shown(t)): (
+                s,
+                r,
+                t,
+            )
+            for s, r, t in patterns
+        }
+        meanings = self._meanings
+        return SchemaProposal(
+            ExtractionSchema(tuple(kinds), tuple(names), tuple(joins), strict=strict),
+            {kind: self._types.counts[key] for kind, key in kinds.items()},
+            {name: self._relations.counts[key] for name, key in names.items()},
+            {join: self._patterns[key] for join, key in joins.items()},
+            {kind: meanings[key] for kind, key in kinds.items() if key in meanings},
+            counted,
+        )
+
+
+def _most(counts: Counter[str], least: int = 1, most: int | None = None) -> list[str]:
+    return [key for key, count in counts.most_common(most) if count >= least]

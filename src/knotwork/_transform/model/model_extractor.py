@@ -1,0 +1,354 @@
+"""Extract by rules, and ask a language model about each chunk.
+
+The requests of a chunk are made one after another: the first request, a second one if the reply is
+unusable, then gleaning and the check if enabled. Each chunk ends in a `ChunkOutcome` that the
+pipeline stores, lists and retries. A run stops if the server does not respond.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.concurrency import PATIENCE, Halt, Patience, work_ordered
+from knotwork._transform.extractor import Extractor
+from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
+from knotwork._transform.model.extraction_methods import (
+    ChunkTask,
+    ExtractionMethod,
+    LineMethod,
+    check_request,
+    gleaning_request,
+    read_check,
+)
+from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.prompts import prompt_language, prompts_fingerprint
+from knotwork._transform.model.reply_formats import LineReader
+from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork._transform.model.reply_records import Complaint, Draft
+from knotwork._transform.rules import RuleExtractor
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
+from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus, content_id
+
+MODEL_EXTRACTOR_VERSION = 1
+"""Increment it whenever the result for an equal reply changes."""
+
+_log = logging.getLogger("knotwork.transform")
+
+
+class ModelExtractor:
+    """Adds a model's reading of each chunk to the results of the rules; implements `Extractor`.
+
+    A pipeline uses `jobs` and `extract_chunk`, to see every outcome. Thread-safe if the model is.
+    ``memory_tokens`` is the limit of the memory in each prompt, 0 for none.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        method: ExtractionMethod | None = None,
+        turns: Turns | None = None,
+        rules: Extractor | None = None,
+        memory_tokens: int = MEMORY_TOKENS,
+        concurrency: int = 8,
+        halt: Halt | None = None,
+    ) -> None:
+        self.model = model
+        self.method = method or LineMethod()
+        self.turns = turns or Turns()
+        if not self.turns.schema:
+            schema = getattr(self.method, "schema", self.turns.schema)
+            self.turns = replace(self.turns, schema=schema)
+        self.rules = rules or RuleExtractor()
+        self.memory_tokens = memory_tokens
+        self.concurrency = concurrency
+        self.halt = halt
+        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts_fingerprint())
+        parts = "\n".join((self.model.name, *shaping))
+        self.name = f"model-{MODEL_EXTRACTOR_VERSION}-{content_id(parts)}+{self.rules.name}"
+
+    def jobs(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        bases: Sequence[Extraction] | None = None,
+        memories: Mapping[str, str] | None = None,
+    ) -> list[ChunkJob]:
+        """Return a job for each leaf chunk of a document, with its memory.
+
+        ``bases`` are the results of the rules for the leaves, in order, and ``memories`` those of
+        `recall_similar`; both are computed if not given.
+        """
+        leaves = [chunk for chunk in chunks if not chunk.is_parent]
+        found = self.rules.extract(document, leaves) if bases is None else bases
+        if memories is None:
+            memories = recall_similar(leaves, found, limit_tokens=self.memory_tokens)
+        return [
+            ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
+            for chunk, base in zip(leaves, found, strict=True)
+        ]
+
+    def request(self, job: ChunkJob) -> ChatRequest | None:
+        """Return the first request for a chunk; None for a chunk without words."""
+        return first_request(self.method, job)
+
+    def extract_chunk(self, job: ChunkJob) -> ChunkOutcome:
+        """Return the outcome of one chunk; raises as the function `extract_chunk`."""
+        return extract_chunk(self.model, self.method, job, turns=self.turns)
+
+    def extract_chunks(
+        self, jobs: Iterable[ChunkJob], *, patience: int = PATIENCE
+    ) -> Iterator[ChunkOutcome]:
+        """Yield the outcome of each job in order, several chunks at a time.
+
+        Raises as `extract_chunk`, and ModelUnavailable once ``patience`` chunks in a row had no
+        response.
+        """
+        work = partial(work_ordered, concurrency=self.concurrency, halt=self.halt)
+        yield from give_up_without_server(work(self.extract_chunk, jobs), patience=patience)
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
+        """Return one extraction per leaf chunk of one document, in order.
+
+        A quarantined chunk has only the results of the rules, and is logged. Use `extract_chunks`
+        to list and retry such chunks.
+        """
+        extractions: list[Extraction] = []
+        for outcome in self.extract_chunks(self.jobs(document, chunks)):
+            if outcome.status is ReadingStatus.QUARANTINED:
+                _log.warning(
+                    "%s: the model extraction of chunk %s failed: %s",
+                    document.uri,
+                    outcome.chunk_id,
+                    outcome.reason,
+                )
+            extractions.append(outcome.extraction)
+        return extractions
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkJob:
+    """A chunk to extract from.
+
+    ``base`` is the result of the rules, ``memory`` the lines about other chunks for its prompt.
+    """
+
+    document: Document
+    chunk: Chunk
+    base: Extraction
+    memory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The optional requests after the first; each costs about one more call per chunk.
+
+    ``gleanings`` is the most requests for missing records; they end early once a reply has none.
+    ``checks_relations`` asks whether the text states each relation.
+    """
+
+    gleanings: int = 0
+    checks_relations: bool = False
+    schema: ExtractionSchema = field(default_factory=ExtractionSchema)
+    """The types to glean, which take precedence over the types of the rules."""
+
+
+def extract_chunk(
+    model: ChatModel, method: ExtractionMethod, job: ChunkJob, *, turns: Turns | None = None
+) -> ChunkOutcome:
+    """Extract from one chunk; unusable parts of replies become complaints of the outcome.
+
+    A chunk is quarantined if two replies are unreadable or the server refuses its request. Raises
+    ModelError for errors that concern all chunks, see `concerns_one_chunk`.
+    """
+    if not _has_words(job.chunk):
+        return ChunkOutcome(job.base, ReadingStatus.OK)
+    try:
+        return _ChunkConversation(model, method, job, turns or Turns()).outcome()
+    except Unparsable as error:
+        return ChunkOutcome(
+            job.base, ReadingStatus.QUARANTINED, reason=error.reason, raw=error.text
+        )
+    except ModelError as error:
+        if not concerns_one_chunk(error):
+            raise
+        return ChunkOutcome(
+            job.base,
+            ReadingStatus.QUARANTINED,
+            reason=error.message,
+            unavailable=isinstance(error, ModelUnavailable),
+        )
+
+
+def first_request(method: ExtractionMethod, job: ChunkJob) -> ChatRequest | None:
+    """Return the first request for a chunk; None for a chunk without words, which needs none."""
+    return method.request(_task_of(job)) if _has_words(job.chunk) else None
+
+
+def _has_words(chunk: Chunk) -> bool:
+    return any(character.isalpha() for character in chunk.text)
+
+
+def _task_of(job: ChunkJob) -> ChunkTask:
+    text = job.chunk.text
+    return ChunkTask(text, prompt_language(text), job.document.uri, job.memory)
+
+
+class _ChunkConversation:
+    """The requests of one chunk, one after another."""
+
+    def __init__(
+        self, model: ChatModel, method: ExtractionMethod, job: ChunkJob, turns: Turns
+    ) -> None:
+        self.model = model
+        self.method = method
+        self.job = job
+        self.turns = turns
+        self.made: tuple[Draft, Assembled] | None = None
+        self.task = _task_of(job)
+        self.around = ReplyContext(
+            job.document.text, job.memory, self.task.language, typed=bool(turns.schema)
+        )
+
+    def outcome(self) -> ChunkOutcome:
+        repaired = False
+        try:
+            draft = self._ask(self.method.request(self.task))
+        except Unparsable as error:
+            draft = self._ask(self.method.request(self.task, fault=error.reason))
+            repaired = True
+        draft = self._glean(draft)
+        draft = self._check(draft)
+        made = self._assemble(draft)
+        complaints = (*draft.complaints, *made.complaints)
+        if draft.cut:
+            complaints += (Complaint("", "the reply was cut off at its limit of tokens"),)
+        status = ReadingStatus.PARTIAL if complaints else ReadingStatus.OK
+        return ChunkOutcome(
+            made.extraction, status, made.descriptions, complaints, repaired=repaired
+        )
+
+    def _ask(self, request: ChatRequest) -> Draft:
+        return complete_checked(self.model, request, self._read)
+
+    def _read(self, reply: ChatReply) -> Draft:
+        """Return the records of a reply. Raises Unparsable if none of them fits this chunk."""
+        draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
+        if draft.records:
+            if not self._assemble(draft).kept:
+                raise Unparsable("No name in it occurs in the text.")
+            return draft
+        if draft.says_nothing and reply.finish_reason == "stop":
+            return draft
+        raise Unparsable(_why_empty(reply, draft))
+
+    def _assemble(self, draft: Draft) -> Assembled:
+        if self.made is None or self.made[0] is not draft:  # usually assembled by `_read`
+            made = assemble(draft, self.job.chunk, self.job.base, self.around)
+            self.made = draft, made
+        return self.made[1]
+
+    def _glean(self, draft: Draft) -> Draft:
+        """Ask for missing records, as often as configured; an unreadable reply ends it."""
+        reader = LineReader(types=self.turns.schema.all_entity_types)
+
+        def read(reply: ChatReply) -> Draft:
+            more = reader.read(reply.text, cut=reply.finish_reason == "length")
+            if not more.records and not more.says_nothing:
+                raise Unparsable(_why_empty(reply, more))
+            return self.turns.schema.admit(more)
+
+        for _ in range(self.turns.gleanings):
+            request = gleaning_request(self.task, draft, schema=self.turns.schema)
+            try:
+                more = complete_checked(self.model, request, read)
+            except Unparsable as error:
+                return draft.with_complaints([Complaint("", f"gleaning: {error.reason}")])
+            draft = draft.merged(more)
+            if not more.records:
+                break
+        return draft
+
+    def _check(self, draft: Draft) -> Draft:
+        if not self.turns.checks_relations or not draft.relations:
+            return draft
+        try:
+            return complete_checked(
+                self.model, check_request(self.task, draft), lambda reply: read_check(reply, draft)
+            )
+        except Unparsable as error:
+            return draft.with_complaints([Complaint("", f"check: {error.reason}")])
+
+
+def _why_empty(reply: ChatReply, draft: Draft) -> str:
+    """Return a sentence that explains why a reply has no records."""
+    if reply.finish_reason == "filter":
+        return "The server withheld the reply."
+    if not reply.text.strip():
+        return "The reply is empty."
+    if draft.cut:
+        return "The reply was cut off before its first record."
+    first = draft.complaints[0].reason if draft.complaints else "it has no records"
+    return f"No line of it is a record: {first}."
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkOutcome:
+    """A chunk's contributions, and how its extraction ended.
+
+    A quarantined chunk has a ``reason``, and ``raw`` is its unreadable reply, if there was one, now
+    or in an earlier run. ``unavailable`` is True if the server did not respond. ``repaired`` is
+    True if the second request succeeded.
+    """
+
+    extraction: Extraction
+    status: ReadingStatus
+    descriptions: tuple[Description, ...] = ()
+    complaints: tuple[Complaint, ...] = ()
+    reason: str = ""
+    raw: str = ""
+    repaired: bool = False
+    unavailable: bool = False
+
+    @property
+    def chunk_id(self) -> str:
+        """The id of the chunk."""
+        return self.extraction.chunk_id
+
+    @property
+    def absence(self) -> str:
+        """Why the server did not respond; "" if it did."""
+        return (self.reason or "no reason was given") if self.unavailable else ""
+
+
+_FOR_THIS_REQUEST = frozenset({400, 413, 422})
+"""HTTP statuses with which a server refuses the content of a single request."""
+
+
+def concerns_one_chunk(error: ModelError) -> bool:
+    """Return True if an error may concern a single chunk, so that the run should continue.
+
+    A budget that is used up, a refused key and a cancelled run concern all chunks.
+    """
+    if isinstance(error, BudgetExceeded):
+        return False
+    return isinstance(error, ModelUnavailable) or error.status in _FOR_THIS_REQUEST
+
+
+def give_up_without_server(
+    outcomes: Generator[ChunkOutcome, None, None], *, patience: int = PATIENCE
+) -> Iterator[ChunkOutcome]:
+    """Yield outcomes; raise ModelUnavailable once ``patience`` chunks in a row had no response.
+
+    The chunks before the error were yielded as quarantined ones, and can be retried.
+    """
+    limit = Patience(patience, what="for {count} chunks")
+    with closing(outcomes):  # close at once, not when the error is garbage-collected
+        for outcome in outcomes:
+            yield outcome
+            limit.note(outcome.absence)

@@ -1,0 +1,74 @@
+"""Load the prompts of extraction, one file per language."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+from knotwork._text.languages import detect_language
+from knotwork.records import content_id
+
+LANGUAGES = ("en", "zh")
+_NOT_FOR_CHUNKS = frozenset({"propose", "proposed"})
+"""Prompts about a collection; the extractions of chunks do not depend on them."""
+
+_MARKS = re.compile(r"<(/?(?:text|question|context|memory|names?)\s*)>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts in one language, with placeholders in braces."""
+
+    graph: str
+    triplets: str
+    types: str
+    relation_types: str
+    patterns: str
+    question: str
+    memory: str
+    repair: str
+    glean: str
+    check: str
+    propose: str
+    proposed: str
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all prompts that are used to read chunks."""
+        names = [field.name for field in fields(self) if field.name not in _NOT_FOR_CHUNKS]
+        return content_id(*(getattr(self, name) for name in names))
+
+
+@cache
+def prompts_in(language: str) -> Prompts:
+    """Return the prompts in a language, or in English if there is no translation."""
+    known = language if language in LANGUAGES else "en"
+    text = files("knotwork._transform.model.prompts").joinpath(f"{known}.toml").read_text("utf-8")
+    return Prompts(**{key: value.strip() for key, value in tomllib.loads(text).items()})
+
+
+@cache
+def prompts_fingerprint() -> str:
+    """Return a hash of the prompts in all languages."""
+    return content_id(*(prompts_in(language).fingerprint for language in LANGUAGES))
+
+
+def prompt_language(text: str) -> str:
+    """Return the language of the prompts for a text: "zh" or "en"."""
+    return "zh" if not text.isascii() and detect_language(text) == "zh" else "en"
+
+
+def mark(name: str, text: str) -> str:
+    """Wrap the material of a prompt in a tag, such as <text>.
+
+    Tags inside the material are escaped, so that a document cannot close its own tag.
+    """
+    return f"<{name}>\n{harmless(text).strip()}\n</{name}>"
+
+
+def harmless(text: str) -> str:
+    """Escape the tags that prompts use."""
+    return _MARKS.sub("‹\\1›", text)

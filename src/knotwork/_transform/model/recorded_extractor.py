@@ -1,0 +1,183 @@
+"""Extract by rules, and add extractions that were recorded elsewhere.
+
+A recording is a file of JSON lines, one document per line: ``{"pid": uri, "entities": [name],
+"triples": [[subject, predicate, object]]}``, the published format of OpenIE by language models.
+``uri`` is an alternative to ``pid``; further lines of a document add to the earlier ones. Records
+are grounded like a model's reply, and unusable ones become complaints.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from knotwork._transform.extractor import Extractor
+from knotwork._transform.model.prompts import prompt_language
+from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork._transform.model.reply_records import (
+    Complaint,
+    Draft,
+    EntityDraft,
+    RelationDraft,
+    clean_field,
+    name_fault,
+)
+from knotwork._transform.rules import RuleExtractor
+from knotwork.errors import ConfigError
+from knotwork.records import Chunk, Document, Extraction, content_id
+
+RECORDED_VERSION = 1
+"""Increment it whenever the result for an equal recording changes."""
+
+_PARTS = 3
+_log = logging.getLogger("knotwork.transform")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The recorded drafts by the URI of their document.
+
+    ``lengthened`` counts the triples of more than three parts, whose inner parts together are the
+    relation. Shorter ones, and other invalid records, are complaints of the drafts.
+    """
+
+    drafts: Mapping[str, Draft]
+    fingerprint: str
+    lengthened: int = 0
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        """Read a recording.
+
+        Raises ConfigError if the file is missing, or, with the number of the line, if a line is not
+        an object or does not name its document.
+        """
+        if not path.is_file():
+            raise ConfigError(f"The recording `{path}` does not exist.")
+        builder = _RecordingBuilder()
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                builder.add(line, f"{path}, line {number}")
+        return cls(builder.drafts, content_id(text), builder.lengthened)
+
+
+@dataclass(slots=True)
+class _RecordingBuilder:
+    """Collects the lines of a recording."""
+
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    lengthened: int = 0
+
+    def add(self, line: str, where: str) -> None:
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
+        uri = (row.get("pid") or row.get("uri")) if isinstance(row, dict) else None
+        if not isinstance(uri, str):
+            raise ConfigError(f"{where} does not name its document under `pid` or `uri`.")
+        read = [_entity(value) for value in _items(row, "entities", where)]
+        facts = [self._relation(value) for value in _items(row, "triples", where)]
+        draft = Draft(
+            tuple(item for item in read if isinstance(item, EntityDraft)),
+            tuple(item for item in facts if isinstance(item, RelationDraft)),
+            tuple(item for item in (*read, *facts) if isinstance(item, Complaint)),
+        )
+        earlier = self.drafts.get(uri, Draft())
+        merged = earlier.merged(draft)
+        repeated = earlier.records + draft.records - merged.records
+        self.drafts[uri] = replace(merged, repeated=merged.repeated + repeated)
+
+    def _relation(self, value: object) -> RelationDraft | Complaint:
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            return _complaint(value, "not a triple of texts")
+        if len(value) < _PARTS:
+            return _complaint(value, f"a triple with {len(value)} parts")
+        source, target = clean_field(value[0]), clean_field(value[-1])
+        fault = name_fault(source) or name_fault(target)
+        if fault:
+            return _complaint(value, fault)
+        self.lengthened += len(value) > _PARTS
+        relation = clean_field(" ".join(value[1:-1]))
+        # The fact is its own summary, so that it counts as written by a model.
+        return RelationDraft(source, relation, target, f"{source} {relation} {target}")
+
+
+def _items(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    values = row.get(key) or []
+    if not isinstance(values, list):
+        raise ConfigError(f"`{key}` in {where} is not a list.")
+    return values
+
+
+def _entity(value: object) -> EntityDraft | Complaint:
+    if not isinstance(value, str):
+        return _complaint(value, "not a name")
+    name = clean_field(value)
+    fault = name_fault(name)
+    return _complaint(value, fault) if fault else EntityDraft(name)
+
+
+def _complaint(value: object, reason: str) -> Complaint:
+    return Complaint(json.dumps(value, ensure_ascii=False), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReading:
+    """A document's extractions, one per leaf chunk, and the records that were not used.
+
+    ``complaints`` are records that are unreadable or do not occur in the text of any chunk.
+    """
+
+    extractions: tuple[Extraction, ...]
+    complaints: tuple[Complaint, ...] = ()
+
+
+class RecordedExtractor:
+    """Adds a recording to the results of the rules; implements `Extractor`.
+
+    A document that is not in the recording has only the results of the rules.
+    """
+
+    def __init__(self, recording: Recording, *, rules: Extractor | None = None) -> None:
+        self.recording = recording
+        self.rules = rules or RuleExtractor()
+        self.name = f"recorded-{RECORDED_VERSION}-{recording.fingerprint}+{self.rules.name}"
+
+    def read_document(self, document: Document, chunks: Sequence[Chunk]) -> RecordedReading:
+        """Return the extractions of one document by the rules and the recording."""
+        leaves = [chunk for chunk in chunks if not chunk.is_parent]
+        bases = self.rules.extract(document, leaves)
+        draft = self.recording.drafts.get(document.uri)
+        if draft is None:
+            return RecordedReading(tuple(bases))
+        around = ReplyContext(document.text, language=prompt_language(document.text))
+        made = [
+            assemble(draft, chunk, base, around) for chunk, base in zip(leaves, bases, strict=True)
+        ]
+        complaints = (*draft.complaints, *_common_complaints(made))
+        return RecordedReading(tuple(item.extraction for item in made), complaints)
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
+        """Return one extraction per leaf chunk of one document, in order.
+
+        Unused records are logged; `read_document` returns them.
+        """
+        reading = self.read_document(document, chunks)
+        for complaint in reading.complaints:
+            _log.info("%s: %s: %s", document.uri, complaint.reason, complaint.line)
+        return list(reading.extractions)
+
+
+def _common_complaints(made: Sequence[Assembled]) -> list[Complaint]:
+    """Return the complaints that all chunks of a document share; a record may be in any of them."""
+    if not made:
+        return []
+    common = reduce(set.intersection, (set(item.complaints) for item in made))
+    return [complaint for complaint in made[0].complaints if complaint in common]

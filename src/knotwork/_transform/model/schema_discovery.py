@@ -1,0 +1,440 @@
+"""Derive an extraction schema from example records, or from a model's proposals.
+
+Examples are records in a `.csv`, `.tsv` or `.jsonl` file with the fields of `FIELDS`, of which only
+a relation or the type of an entity is required; the first line may name the columns. A model is
+asked about a sample of passages, a few per call. The other calls get the names from the first
+reply, and the most frequent proposals are kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.concurrency import Halt, work_ordered
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
+from knotwork._transform.model.prompts import harmless, mark, prompt_language, prompts_in
+from knotwork._transform.model.reply_formats import NOTHING_WORDS, RELATION_WORDS
+from knotwork._transform.model.reply_records import (
+    LONGEST_RELATION,
+    Complaint,
+    bare_line,
+    clean_field,
+    fold_word,
+    is_idle,
+    name_fault,
+    plain_text,
+)
+from knotwork.errors import ConfigError, Unparsable
+from knotwork.records import Chunk
+
+FIELDS = ("source", "source type", "relation", "target", "target type")
+
+LONGEST_TYPE = 40
+"""Most characters of the name of a type; a longer one is a description."""
+
+_TYPED = ("source type", "relation", "target type")
+_ENDS = {
+    "source": "source", "subject": "source", "head": "source", "from": "source",
+    "target": "target", "object": "target", "tail": "target", "to": "target",
+    "entity": "source", "name": "source", "主体": "source", "客体": "target",
+}  # fmt: skip
+_FIELD_NAMES = {
+    **_ENDS,
+    **{f"{end} type": f"{field} type" for end, field in _ENDS.items() if end.isascii()},
+    **dict.fromkeys(("relation", "predicate", "relationship", "label", "关系"), "relation"),
+    **dict.fromkeys(("type", "主体类型"), "source type"),
+    "客体类型": "target type",
+}
+
+_Rows = Iterator[tuple[int, Mapping[str, Any]]]
+
+
+def schema_of_examples(path: Path) -> SchemaProposal:
+    """Return the schema of the records in a file, with the number of examples for each entry.
+
+    Raises ConfigError, with the number of the line, for an invalid record; also for a file that is
+    unreadable, has an unsupported format, or has no records.
+    """
+    counts = SchemaCounts()
+    examples = 0
+    for number, row in _example_rows(path):
+        _count_example(row, counts, f"{path}, line {number}")
+        examples += 1
+    if not counts:
+        raise ConfigError(f"`{path}` has no examples.", fix=_EXAMPLES_FIX)
+    noun = "example" if examples == 1 else "examples"
+    return counts.exact(counted=f"examples, of {examples:,} {noun} in all")
+
+
+_EXAMPLES_FIX = (
+    "Use a .csv or .tsv file with the columns `source`, `source type`, `relation`, `target`, "
+    "`target type`, or a .jsonl file with these keys."
+)
+
+
+def _example_rows(path: Path) -> _Rows:
+    readers: dict[str, Callable[[Path], _Rows]] = {
+        ".csv": lambda path: _table(path, ","),
+        ".tsv": lambda path: _table(path, "\t"),
+        ".tab": lambda path: _table(path, "\t"),
+        ".jsonl": _json_lines,
+        ".ndjson": _json_lines,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ConfigError(
+            f"The format of the examples `{path}` is not supported.", fix=_EXAMPLES_FIX
+        )
+    try:
+        yield from reader(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"The examples `{path}` cannot be read: {error}.", fix=_EXAMPLES_FIX
+        ) from error
+
+
+def _table(path: Path, delimiter: str) -> _Rows:
+    names: Sequence[str] = ()
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            for cells in reader:
+                if not any(cell.strip() for cell in cells):
+                    continue
+                where = f"{path}, line {reader.line_num}"
+                if not names:
+                    names, is_head = _head(cells, where)
+                    if is_head:
+                        continue
+                yield reader.line_num, _named(cells, names, where)
+        except csv.Error as error:
+            raise ConfigError(
+                f"{path}, line {reader.line_num}: {error}.", fix=_EXAMPLES_FIX
+            ) from error
+
+
+def _head(cells: Sequence[str], where: str) -> tuple[Sequence[str], bool]:
+    """Return the fields of the columns, and True if the line is a header that names them."""
+    names = [_FIELD_NAMES.get(fold_word(cell), "") for cell in cells]
+    if len([name for name in names if name]) > len(cells) / 2:
+        twice = sorted({name for name in names if name and names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"{where} names two columns `{twice[0]}`.", fix=_EXAMPLES_FIX)
+        return names, True
+    return _order(cells, where), False
+
+
+def _order(cells: Sequence[object], where: str) -> Sequence[str]:
+    if len(cells) not in (len(FIELDS), len(_TYPED)):
+        raise ConfigError(
+            f"{where} has {len(cells)} fields, where 5 or 3 are needed.", fix=_EXAMPLES_FIX
+        )
+    return FIELDS if len(cells) == len(FIELDS) else _TYPED
+
+
+def _named(cells: Sequence[Any], names: Sequence[str], where: str) -> Mapping[str, Any]:
+    if len(cells) > len(names):
+        raise ConfigError(
+            f"{where} has {len(cells)} fields, where there are {len(names)} columns.",
+            fix=_EXAMPLES_FIX,
+        )
+    return {name: cell for name, cell in zip(names, cells, strict=False) if name}
+
+
+def _json_lines(path: Path) -> _Rows:
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise ConfigError(f"{where} is not JSON: {error}.", fix=_EXAMPLES_FIX) from error
+            if isinstance(row, list):
+                yield number, _named(row, _order(row, where), where)
+            elif isinstance(row, dict):
+                yield (
+                    number,
+                    {
+                        _FIELD_NAMES[fold_word(key)]: value
+                        for key, value in row.items()
+                        if fold_word(key) in _FIELD_NAMES
+                    },
+                )
+            else:
+                raise ConfigError(f"{where} is neither an object nor a list.", fix=_EXAMPLES_FIX)
+
+
+def _count_example(row: Mapping[str, Any], counts: SchemaCounts, where: str) -> None:
+    """Count a record. Raises ConfigError if it has neither a type nor a relation."""
+    fields = {name: _field_text(name, row.get(name), where) for name in FIELDS}
+    source, target, relation = fields["source type"], fields["target type"], fields["relation"]
+    for name, longest in (*dict.fromkeys(("source type", "target type"), LONGEST_TYPE).items(),
+                          ("relation", LONGEST_RELATION)):  # fmt: skip
+        if len(fields[name]) > longest:
+            raise ConfigError(
+                f"{where}: `{name}` is longer than {longest} characters.", fix=_EXAMPLES_FIX
+            )
+    if not relation and (fields["target"] or target):
+        raise ConfigError(f"{where} has a target, but no relation.", fix=_EXAMPLES_FIX)
+    if not relation and not source:
+        raise ConfigError(f"{where} has neither a relation nor a type.", fix=_EXAMPLES_FIX)
+    for kind in (source, target):
+        if kind:
+            counts.add_type(kind)
+    if relation:
+        counts.add_relation(source, relation, target)
+
+
+def _field_text(name: str, value: object, where: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: `{name}` is `{value}`, not a text.", fix=_EXAMPLES_FIX)
+    text = clean_field(value)
+    return text if any(character.isalnum() for character in text) else ""  # "-" is empty
+
+
+SCHEMA_STAGE = "schema"
+
+CHUNKS_PER_CALL = 4
+"""Most passages per call; with more, the model omits the types of the rarer ones."""
+
+TOKENS_PER_CALL = 1_600
+"""Most tokens of passages per call, except for a single longer passage."""
+
+ENOUGH_REPLIES = 4
+"""Replies from which on two must agree on an entry."""
+
+_OUTPUT_TOKENS = 1_024
+
+
+def propose_schema(
+    model: ChatModel,
+    chunks: Sequence[Chunk],
+    *,
+    most_types: int = 12,
+    most_relations: int = 20,
+    concurrency: int = 8,
+    halt: Halt | None = None,
+) -> SchemaProposal:
+    """Return the schema that a model proposes from a sample of chunks; its counts are of replies.
+
+    ``chunks`` should be spread over the documents, with neighbours from different ones. With four
+    or more replies, two have to agree on an entry. Unreadable replies are ignored; Unparsable is
+    raised if there are no others. Raises what `ChatModel.complete` raises, and ValueError without
+    chunks.
+    """
+    if not chunks:
+        raise ValueError("at least one chunk is needed to propose a schema")
+    language = prompt_language("\n".join(chunk.text for chunk in chunks))
+    ask = partial(
+        _ask, model, language=language, most_types=most_types, most_relations=most_relations
+    )
+    groups = list(_chunk_groups(chunks))
+    replies = [ask(groups[0])]
+    first = replies[0]
+    names = "" if isinstance(first, Unparsable) else _names_in(first)
+    rest = work_ordered(partial(ask, names=names), groups[1:], concurrency=concurrency, halt=halt)
+    replies += rest
+    counts = SchemaCounts(word_key)
+    read = 0
+    for reply in replies:
+        if not isinstance(reply, Unparsable):
+            counts.add_vote(reply.types, reply.relations)
+            read += 1
+    if isinstance(first, Unparsable) and not read:
+        raise first
+    return counts.proposal(
+        most_types=most_types,
+        most_relations=most_relations,
+        least=2 if read >= ENOUGH_REPLIES else 1,
+        counted=f"replies of a model, of {read} in all" if read != 1 else "those of one reply",
+    )
+
+
+def proposal_request(
+    texts: Sequence[str],
+    *,
+    language: str,
+    most_types: int,
+    most_relations: int,
+    names: str = "",
+) -> ChatRequest:
+    """Return the request for a schema of some passages.
+
+    ``names`` is a line with the names that another reply proposed.
+    """
+    prompts = prompts_in(language)
+    parts = [prompts.propose.format(types=most_types, relations=most_relations)]
+    if names:
+        parts.append(prompts.proposed.format(names=harmless(names)))
+    parts.append(mark("text", "\n\n".join(texts)))
+    return ChatRequest(
+        (Message("user", "\n".join(parts)),), max_output_tokens=_OUTPUT_TOKENS, stage=SCHEMA_STAGE
+    )
+
+
+def _ask(
+    model: ChatModel,
+    group: Sequence[Chunk],
+    *,
+    language: str,
+    most_types: int,
+    most_relations: int,
+    names: str = "",
+) -> ProposedLines | Unparsable:
+    """Return a model's proposal for a few chunks, or the error if its reply is unreadable."""
+    request = proposal_request(
+        [chunk.text for chunk in group],
+        language=language,
+        most_types=most_types,
+        most_relations=most_relations,
+        names=names,
+    )
+    try:
+        return complete_checked(model, request, _read_reply)
+    except Unparsable as error:
+        return error
+
+
+def _read_reply(reply: ChatReply) -> ProposedLines:
+    """Return the proposal of a reply. Raises Unparsable if it has no type and no relation."""
+    lines = read_proposal(reply.text, cut=reply.finish_reason == "length")
+    if lines.records or (lines.says_nothing and reply.finish_reason == "stop"):
+        return lines
+    if reply.finish_reason == "filter":
+        raise Unparsable("The server withheld the reply.")
+    if not reply.text.strip():
+        raise Unparsable("The reply is empty.")
+    raise Unparsable("No line of the reply is a type or a relation.")
+
+
+def _chunk_groups(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    """Yield the chunks in groups for one call each."""
+    group: list[Chunk] = []
+    tokens = 0
+    for chunk in chunks:
+        size = count_tokens(chunk.text)
+        if group and (len(group) == CHUNKS_PER_CALL or tokens + size > TOKENS_PER_CALL):
+            yield group
+            group, tokens = [], 0
+        group.append(chunk)
+        tokens += size
+    yield group
+
+
+def _names_in(lines: ProposedLines) -> str:
+    types = dict.fromkeys(name for name, _ in lines.types)
+    relations = dict.fromkeys(relation for _, relation, _ in lines.relations)
+    return "; ".join(", ".join(names) for names in (types, relations) if names)
+
+
+SAYS_NOTHING = frozenset(
+    "other others misc miscellaneous unknown thing things entity entities object item "  # noqa: SIM905
+    "其他 其它 其余 未知 事物 实体 对象".split()
+)
+"""Types that mean any entity; a relation with such an end may connect any types."""
+
+_ANYTHING = "a type that means any entity"
+
+_TYPE_WORDS = frozenset({"type", "entity type", "entity", "类型", "实体类型", "实体"})
+_PROPOSAL_HEADS = frozenset(
+    {"name", "type name", "类型名称", "名称", "source type", "主体类型", "source", "主体"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedLines:
+    """The proposal of a reply: types with their meanings, and relations between types.
+
+    An end that is "" may be of any type. ``says_nothing`` is True if the reply says so explicitly
+    or names a type that means any entity.
+    """
+
+    types: tuple[tuple[str, str], ...] = ()
+    relations: tuple[tuple[str, str, str], ...] = ()
+    complaints: tuple[Complaint, ...] = ()
+    idle: int = 0
+    says_nothing: bool = False
+
+    @property
+    def records(self) -> int:
+        """The number of types and relations."""
+        return len(self.types) + len(self.relations)
+
+
+def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
+    """Return the proposal of a reply; never fails. ``cut`` is True if the reply was cut off."""
+    types: list[tuple[str, str]] = []
+    relations: list[tuple[str, str, str]] = []
+    complaints: list[Complaint] = []
+    idle, nothing = 0, False
+    lines = [line.strip() for line in plain_text(reply).split("\n") if line.strip()]
+    for place, line in enumerate(lines):
+        bare = bare_line(line)
+        if fold_word(bare) in NOTHING_WORDS:
+            idle, nothing = idle + 1, True
+            continue
+        if is_idle(bare):
+            idle += 1
+            continue
+        fields = [clean_field(f) for f in re.split(r"[|\t]", bare.strip().strip("|"))]
+        kind, rest = fold_word(fields[0]), fields[1:]
+        if rest and fold_word(rest[0]) in _PROPOSAL_HEADS:
+            idle += 1  # repeats the form in the prompt
+            continue
+        last = cut and place == len(lines) - 1
+        if kind in _TYPE_WORDS:
+            fault = _take_type(rest, types, last=last)
+            nothing |= fault == _ANYTHING
+        elif kind in RELATION_WORDS:
+            fault = _take_relation(rest, relations, last=last)
+        else:
+            fault = "neither a type nor a relation"
+        if fault:
+            complaints.append(Complaint(line, fault))
+    return ProposedLines(tuple(types), tuple(relations), tuple(complaints), idle, nothing)
+
+
+def _take_type(fields: list[str], types: list[tuple[str, str]], *, last: bool) -> str:
+    """Add the type of a line to ``types``, or return the reason why it has none."""
+    if not fields or (last and len(fields) < 2):
+        return "a type without a name"
+    name, *rest = fields
+    fault = _type_fault(name)
+    if not fault and fold_word(name) in SAYS_NOTHING:
+        fault = _ANYTHING
+    if not fault:
+        types.append((name, " ".join(part for part in rest if part)))
+    return fault
+
+
+def _take_relation(fields: list[str], relations: list[tuple[str, str, str]], *, last: bool) -> str:
+    """Add the relation of a line to ``relations``, or return the reason why it has none."""
+    if len(fields) < 3 or (last and len(fields) == 3):
+        return f"a relation with {len(fields)} fields, where 3 are needed"
+    source, relation, target = fields[:3]
+    fault = _type_fault(source) or _type_fault(target)
+    if not fault and not any(character.isalnum() for character in relation):
+        fault = "a relation without a name"
+    if not fault and len(relation) > LONGEST_RELATION:
+        fault = "a relation is a whole sentence"
+    if not fault:
+        ends = ["" if fold_word(end) in SAYS_NOTHING else end for end in (source, target)]
+        relations.append((ends[0], relation, ends[1]))
+    return fault
+
+
+def _type_fault(name: str) -> str:
+    return name_fault(name) or ("a type is a whole sentence" if len(name) > LONGEST_TYPE else "")

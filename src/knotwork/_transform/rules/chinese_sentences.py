@@ -1,0 +1,468 @@
+"""Find names, terms and relations in Chinese sentences, from words with their parts of speech."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from knotwork._text.chinese import HAN, HanWord, segment, simplify
+from knotwork._text.names import normal_form
+from knotwork._transform.rules.english_names import YEAR
+from knotwork._transform.rules.lexicon import Occurrence, common_words
+from knotwork._transform.rules.name_types import IDENTIFIER, noun_type, technical_type
+
+_HAN_ORGANIZATION_ENDS = (
+    "公司|集团|大学|学院|学校|中学|小学|研究院|研究所|委员会|银行|协会|学会|基金会|法院|检察院|医院|"
+    "政府|联盟|俱乐部|出版社|通讯社|电视台|报社|日报|晚报|工厂|部门|党委|支部|总部|分公司|交易所|"
+    "事务所|实验室|博物馆|图书馆|合作社|工会|商会|理事会|董事会|议会|国会|联合会|总局|海军|陆军|空军"
+)
+HAN_ORGANIZATION_ENDS = tuple(_HAN_ORGANIZATION_ENDS.split("|"))
+ORGANIZATION_WORDS = frozenset((*HAN_ORGANIZATION_ENDS, *"部局署厅院队党社会馆团"))
+
+HAN_PLACE_ENDS = frozenset(
+    (*"省市县区镇乡村州岛河江湖海山路街桥港站湾洲国", "机场", "半岛", "山脉")
+)
+
+_PERSON_TITLES = (
+    "总统 总理 主席 总书记 书记 部长 省长 市长 局长 校长 院长 所长 主任 经理 总经理 董事长 总裁 "
+    "教授 博士 先生 女士 小姐 老师 医生 将军 元帅 皇帝 国王 女王 导演 演员 歌手 作家 诗人 画家 "
+    "院士 工程师 记者 律师 教练 队长 夫人 同志 委员 代表 首相 大臣"
+)
+PERSON_TITLES = frozenset(_PERSON_TITLES.split())
+
+NOUN_ENDS = frozenset("性化类库间证单")
+"""Characters that end nouns but rarely names of persons (许可证, 安全性, 白名单)."""
+
+SURNAMES = frozenset(
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏"
+    "苏吕丁任卢姚沈钟姜崔谭陆范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵"
+    "万覃武钱戴严莫孔向常汤康易乔赖文施洪辛柯庄温牛樊葛邢安齐伍庞颜倪聂章鲁岳翟殷詹申欧耿关兰焦"
+    "俞左柳甘祝包宁尚符舒阮纪梅童凌毕单季裴霍涂成苗谷盛曲翁冉骆蓝路游靳欧阳司马诸葛上官"
+)
+
+TRANSLITERATING = (
+    "阿埃艾爱安昂奥澳巴拜班邦包保鲍贝倍本比彼毕宾波玻博伯勃布采蔡策岑查柴彻茨次崔达戴丹道得德登邓"
+    "迪蒂丁杜敦顿多厄恩尔法凡范方菲费芬丰冯佛夫弗伏福富盖甘冈戈哥格葛根贡古瓜圭郭哈海罕汉豪赫黑亨"
+    "洪侯胡华怀惠霍基吉季加贾简江姜杰捷金津京久居喀卡开凯坎康考柯科克肯孔库夸奎昆拉腊莱赖兰郎朗劳"
+    "勒雷黎理李丽利莉连廉良列林琳留柳龙隆娄卢鲁露吕伦罗洛马玛迈麦曼芒毛梅门蒙孟米密缅妙敏摩莫墨默"
+    "姆木穆拿纳娜内嫩尼年涅聂宁纽农努诺欧帕派潘庞培佩彭蓬皮匹平朴珀普奇齐契恰钱乔切钦琴琼丘曲屈热"
+    "仁荣茹儒瑞若撒萨塞赛三桑瑟森沙莎尚绍舍申圣施什石史士寿舒朔丝斯松苏素索塔泰坦汤唐陶特腾滕提田"
+    "帖廷通图托脱陀瓦旺威韦为维伟卫魏温翁沃乌武西希锡席喜霞夏香祥肖歇谢欣辛兴匈休修许雪逊雅亚娅扬"
+    "杨尧姚耶叶伊依怡易意因英尤于约赞泽曾扎札詹张章赵哲珍芝治中朱佐真"
+)
+"""Characters that transcribe foreign names."""
+
+_COMMON_NOUNS = (
+    "城市 海港 福利 深度 中断 普及 建国 治国 新建 台次 王国 洪水 大国 三国 "
+    "国家 地区 家族 王子 王朝 安全 确保安全 西汉时 抽奖 长足发展 飞速发展 "
+    "智能化 高水平 闻讯 公路 铁路 广场 机场 海岸 半岛 群岛 大陆 中部 东部 "
+    "西部 南部 北部 中南部 当地 全国 全球 世界 社会 高速公路 国际 市区 郊区 "
+    "港口 平原 高原 山区 大城市 新城 公司 有限公司 股份有限公司 分公司 "
+    "上海分公司 江河湖海 庆典 三中 三联 契约 夏令时 毛毛虫"
+)
+COMMON_NOUNS = frozenset(_COMMON_NOUNS.split())
+"""Nouns that the segmentation mistakes for names."""
+
+
+_PERSON_TAGS = frozenset({"nr", "nrt", "nrfg"})
+_NAME_TAGS = _PERSON_TAGS | {"ns", "nt", "nz", "eng"}
+_NOUN_TAGS = _NAME_TAGS | {"n", "vn", "an", "j", "l", "ng", "b", "nrt"}
+_FOREIGN = re.compile(rf"[{TRANSLITERATING}]{{1,9}}(?:\s?[·•‧・･]\s?[{TRANSLITERATING}]{{1,9}})+")
+_CERTAIN_NAME_TAGS = frozenset({"ns", "nt", "nz", "nr"})
+_TITLE_MARKS = re.compile(r"[《〈]([^《》〈〉\n]{1,40})[》〉]")
+_QUOTES = re.compile(r"[“「『\"]([^“”「」『』\"\n，。！？；,!?;]{2,16})[”」』\"]")
+_DATES = re.compile(
+    r"(?:\d{3,4}|[〇零一二三四五六七八九]{4})\s*年(?:\s*\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?)?"
+    r"|\d{4}-\d{2}-\d{2}"
+)
+_NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?\s*(?:[万亿億萬]+元?|[%％元])|\d{4,}")
+_LATIN = re.compile(
+    r"(?<![\w./~])(?:~/|/(?=[\w.+-]+/|(?:etc|usr|var|tmp|dev|proc|srv|opt|boot)\b))[\w.+@/-]{0,120}\w"
+    r"|(?<![\w-])--[a-z][\w-]{1,60}"
+    r"|https?://[^\s<>\"')\]，。）]+"
+    r"|(?<![<\w])[A-Za-z][\w.+#&/-]*(?:\s[A-Z0-9][\w.+#&/-]*)*|(?<![\w])\d+[A-Z][\w+-]*",
+    re.ASCII,
+)
+_HAN = re.compile(f"[{HAN}]")
+_SUBJECT_END = re.compile(r"[是为為，,（(：:；。、]|(?:一)?[种種]")
+_HAN_SHARE = 0.3
+_LONG_SURNAMES = frozenset({"欧阳", "司马", "诸葛", "上官", "司徒", "夏侯", "皇甫", "东方"})
+_LONGEST_RUN = 10
+"""Most words of an organization or a chain of places."""
+
+
+class HanSentence:
+    """A segmented Chinese sentence and its offset in the document."""
+
+    __slots__ = ("end", "simplified", "start", "text", "words")
+
+    def __init__(self, text: str, start: int = 0) -> None:
+        self.text = text
+        self.start = start
+        self.end = start + len(text)
+        simplified = simplify(text)
+        lower = simplified.lower()
+        self.simplified = lower if len(lower) == len(text) else simplified
+        self.words = [part for word in segment(text) for part in _without_conjunction(word)]
+
+
+def _without_conjunction(word: HanWord) -> Iterator[HanWord]:
+    """Split off an "and" that the segmentation attached to a place (和澳洲)."""
+    if word.tag == "ns" and len(word.text) > 2 and word.simplified[0] in "和与及跟":
+        middle = word.start + 1
+        yield HanWord(word.text[0], "c", word.start, middle, word.simplified[0])
+        yield HanWord(word.text[1:], "ns", middle, word.end, word.simplified[1:])
+        return
+    yield word
+
+
+def is_chinese(text: str) -> bool:
+    """Return True if a sentence has enough Han characters, about a third, to be read as Chinese."""
+    if text.isascii():
+        return False
+    return len(_HAN.findall(text)) >= _HAN_SHARE * sum(not c.isspace() for c in text)
+
+
+def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurrence]]:
+    """Return the names of a sentence, and nouns that become terms if the document repeats them."""
+    text = sentence.text
+    names = list(_marked(text))
+    names.extend(
+        Occurrence(*match.span(), normal_form(match[0]), "PERSON")
+        for match in _FOREIGN.finditer(sentence.simplified)
+    )
+    taken = [(n.start, n.end) for n in names]
+    names.extend(_beside(_latin(text), taken))
+    words = sentence.words
+    nouns: list[Occurrence] = []
+    position = 0
+    while position < len(words):
+        last = position
+        while last < len(words) and _continues(words, last):
+            last += 1
+        if last == position:
+            position += 1
+            continue
+        run = words[position:last]
+        found, terms = _run_names(run, words[last] if last < len(words) else None)
+        names.extend(_beside(found, taken))
+        nouns.extend(_beside(terms, taken))
+        position = last
+    return names, nouns
+
+
+def _beside(found: Iterable[Occurrence], taken: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
+    """Yield names that do not overlap a marked name partly; those inside one become its parts."""
+    for name in found:
+        around = [(s, e) for s, e in taken if s < name.end and name.start < e]
+        if not around:
+            yield name
+        elif all(
+            s <= name.start and name.end <= e and e - s > name.end - name.start for s, e in around
+        ):
+            yield name._replace(part=True)
+
+
+def count_nouns(sentences: Iterable[Sequence[Occurrence]]) -> Counter[str]:
+    """Count the candidate terms of a document's sentences."""
+    return Counter(noun.form for nouns in sentences for noun in nouns)
+
+
+def han_subject(sentence: HanSentence) -> tuple[int, int] | None:
+    """Return the subject of a definition: the nouns before 是 or the first punctuation mark."""
+    text = sentence.text
+    first = len(text) - len(text.lstrip(" \t\u3000#*-“「『\"'"))
+    title = _TITLE_MARKS.match(text, first)
+    if title is not None:
+        return title.start(1), title.end(1)
+    match = _SUBJECT_END.search(text, first)
+    if match is None or not 2 <= match.start() - first <= 16:
+        return None
+    words = [w for w in sentence.words if w.start >= first and w.end <= match.start()]
+    if not words or words[-1].end != match.start() or words[0].tag[0] in "pcdrmtuf":
+        return None
+    if words[-1].tag in {"uj", "v"} or any(w.tag == "v" and len(w.text) == 1 for w in words):
+        return None
+    tags = {word.tag for word in words if word.text.strip(" ·•‧・･")}
+    if not tags & (_NAME_TAGS | {"n", "vn", "j", "l"}) or tags - _NOUN_TAGS - {
+        "uj",
+        "a",
+        "m",
+        "v",
+        "zg",
+    }:
+        return None
+    return first, match.start()
+
+
+def _marked(text: str) -> Iterator[Occurrence]:
+    """Yield titles, quoted terms, dates and numbers."""
+    for match in _TITLE_MARKS.finditer(text):
+        yield Occurrence(*match.span(1), normal_form(match[1]), "WORK")
+    for match in _QUOTES.finditer(text):
+        yield Occurrence(*match.span(1), normal_form(match[1]), doubtful=True)
+    dated = -1
+    for match in _DATES.finditer(text):
+        dated = match.end()
+        yield Occurrence(*match.span(), normal_form(match[0]), "DATE")
+    for match in _NUMBERS.finditer(text) if dated < 0 else ():
+        alone = not _HAN.match(text, match.end())
+        kind = "DATE" if alone and YEAR.fullmatch(match[0]) else "NUMBER"
+        yield Occurrence(*match.span(), normal_form(match[0]), kind)
+
+
+def _latin(text: str) -> Iterator[Occurrence]:
+    for match in _LATIN.finditer(text):
+        name = match[0].rstrip(".-/&")
+        if len(name) < 2 or (name.islower() and name in common_words()):
+            continue
+        start, end = match.start(), match.start() + len(name)
+        kind = technical_type(name)
+        if kind == IDENTIFIER and "_" not in name:
+            kind = noun_type(text, start, end) if name.islower() else ""
+        yield Occurrence(start, end, normal_form(name), kind)
+
+
+def _continues(words: Sequence[HanWord], position: int) -> bool:
+    """Return True if a word belongs to a run of nouns: a noun, or a verb inside a name."""
+    word = words[position]
+    if word.tag == "eng":
+        return False
+    if word.tag in _NOUN_TAGS and _HAN.match(word.text):
+        return True
+    following = words[position + 1] if position + 1 < len(words) else None
+    before = words[position - 1] if position else None
+    # 中国(ns) 联合(v) 网络通信(nt): a verb of two characters between name and noun.
+    return (
+        word.tag == "v"
+        and len(word.text) == 2
+        and before is not None
+        and following is not None
+        and before.tag in {"ns", "nt", "nz"}
+        and following.tag in {"n", "nt", "nz"}
+    )
+
+
+def _run_names(
+    run: Sequence[HanWord], following: HanWord | None
+) -> tuple[list[Occurrence], list[Occurrence]]:
+    """Return the names in a run of nouns, and the parts of the run that may be terms."""
+    names: list[Occurrence] = []
+    terms: list[Occurrence] = []
+    position = 0
+    while position < len(run):
+        for finder in (_organization, _branch, _place):
+            last = finder(run, position)
+            if last is not None:
+                kind = _KIND_OF[finder]
+                names.append(_joined(run[position : last + 1], kind))
+                if last > position:
+                    places = [word for word in run[position : last + 1] if word.tag == "ns"]
+                    names.extend(_joined([word], "PLACE", part=True) for word in places)
+                position = last
+                break
+        else:
+            name = _single(
+                run[position], run[position + 1] if position + 1 < len(run) else following
+            )
+            if name is not None:
+                names.append(name)
+        position += 1
+    plain = [word for word in run if word.tag not in _PERSON_TAGS]
+    if len(plain) == len(run):
+        terms.extend(_terms(run))
+    return names, [term for term in terms if all(term.form != name.form for name in names)]
+
+
+def _branch(run: Sequence[HanWord], position: int) -> int | None:
+    """Return the end of a place followed by a name (福建联通)."""
+    following = run[position + 1] if position + 1 < len(run) else None
+    if run[position].tag != "ns" or following is None or following.tag not in {"nt", "nz"}:
+        return None
+    return position + 1 if len(following.text) <= 4 else None
+
+
+def _organization(run: Sequence[HanWord], position: int) -> int | None:
+    """Return the end of an organization that starts at ``position``."""
+    if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
+        return None
+    for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
+        text = run[last].simplified
+        alone = last == position
+        if alone and (len(text) < 4 or text in ORGANIZATION_WORDS):
+            continue
+        if text in ORGANIZATION_WORDS or text.endswith(HAN_ORGANIZATION_ENDS):
+            named = any(word.tag in _CERTAIN_NAME_TAGS for word in run[position : last + 1])
+            if named and run[position].tag not in _CERTAIN_NAME_TAGS:
+                return None  # 时任 紫金山实验室
+            long_enough = run[last].end - run[position].start >= 4
+            if long_enough and (named or alone):
+                return last
+    return None
+
+
+def _place(run: Sequence[HanWord], position: int) -> int | None:
+    """Return the end of a chain of places (北京市 海淀区 中关村)."""
+    if run[position].tag != "ns":
+        return None
+    last = position
+    while last + 1 < min(len(run), position + _LONGEST_RUN) and run[last + 1].tag == "ns":
+        last += 1
+    if last + 1 < len(run) and run[last + 1].simplified in HAN_PLACE_ENDS:
+        last += 1
+    if last == position and run[last].simplified in COMMON_NOUNS:
+        return None
+    return last if run[last].end - run[position].start >= 2 else None
+
+
+_KIND_OF = {_organization: "ORGANIZATION", _branch: "", _place: "PLACE"}
+
+
+def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
+    """Return a word that is a name by itself."""
+    text = word.simplified
+    if len(text) < 2 or text in COMMON_NOUNS:
+        return None
+    if word.tag in _PERSON_TAGS:
+        titled = following is not None and following.simplified in PERSON_TITLES
+        likely = text[0] in SURNAMES and len(text) <= 4 and text[-1] not in NOUN_ENDS
+        if titled or likely or len(text) >= 3:
+            certain = titled or (likely and len(text) == 3) or text[:2] in _LONG_SURNAMES
+            name = _joined([word], "PERSON" if certain else "")
+            return name if certain else name._replace(doubtful=True)
+        return None
+    if word.tag == "nt":
+        return _joined([word], "ORGANIZATION" if text.endswith(HAN_ORGANIZATION_ENDS) else "")
+    return _joined([word], "")._replace(doubtful=True) if word.tag == "nz" else None
+
+
+def _terms(run: Sequence[HanWord]) -> Iterator[Occurrence]:
+    """Yield a run and its last two words as candidate terms, and long single nouns."""
+    while run and (run[0].tag == "ng" or len(run[0].text) < 2):
+        run = run[1:]
+    if not run:
+        return
+    if len(run) > 1 and run[-1].end - run[0].start <= 12:
+        yield _joined(run, "")
+    if len(run) > 2:
+        yield _joined(run[-2:], "", part=True)
+        yield _joined(run[:2], "", part=True)
+    for word in run:
+        if len(word.text) >= 3 and word.tag in {"n", "nz", "l", "j"}:
+            yield _joined([word], "", part=len(run) > 1)
+
+
+def _joined(words: Sequence[HanWord], kind: str, *, part: bool = False) -> Occurrence:
+    form = normal_form("".join(word.text for word in words))
+    return Occurrence(words[0].start, words[-1].end, form, kind, part)
+
+
+_VERBS = (
+    "发布 创作 收购 成立 创立 创办 创建 建立 设立 组建 位于 坐落于 地处 隶属于 隶属 属于 "
+    "归属于 包括 包含 涵盖 开发 研发 推出 研制 设计 编写 撰写 执导 主演 饰演 导演 演唱 "
+    "作曲 出生于 生于 毕业于 就读于 任职于 任教于 加入 获得 荣获 获 赢得 签署 签订 合并 "
+    "控股 持有 投资 承办 主办 举办 出版 发行 打造 承建 建设 运营 管理 支持 使用 采用 应用 "
+    "提供 依赖 取代 替代 代替 接替 源于 源自 基于 改编自 用于 适用于 入选 参与 参加 访问 "
+    "击败 战胜 占领 娶 嫁给 发现 发明 提出 制定 印发 出台 颁布 修订 审议通过 通过 批准 "
+    "联合 携手 合作 迁至 迁往 改名为 更名为 命名为 前身为 前身是 连接 覆盖 落户 入驻 登陆 "
+    "上线 生产 制造 销售 代理 赞助 资助 捐赠 起诉 处罚 监管 领导 率领 指挥 兼容 内置 安装 "
+    "运行于 运行 配置 监听 替换 继承 扩展 调用 依托 采纳 取代了 类似于 等同于 相当于 "
+    "依赖于 取决于 对应于 对应 集成 整合 附带 自带 转换 读取 写入 生成 执行 启动 检查 "
+    "加载 保存 存储 限制 控制 过滤 监控 记录 检测 处理 接受 需要 允许 要求 引入 结合 "
+    "不同于 区别于 来自 出自 派生自 衍生自 移植到 托管 赞成 反对 主导 牵头 参股 合资 承接"
+)
+_VERB = re.compile(
+    "(?:(?:也|还|又|已|已经|曾|曾经|正式|主要|共同|首次|成功|随后|后来|一直|现|均|都|再次|率先|先后)*)"
+    f"(?P<verb>{'|'.join(sorted(_VERBS.split(), key=len, reverse=True))})"
+    '(?:了|过|着)?(?:一款|一个|一部|一家|一种|首个|首款|全新的?)?[《“「"\\s]*'
+)
+_SORT = (
+    "(?:软件包|套件|命令|程序|工具|文件|服务器|服务|协议|系统|模块|参数|项目|平台|语言|内核|桌面环境|桌面|环境|库|格式"
+    "|发行版|软件|网站|数据库|浏览器|架构|团队|社区|驱动|算法|标准|组织|公司)"
+)
+_SORT_BEHIND = re.compile(f'\\s?{_SORT}(?:的?)(?=[\\s，,。；;：:、（()）”」"》!！?？]|$)')
+_LEADING_SORT = re.compile(f"\\s?{_SORT}")
+_BY = re.compile(r"\s*[,，]?\s*(?:也|都|均|现)?(?:是|已)?由\s*")
+_DONE_BY = re.compile(
+    r"\s?(?:公司|项目|团队|社区)?\s?(?:所|来|共同|负责|主导)?(?P<verb>开发|维护|提供|设计|编写|创建|创立|创办|建立|发起|发布|出版|管理|制定|"
+    r"生产|制造|运营|控制|启动|执导|主演|创作|撰写|赞助|支持|生成)"
+)
+_IS_OF = re.compile(r"\s*(?:是|为)\s*")
+_NOUN_OF = re.compile(r"的(?P<noun>[\u4e00-\u9fff]{1,6}?)(?=[,，。；;、（(]|$)")
+_CLAUSE_STARTS = '，,。；;：:、（(“”「」"》\n|—-！!？?'
+_AFTER = '，,。；;：:、（()）”」"》\n|！!？?'
+_JOINED = ("和", "与", "及", "或", "等", "以及", "并", "后", "时")
+_BEFORE_SUBJECT = re.compile(
+    r"(?:(?:日|月|年|期间|近日|日前|今年|去年|目前|同时|其中|此外|因此|由于|例如|如|而|但|且|并且|随着)[,，\s]*)$"
+)
+
+
+class HanStatement(NamedTuple):
+    """The words of a relation; ``reversed`` if the later name is its subject."""
+
+    words: str = ""
+    reversed: bool = False
+
+
+def han_relation(sentence: HanSentence, before: Occurrence, after: Occurrence) -> HanStatement:
+    """Return the relation that the characters between two names of a sentence state."""
+    text = sentence.simplified
+    between = text[before.end : after.start]
+    if "DATE" in {before.type, after.type}:
+        return HanStatement()
+    title = _title_between(between, before, after)
+    if title:
+        return HanStatement(title, reversed=True)
+    if not _is_subject(text, before.start):
+        return HanStatement()
+    readers = (_verb, _author, _is_of)
+    return HanStatement(next(filter(None, (read(between, text, after) for read in readers)), ""))
+
+
+def _verb(between: str, text: str, after: Occurrence) -> str:
+    """Return the verb of "中国联通发布《…》"."""
+    bare = between.lstrip('》”」"）) ')
+    verb = _VERB.fullmatch(bare) or _VERB.fullmatch(_LEADING_SORT.sub("", bare, count=1).lstrip())
+    return verb["verb"] if verb is not None and _is_whole(text, after.end) else ""
+
+
+def _author(between: str, text: str, after: Occurrence) -> str:
+    """Return "由…开发" of "CrossOver，由 CodeWeavers 开发"."""
+    done = _DONE_BY.match(text, after.end) if _BY.fullmatch(between) else None
+    return f"由…{done['verb']}" if done is not None else ""
+
+
+def _is_of(between: str, text: str, after: Occurrence) -> str:
+    """Return "是…的首都" of "北京是中国的首都"."""
+    noun = _NOUN_OF.match(text, after.end) if _IS_OF.fullmatch(between) else None
+    return f"是…的{noun['noun']}" if noun is not None else ""
+
+
+def _title_between(between: str, before: Occurrence, after: Occurrence) -> str:
+    """Return the post of a person between organization and name: 中国联通董事长刘烈宏."""
+    if after.type != "PERSON" or before.type not in {"ORGANIZATION", "PLACE", ""}:
+        return ""
+    for post in filter(None, re.split("[、兼]", between)):
+        if post not in _POSTS:
+            return ""
+    return between.strip("、兼")
+
+
+_COURTESY = frozenset(["先生", "女士", "小姐", "老师", "同志", "夫人"])
+_POSTS = (PERSON_TITLES - _COURTESY) | {"副总经理", "副总裁", "党组书记", "首席执行官"}
+
+
+def _is_subject(text: str, start: int) -> bool:
+    """Return True if a clause begins here: after a punctuation mark or a word for time."""
+    bare = text[:start].rstrip('《“「" ')
+    return not bare or bare[-1] in _CLAUSE_STARTS or bool(_BEFORE_SUBJECT.search(bare))
+
+
+def _is_whole(text: str, end: int) -> bool:
+    """Return True if a name ends its phrase here."""
+    if _SORT_BEHIND.match(text, end):
+        return True
+    rest = text[end : end + 6].lstrip('》”」" ')
+    return not rest or rest[0] in _AFTER or rest.startswith(_JOINED)

@@ -1,0 +1,576 @@
+"""Extract the mentions and relations of a document by rules, in English and Chinese.
+
+`DocumentReading` reads the document as a whole first: its names, their types and aliases, and the
+evidence that its chunks share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from knotwork._text.names import normal_form, without_suffix
+from knotwork._text.sentences import split_sentences
+from knotwork._transform.rules.aboutness import (
+    Title,
+    WeightedTopic,
+    defines_subject,
+    find_subject,
+    heading_weights,
+    read_title,
+    salience,
+    salient_topic,
+    strongest_topics,
+    subject_topics,
+    title_topics,
+    title_weight,
+)
+from knotwork._transform.rules.chinese_sentences import (
+    HanSentence,
+    count_nouns,
+    find_han_names,
+    is_chinese,
+)
+from knotwork._transform.rules.dictionary import Dictionary, Term, TermMatcher
+from knotwork._transform.rules.english_names import (
+    NameEvidence,
+    find_names,
+    gather_evidence,
+    repeated_phrases,
+)
+from knotwork._transform.rules.entity_names import (
+    SentencePlace,
+    SentencePlaces,
+    english_entities,
+    find_aliases,
+    han_entities,
+    looks_like_acronym,
+    surname_aliases,
+)
+from knotwork._transform.rules.lexicon import STARTERS, EnglishSentence, Occurrence, common_words
+from knotwork._transform.rules.name_types import (
+    IDENTIFIER,
+    context_type,
+    is_command,
+    name_type,
+    noun_type,
+    read_definitions,
+    title_type,
+)
+from knotwork._transform.rules.rule_settings import RuleSettings
+from knotwork._transform.rules.sentence_relations import (
+    SentenceRelation,
+    cached_entity_id,
+    co_occurrence,
+    han_links,
+    sentence_links,
+)
+from knotwork.records import (
+    ALIAS_RELATION,
+    CO_OCCURRENCE_RELATION,
+    KEYWORD,
+    KEYWORD_TYPES,
+    Chunk,
+    Description,
+    Document,
+    Extraction,
+    Mention,
+    Relation,
+    Span,
+    content_id,
+)
+
+RULES_VERSION = 4
+"""Increment it whenever the results of the rules change."""
+
+
+class RuleExtractor:
+    """Finds entities and relations by rules, in English and Chinese; implements `Extractor`."""
+
+    def __init__(
+        self, *, dictionary: Dictionary | None = None, settings: RuleSettings | None = None
+    ) -> None:
+        self.settings = settings or RuleSettings()
+        self.dictionary = dictionary or Dictionary()
+        self.name = f"rules-{RULES_VERSION}"
+        if self.dictionary.entries:
+            self.name += f"+dictionary-{self.dictionary.fingerprint}"
+        if self.settings != RuleSettings():
+            self.name += f"+settings-{content_id(repr(self.settings))}"
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
+        """Return one extraction per leaf chunk of one document, in order."""
+        leaves = [chunk for chunk in chunks if not chunk.is_parent]
+        reading = DocumentReading(
+            document, leaves, dictionary=self.dictionary, settings=self.settings
+        )
+        extractions: list[Extraction] = []
+        before: Chunk | None = None
+        for chunk in leaves:
+            extractions.append(_ChunkReading(reading, chunk, before).extraction())
+            before = chunk
+        return extractions
+
+
+class _ChunkReading:
+    """Builds the mentions and relations of one chunk from its names."""
+
+    def __init__(self, reading: DocumentReading, chunk: Chunk, before: Chunk | None) -> None:
+        self.reading = reading
+        self.chunk = chunk
+        self.before = before
+        self.settings = reading.settings
+        self.spans: dict[str, dict[Span, None]] = {}
+        self.surfaces: dict[str, Counter[str]] = {}
+        self.defined: dict[str, str] = {}
+        self.sentences: list[tuple[AnySentence, list[Occurrence]]] = []
+        self._gather()
+        self._gather_definitions()
+        self._resolve_surnames()
+
+    def extraction(self) -> Extraction:
+        counts = {form: len(spans) for form, spans in self.spans.items()}
+        topics = strongest_topics(self._topics(counts))
+        about = salience(counts, self._aliases(), self.settings)
+        for form, topic in topics.items():
+            about[form] = max(about.get(form, 0.0), topic.about)
+        kept = self._kept(about, counts)
+        mentions = tuple(self._mention(form, topics.get(form), about[form]) for form in kept)
+        subject = max(topics.values(), key=lambda t: t.about).form if topics else ""
+        relations = tuple(self._relations(set(kept), subject))
+        descriptions = tuple(
+            Description(self.chunk.id, form, text)
+            for form, text in self.defined.items()
+            if form in about
+        )
+        return Extraction(self.chunk.id, mentions, relations, descriptions)
+
+    def _gather(self) -> None:
+        phrases: set[str] = set()
+        budget = self.settings.phrases_per_chunk
+        for sentence in self.reading.sentences_of(self.chunk):
+            kept: list[Occurrence] = []
+            for name in self.reading.names_of(sentence):
+                if name.form in self.reading.phrases and name.form not in phrases:
+                    if len(phrases) >= budget:
+                        continue
+                    phrases.add(name.form)
+                if len(name.form) < 2 or (not name.type and name.form.isdigit() and name.part):
+                    continue
+                kept.append(name)
+                span = Span(sentence.start + name.start, sentence.start + name.end)
+                self._add(name.form, span, sentence.text[name.start : name.end])
+            self.sentences.append((sentence, kept))
+
+    def _gather_definitions(self) -> None:
+        """Add a mention for each term that is defined in this chunk."""
+        for definition in self.reading.definitions:
+            if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
+                self._add(definition.form, definition.term, definition.name)
+                self.defined[definition.form] = definition.text
+
+    def _add(self, form: str, span: Span, surface: str) -> None:
+        spans = self.spans.setdefault(form, {})
+        if span not in spans:
+            spans[span] = None
+            self.surfaces.setdefault(form, Counter())[surface] += 1
+
+    def _resolve_surnames(self) -> None:
+        """Count a lone surname as a mention of the full name that occurs elsewhere."""
+        for short, full in {**self.reading.surnames, **self.reading.aliases}.items():
+            if short in self.spans and full not in self.spans:
+                self.spans[full] = dict(self.spans[short])
+
+    def _aliases(self) -> dict[str, str]:
+        known = {**self.reading.surnames, **self.reading.aliases}
+        return {short: full for short, full in known.items() if short in self.spans}
+
+    def _topics(self, counts: dict[str, int]) -> list[WeightedTopic]:
+        reading, chunk, settings = self.reading, self.chunk, self.settings
+        topics: list[WeightedTopic] = []
+        titles = [reading.headings.get(heading) for heading in chunk.headings]
+        if reading.title is not None:
+            weight = title_weight(chunk, headings=len(titles), settings=settings)
+            parts = reading.title_parts(reading.title)
+            topics += title_topics(reading.title, parts, weight=weight, settings=settings)
+        for title, weight in zip(
+            titles, heading_weights(chunk, self.before, settings), strict=True
+        ):
+            if title is not None:
+                parts = reading.title_parts(title)
+                topics += title_topics(title, parts, weight=weight, settings=settings)
+        if reading.title is None:
+            topics += self._subject_topics(counts)
+        elif chunk.ordinal and not chunk.headings:
+            topics += self._own_subject(settings.later_subject_about)
+        return topics
+
+    def _subject_topics(self, counts: dict[str, int]) -> list[WeightedTopic]:
+        """Return the topics of an untitled text, from its first sentence or its mentions."""
+        settings, subject = self.settings, self.reading.subject
+        first = self.chunk.ordinal == 0
+        topics: list[WeightedTopic] = []
+        if subject is not None:
+            defined = self.reading.defines_subject
+            weight = settings.subject_about if defined else settings.opening_about
+            if not first:
+                weight *= settings.later_title_about
+            topics += subject_topics(subject.text, subject.form, weight=weight, settings=settings)
+        elif first and not self.chunk.headings:
+            form = salient_topic(counts, self.reading.types)
+            if form:
+                name = self._surface(form, form)
+                topics += subject_topics(
+                    name, form, weight=settings.opening_about, settings=settings
+                )
+        if not first and not self.chunk.headings:
+            topics += self._own_subject(settings.later_subject_about)
+        return topics
+
+    def _own_subject(self, weight: float) -> list[WeightedTopic]:
+        for sentence in self.reading.sentences_of(self.chunk)[:1]:
+            subject = subject_term(sentence)
+            if subject is not None and subject.form in self.spans:
+                return [WeightedTopic(subject.text, subject.form, weight)]
+        return []
+
+    def _kept(self, about: dict[str, float], counts: dict[str, int]) -> list[str]:
+        most = self.settings.entities_per_chunk
+        if len(about) <= most:
+            return list(about)
+        ranked = sorted(about, key=lambda form: (-about[form], -counts.get(form, 0), form))
+        return ranked[:most]
+
+    def _surface(self, form: str, fallback: str) -> str:
+        surfaces = self.surfaces.get(form)
+        return max(surfaces, key=surfaces.__getitem__) if surfaces else fallback
+
+    def _mention(self, form: str, topic: WeightedTopic | None, about: float) -> Mention:
+        name = self._surface(form, topic.name if topic else self.reading.surface(form))
+        spans = tuple(sorted(self.spans.get(form, ())))
+        kind = self.reading.types.get(form, "")
+        if form not in self.reading.entities and kind not in KEYWORD_TYPES:
+            kind = KEYWORD
+        return Mention(self.chunk.id, form, " ".join(name.split()), kind, spans, round(about, 4))
+
+    def _relations(self, kept: set[str], subject: str) -> list[Relation]:
+        weights: Counter[SentenceRelation] = Counter()
+        spans: dict[SentenceRelation, Span] = {}
+        shown = kept & self.reading.entities
+        subject = subject if subject in shown else ""
+        for sentence, names in self.sentences:
+            mains = [
+                n._replace(type=self.reading.types.get(n.form, n.type))
+                for n in names
+                if not n.part and n.form in shown
+            ]
+            if isinstance(sentence, HanSentence):
+                links = han_links(sentence, mains, settings=self.settings)
+            else:
+                links = sentence_links(sentence, mains, subject=subject, settings=self.settings)
+            for item in links:
+                weights[item] += 1
+                spans.setdefault(item, Span(sentence.start, sentence.end))
+        for definition in self.reading.definitions:
+            whole = normal_form(definition.whole)
+            if definition.form in self.defined and definition.form in shown and whole in shown:
+                relation = "option of" if definition.type == "OPTION" else "parameter of"
+                item = SentenceRelation(definition.form, relation, whole)
+                weights[item], spans[item] = 1, definition.term
+        named = {
+            co_occurrence(short, full)
+            for short, full in self._aliases().items()
+            if self._is_sure(short, full)
+        }
+        strongest_links = sorted(
+            (item for item in weights if item not in named),
+            key=lambda item: (item.relation == CO_OCCURRENCE_RELATION, -weights[item]),
+        )
+        relations = [
+            self._relation(item, weights[item], spans[item])
+            for item in strongest_links[: self.settings.relations_per_chunk]
+        ]
+        relations += [
+            self._relation(
+                SentenceRelation(short, ALIAS_RELATION, full), len(self.spans[short]), None
+            )
+            for short, full in self._aliases().items()
+            if short in shown and full in shown and short != full and self._is_sure(short, full)
+        ]
+        return relations
+
+    def _is_sure(self, short: str, full: str) -> bool:
+        """Return True if an alias is stated or is a surname; other short names only find chunks."""
+        stated = self.reading.aliases.get(short) == full
+        return stated or self.reading.types.get(full) == "PERSON"
+
+    def _relation(self, item: SentenceRelation, weight: int, span: Span | None) -> Relation:
+        source, target = cached_entity_id(item.source), cached_entity_id(item.target)
+        return Relation(self.chunk.id, source, item.relation, target, weight, span)
+
+
+AnySentence = EnglishSentence | HanSentence
+
+_EMPHASIS = re.compile(r"(\*\*|__|(?<![\w*])[*_])(?=\S)([^*_\n]{2,60}?)(?<=\S)\1(?!\w)")
+_BOLD = frozenset({"**", "__"})
+
+
+class DocumentReading:
+    """The evidence of a whole document, gathered before its chunks are extracted."""
+
+    def __init__(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        *,
+        dictionary: Dictionary,
+        settings: RuleSettings,
+    ) -> None:
+        self._surfaces: dict[str, str] | None = None
+        self.settings = settings
+        self.dictionary = dictionary
+        self.sentences = _read_sentences(document, chunks)
+        english = [s for s in self.sentences.values() if isinstance(s, EnglishSentence)]
+        self.evidence: NameEvidence = gather_evidence(english)
+        longest = settings.longest_title_words
+        self.title = read_title(document.title, longest_words=longest)
+        self.headings = {
+            heading: read_title(heading, longest_words=longest, heading=True)
+            for chunk in chunks
+            for heading in chunk.headings
+        }
+        self.subject, self.defines_subject = (None, False) if self.title else _opening(self, chunks)
+        self.phrases = repeated_phrases(english, repeats=settings.phrase_repeats)
+        self._terms = TermMatcher(self._known_terms(document))
+        self._phrase_terms = TermMatcher(Term(phrase) for phrase in self.phrases)
+        self.definitions = read_definitions(document)
+        places = SentencePlaces(document, chunks)
+        self._places = {span: places.of(s.text, span) for span, s in self.sentences.items()}
+        self.entities = {normal_form(entry.term) for entry in dictionary.entries}
+        """Normal forms of the names that are entities; the others are keywords."""
+        self.names = self._find_names()
+        self.types = self._find_types(document)
+        self._name_defined()
+        self.aliases, self.surnames = self._find_aliases()
+
+    def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
+        """Return the sentences of a chunk, in order."""
+        return [self.sentences[span] for span in _spans_of(chunk)]
+
+    def names_of(self, sentence: AnySentence) -> list[Occurrence]:
+        """Return the names of a sentence, with offsets into it."""
+        return self.names[Span(sentence.start, sentence.end)]
+
+    def title_parts(self, title: Title) -> list[tuple[str, str]]:
+        """Return (name, normal form) of the names inside a phrase of a title."""
+        if title.form and not title.is_phrase:
+            return []
+        sentence = _read_sentence(title.text, 0)
+        if isinstance(sentence, HanSentence):
+            found = find_han_names(sentence)[0]
+        else:
+            found = find_names(sentence, self.evidence)
+        parts = {
+            name.form: title.text[name.start : name.end]
+            for name in found
+            if not name.part and name.form != title.form and name.type not in {"DATE", "NUMBER"}
+        }
+        return [(name, form) for form, name in parts.items()]
+
+    def surface(self, form: str) -> str:
+        """Return the document's first spelling of a name."""
+        if self._surfaces is None:
+            self._surfaces = {}
+            for span, names in self.names.items():
+                text = self.sentences[span].text
+                for name in names:
+                    self._surfaces.setdefault(name.form, text[name.start : name.end])
+            for entry in self.dictionary.entries:
+                self._surfaces.setdefault(normal_form(entry.term), entry.term)
+        return self._surfaces.get(form, form)
+
+    def _known_terms(self, document: Document) -> list[Term]:
+        titles = [self.title, *self.headings.values()]
+        terms = [Term(without_suffix(t.text)) for t in titles if t and t.form and not t.is_phrase]
+        if self.title and not self.title.is_phrase and "," in self.title.text:
+            terms.append(Term(self.title.text.partition(",")[0]))
+        if self.subject is not None:
+            terms.append(self.subject)
+        for match in _EMPHASIS.finditer(document.text):
+            text = match[2].strip(" :：,.")
+            named = text.istitle() if match[1] not in _BOLD else any(c.isalpha() for c in text)
+            if named and len(text.split()) <= 4 and len(text) <= 40 and _is_term(text):
+                terms.append(Term(text))
+        return terms
+
+    def _find_names(self) -> dict[Span, list[Occurrence]]:
+        names: dict[Span, list[Occurrence]] = {}
+        nouns: dict[Span, list[Occurrence]] = {}
+        for span, sentence in self.sentences.items():
+            place = self._places[span]
+            if isinstance(sentence, HanSentence):
+                names[span], nouns[span] = find_han_names(sentence)
+                self.entities.update(han_entities(names[span], sentence.text, place))
+            else:
+                names[span] = found = find_names(sentence, self.evidence)
+                self.entities.update(english_entities(sentence, found, place, self.evidence))
+        counts = count_nouns(nouns.values())
+        for span, found in nouns.items():
+            names[span] = _merged(names[span], (n for n in found if self._repeated(n, counts)))
+        for span, sentence in self.sentences.items():
+            for matcher in (self.dictionary.matcher, self._terms, self._phrase_terms):
+                if matcher:
+                    names[span] = _merged(names[span], _dictionary_matches(matcher, sentence))
+        return names
+
+    def _repeated(self, noun: Occurrence, counts: Counter[str]) -> bool:
+        settings = self.settings
+        single = noun.end - noun.start <= 3
+        needed = settings.single_noun_repeats if single else settings.phrase_repeats
+        return counts[noun.form] >= needed
+
+    def _find_types(self, document: Document) -> dict[str, str]:
+        """Return the type of each name: from its own words, else by vote over its contexts."""
+        types: dict[str, str] = {}
+        votes: dict[str, Counter[str]] = {}
+        for span, names in self.names.items():
+            text = self.sentences[span].text
+            for name in names:
+                known = types.get(name.form)
+                if known is None:
+                    surface = text[name.start : name.end]
+                    known = types[name.form] = name.type or name_type(surface, name.form)
+                elif not known and name.type:
+                    known = types[name.form] = name.type
+                if known in {"", IDENTIFIER} and not name.part:
+                    kind = self._type_here(text, name, known)
+                    votes.setdefault(name.form, Counter())[kind] += 1
+        for form, counter in votes.items():
+            del counter[""]
+            if counter and types[form] in {"", IDENTIFIER}:
+                types[form] = min(counter, key=lambda kind: (-counter[kind], kind))
+        if self.title is not None and title_type(document.title):
+            types[self.title.form] = title_type(document.title)
+        return types
+
+    def _type_here(self, text: str, name: Occurrence, known: str) -> str:
+        """Return the type that follows from the context of a name, or ``""``."""
+        surface = text[name.start : name.end]
+        if known == IDENTIFIER:
+            return noun_type(text, name.start, name.end)
+        return "COMMAND" if is_command(surface) else context_type(text, name.start, name.end)
+
+    def _name_defined(self) -> None:
+        """Add the defined terms with their types, and the title if it is a name."""
+        for definition in self.definitions:
+            if self.types.get(definition.form, "") in {"", IDENTIFIER, "TERM"}:
+                self.types[definition.form] = definition.type
+            self.entities.add(definition.form)
+        title = self.title
+        if title is not None and title.form and not title.is_phrase:
+            kind = self.types.setdefault(title.form, name_type(title.text, title.form))
+            if kind or self._is_named_in_prose(title):
+                self.entities.add(title.form)
+
+    def _is_named_in_prose(self, title: Title) -> bool:
+        """Return True if prose contains the title in Chinese or with the capital of a name."""
+        return any(
+            name.form == title.form
+            and any(
+                is_chinese(word) or (word[0].isupper() and word.lower() not in common_words())
+                for word in self.sentences[span].text[name.start : name.end].split()
+            )
+            for span, names in self.names.items()
+            if self._places[span] is SentencePlace.PROSE
+            for name in names
+        )
+
+    def _find_aliases(self) -> tuple[dict[str, str], dict[str, str]]:
+        stated: dict[str, str] = {}
+        for span, names in self.names.items():
+            for alias in find_aliases(self.sentences[span].text, names):
+                if alias.full not in stated and stated.get(alias.full) != alias.short:
+                    stated.setdefault(*alias)
+                    if looks_like_acronym(self.surface(alias.short)):
+                        self.entities.update(alias)
+        for short, entry in self.dictionary.full_names.items():
+            stated.setdefault(short, normal_form(entry.term))
+        forms = [n.form for names in self.names.values() for n in names]
+        alone = {n.form for names in self.names.values() for n in names if not n.part}
+        if self.title is not None and self.title.form and not self.title.is_phrase:
+            forms.append(self.title.form)
+        surnames = surname_aliases(self.types, forms, alone)
+        for short, full in surnames.items():
+            if self.types.get(full) == "PERSON" and not self.types.get(short):
+                self.types[short] = "PERSON"
+        return stated, surnames
+
+
+def _is_term(text: str) -> bool:
+    """Return True if emphasised words can be a term, rather than words with stress."""
+    title = read_title(text, longest_words=4)
+    if title is None or not title.form:
+        return False
+    return " " in title.form or (title.form not in STARTERS and title.form not in common_words())
+
+
+def _opening(reading: DocumentReading, chunks: Sequence[Chunk]) -> tuple[Term | None, bool]:
+    """Return the subject of the first sentence, and True if the sentence defines it."""
+    for chunk in chunks[:1]:
+        for sentence in reading.sentences_of(chunk)[:1]:
+            span = find_subject(sentence)
+            return subject_term(sentence), span is not None and defines_subject(sentence, span[1])
+    return None, False
+
+
+def subject_term(sentence: AnySentence) -> Term | None:
+    """Return the subject of a first sentence as a term to find."""
+    span = find_subject(sentence)
+    text = sentence.text[slice(*span)].strip("\"“”'‘’*_#` ") if span else ""
+    return Term(text) if len(normal_form(text)) > 1 else None
+
+
+def _read_sentence(text: str, start: int) -> AnySentence:
+    return HanSentence(text, start) if is_chinese(text) else EnglishSentence(text, start)
+
+
+def _spans_of(chunk: Chunk) -> Sequence[Span]:
+    return chunk.sentences or split_sentences(chunk.text, start=chunk.span.start)
+
+
+def _read_sentences(document: Document, chunks: Iterable[Chunk]) -> dict[Span, AnySentence]:
+    sentences: dict[Span, AnySentence] = {}
+    for chunk in chunks:
+        for span in _spans_of(chunk):
+            if span not in sentences:
+                sentences[span] = _read_sentence(document.text[span.start : span.end], span.start)
+    return sentences
+
+
+def _dictionary_matches(matcher: TermMatcher, sentence: AnySentence) -> list[Occurrence]:
+    if isinstance(sentence, HanSentence):
+        return matcher.find_characters(sentence.simplified)
+    return matcher.find_words(sentence.tokens)
+
+
+def _merged(names: list[Occurrence], found: Iterable[Occurrence]) -> list[Occurrence]:
+    """Add found terms to names; if one contains the other, the inner one becomes a part."""
+    merged = names
+    for term in found:
+        same = [n for n in merged if n.start == term.start and n.end == term.end]
+        if same:
+            if term.type and not same[0].type:
+                merged = [n._replace(type=term.type) if n in same else n for n in merged]
+            continue
+        overlapping = any(n.start < term.end and term.start < n.end for n in merged)
+        if not overlapping:
+            merged = [*merged, term]
+            continue
+        inside = any(n.start <= term.start and term.end <= n.end and not n.part for n in merged)
+        merged = [
+            n._replace(part=True) if term.start <= n.start and n.end <= term.end else n
+            for n in merged
+        ]
+        merged.append(term._replace(part=term.part or inside))
+    return merged

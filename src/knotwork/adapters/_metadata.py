@@ -1,0 +1,115 @@
+"""Metadata that the adapters attach to texts: the exact position, and the rows of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypedDict
+
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._retrieval.queries.query_rows import show_row
+from knotwork.records import RETRIEVAL_QUERY, Citation, Document, Evidence, Hit, QueryResult
+from knotwork.records._documents import Span
+
+
+class PassageMetadata(TypedDict):
+    """The position of a passage: characters ``start`` to ``end`` of the text of ``document``, a
+    URI. ``score`` is that of the retriever; ``section`` and ``page`` may be empty.
+    """
+
+    document: str
+    title: str
+    section: str
+    page: str
+    start: int
+    end: int
+    score: float
+    chunk_id: str
+
+
+class RowsMetadata(TypedDict):
+    """The rows of a query, each with a value for every column.
+
+    ``source`` is the retriever that wrote the ``statement``, or "retrieval_query" for the user's
+    own query. ``document`` describes the graph or the tables it read, and ``section`` is empty:
+    prompts that show the origin of a passage work for rows, too. ``truncated`` is True if there are
+    more rows.
+    """
+
+    document: str
+    section: str
+    source: str
+    statement: str
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+
+
+def to_rows_metadata(result: QueryResult) -> RowsMetadata:
+    """Convert the rows of a query to plain data that a framework can store."""
+    return RowsMetadata(
+        document=result.place,
+        section="",
+        source=result.source,
+        statement=result.statement,
+        columns=list(result.columns),
+        rows=[list(row) for row in result.rows],
+        truncated=result.truncated,
+    )
+
+
+def rows_over_hits(results: Iterable[QueryResult]) -> Iterator[tuple[str, RowsMetadata]]:
+    """Yield the rows of the retrieval query, if there are any, as text and as data.
+
+    The text has one line per row: ``column: value; column: value``.
+    """
+    for result in results:
+        if result.source == RETRIEVAL_QUERY and result.rows:
+            lines = [show_row(result.columns, row) for row in result.rows]
+            more = ["There are more rows."] if result.truncated else []
+            yield "\n".join([*lines, *more]), to_rows_metadata(result)
+
+
+def hits_with_metadata(
+    evidence: Evidence, knowledge_base: KnowledgeBase
+) -> Iterator[tuple[Hit, PassageMetadata]]:
+    """Yield the hits with their metadata, best first. Hits of deleted documents are skipped."""
+    ids = {hit.chunk.document_id for hit in evidence.hits}
+    documents = knowledge_base.store.documents.documents(ids)
+    for hit in evidence.hits:
+        document = documents.get(hit.chunk.document_id)
+        if document is None:
+            continue
+        chunk = hit.chunk
+        yield (
+            hit,
+            PassageMetadata(
+                document=document.uri,
+                title=chunk.document_title,
+                section=" > ".join(chunk.headings),
+                page=_page_label(document, chunk.span),
+                start=chunk.span.start,
+                end=chunk.span.end,
+                score=hit.score,
+                chunk_id=chunk.id,
+            ),
+        )
+
+
+def _page_label(document: Document, span: Span) -> str:
+    """Return the label of the page on which a span begins, or "" without pages."""
+    labels = [page.label for page in document.pages if page.start <= span.start]
+    return labels[-1] if labels else ""
+
+
+def citation_metadata(citation: Citation) -> PassageMetadata:
+    """Return the metadata of a citation."""
+    return PassageMetadata(
+        document=citation.document,
+        title=citation.title,
+        section=citation.section,
+        page=citation.page,
+        start=citation.span.start,
+        end=citation.span.end,
+        score=citation.score,
+        chunk_id=citation.chunk_id,
+    )

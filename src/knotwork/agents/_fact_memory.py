@@ -1,0 +1,259 @@
+"""Store facts of conversations in SQLite, each with the time span in which it holds.
+
+An entity has one value of most relations at a time (where somebody lives, what a project costs):
+a new value ends the old fact at the time from which the new one holds. Relations with many values
+(knows, likes) end nothing. Facts may be added in any order of their times. Adding one never deletes
+facts of other times, so the past can be queried.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import apsw
+
+from knotwork._inference.role_models import IN_MEMORY, companion_path
+from knotwork._text.names import normal_form
+from knotwork.errors import StoreError
+
+MEMORY_SUFFIX = ".memory"
+MANY_VALUED = frozenset(
+    {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
+)
+"""Relations of which an entity may have several values at once."""
+
+
+def memory_path(store_url: str) -> str:
+    """Return the path of the facts of an index's conversations, as `companion_path` does."""
+    return companion_path(store_url, MEMORY_SUFFIX)
+
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS fact (
+    id INTEGER PRIMARY KEY,
+    subject TEXT NOT NULL, relation TEXT NOT NULL, object TEXT NOT NULL,
+    subject_form TEXT NOT NULL, relation_form TEXT NOT NULL, object_form TEXT NOT NULL,
+    valid_from TEXT NOT NULL, valid_to TEXT, source TEXT NOT NULL,
+    UNIQUE (subject_form, relation_form, object_form, valid_from));
+CREATE INDEX IF NOT EXISTS fact_of_object ON fact (object_form);
+"""
+_COLUMNS = "subject, relation, object, valid_from, valid_to, source"
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedFact:
+    """A fact that holds from ``valid_from`` until before ``valid_to`` (None: until now).
+
+    Times are ISO 8601 text of one form, such as 2024-05-01 or 2024-05-01T09:30, and are compared as
+    text. ``source`` is where it was stated.
+    """
+
+    subject: str
+    relation: str
+    object: str
+    valid_from: str
+    valid_to: str | None = None
+    source: str = ""
+
+    def holds_at(self, moment: str) -> bool:
+        """Return True if the fact holds at a time."""
+        return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
+
+    @property
+    def text(self) -> str:
+        """The fact as a person reads it."""
+        until = f" until {self.valid_to}" if self.valid_to else ""
+        return f"{self.subject} {self.relation} {self.object} (since {self.valid_from}{until})"
+
+
+class FactMemory:
+    """Facts in an SQLite file, or in memory. Safe to use from several threads.
+
+    Raises StoreError if the file cannot be opened.
+    """
+
+    def __init__(
+        self, path: Path | str = IN_MEMORY, *, many_valued: Iterable[str] = MANY_VALUED
+    ) -> None:
+        self._many_valued = frozenset(normal_form(relation) for relation in many_valued)
+        self._lock = threading.RLock()
+        try:
+            self._connection = apsw.Connection(str(path))
+            self._connection.set_busy_timeout(5_000)
+            self._connection.execute(_SCHEMA)
+        except apsw.Error as error:
+            raise StoreError(f"Cannot open the file of facts `{path}`: {error}.") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def learn(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
+        """Add a fact, and return the facts that it ended, with their end.
+
+        A fact that already holds at that time changes nothing. If the relation has one value and a
+        fact of a later time is known, the new fact ends where that one begins.
+        """
+        with self._lock:
+            with self._connection:
+                closed = self._add(fact)
+            return closed  # noqa: RET504  the transaction ends first
+
+    def end(self, subject: str, relation: str, object_: str, *, at: str) -> int:
+        """End this fact at a time if it holds then, and return the number of facts ended."""
+        wanted = normal_form(object_)
+        ended = []
+        with self._lock, self._connection:
+            ended += [
+                self._close(known, at)
+                for known in self._of_key(normal_form(subject), normal_form(relation))
+                if normal_form(known.object) == wanted and known.holds_at(at)
+            ]
+        return len(ended)
+
+    def retract(self, fact: RememberedFact) -> bool:
+        """Remove a fact as if it had never been added; a fact that it ended continues.
+
+        Return False if the fact is unknown.
+        """
+        forms = _forms(fact)
+        with self._lock:
+            known = self._of_key(forms[0], forms[1])
+            held = next((k for k in known if _key(k) == _key(fact)), None)
+            if held is None:
+                return False
+            is_single = forms[1] not in self._many_valued
+            closed = [k for k in known if is_single and k.valid_to == held.valid_from]
+            with self._connection:
+                self._delete(held)
+                for before in closed:
+                    self._close(before, held.valid_to)
+        return True
+
+    def forget(self, name: str) -> int:
+        """Delete all facts with this subject or object, and return their number."""
+        form = normal_form(name)
+        with self._lock:
+            self._connection.execute(
+                "DELETE FROM fact WHERE subject_form = ? OR object_form = ?", (form, form)
+            )
+            return int(self._connection.changes())
+
+    def facts(self, *, at: str | None = None) -> list[RememberedFact]:
+        """Return all facts, or those that hold at a time, by subject, relation and time."""
+        with self._lock:
+            rows = self._connection.execute(
+                f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
+                " ORDER BY subject_form, relation_form, valid_from, object_form"
+            ).fetchall()
+        return [fact for fact in map(_read, rows) if at is None or fact.holds_at(at)]
+
+    def about(
+        self, names: Sequence[str], *, at: str | None = None, limit: int = 20
+    ) -> list[RememberedFact]:
+        """Return facts with one of these names as subject or object, newest first.
+
+        With ``at``, only those that hold at that time.
+        """
+        forms = list(dict.fromkeys(form for name in names if (form := normal_form(name))))
+        if not forms:
+            return []
+        blanks = ", ".join("?" for _ in forms)
+        statement = (
+            f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  columns and blanks alone
+            f" WHERE subject_form IN ({blanks}) OR object_form IN ({blanks})"
+            " ORDER BY valid_from DESC, subject, relation, object"
+        )
+        with self._lock:
+            rows = self._connection.execute(statement, [*forms, *forms]).fetchall()
+        facts = [_read(row) for row in rows]
+        return [fact for fact in facts if at is None or fact.holds_at(at)][:limit]
+
+    def history(self, subject: str, relation: str) -> list[RememberedFact]:
+        """Return all facts of a subject and relation, ended ones included, oldest first."""
+        with self._lock:
+            return self._of_key(normal_form(subject), normal_form(relation))
+
+    def names(self) -> list[str]:
+        """Return all subjects and objects, ascending."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT subject FROM fact UNION SELECT object FROM fact ORDER BY 1"
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def _add(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
+        forms = _forms(fact)
+        known = self._of_key(forms[0], forms[1])
+        same = [k for k in known if normal_form(k.object) == forms[2]]
+        if any(k.holds_at(fact.valid_from) for k in same):
+            return ()
+        if forms[1] in self._many_valued:
+            self._insert(fact, forms)
+            return ()
+        later = [k.valid_from for k in known if k.valid_from > fact.valid_from]
+        ends = [end for end in (min(later, default=None), fact.valid_to) if end is not None]
+        closed = tuple(
+            self._close(k, fact.valid_from)
+            for k in known
+            if k.valid_from < fact.valid_from and k.holds_at(fact.valid_from)
+        )
+        for k in known:
+            if k.valid_from == fact.valid_from:  # a correction replaces the earlier value
+                self._delete(k)
+        self._insert(replace(fact, valid_to=min(ends, default=None)), forms)
+        return closed
+
+    def _of_key(self, subject_form: str, relation_form: str) -> list[RememberedFact]:
+        rows = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
+            " WHERE subject_form = ? AND relation_form = ? ORDER BY valid_from, object",
+            (subject_form, relation_form),
+        ).fetchall()
+        return [_read(row) for row in rows]
+
+    def _insert(self, fact: RememberedFact, forms: tuple[str, str, str]) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO fact (subject, relation, object, subject_form, relation_form,"
+            " object_form, valid_from, valid_to, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(fact.subject, fact.relation, fact.object),
+                *forms,
+                *(fact.valid_from, fact.valid_to, fact.source),
+            ),
+        )
+
+    def _close(self, fact: RememberedFact, at: str | None) -> RememberedFact:
+        self._connection.execute(
+            "UPDATE fact SET valid_to = ? WHERE subject_form = ? AND relation_form = ?"
+            " AND object_form = ? AND valid_from = ?",
+            (at, *_forms(fact), fact.valid_from),
+        )
+        return replace(fact, valid_to=at)
+
+    def _delete(self, fact: RememberedFact) -> None:
+        self._connection.execute(
+            "DELETE FROM fact WHERE subject_form = ? AND relation_form = ? AND object_form = ?"
+            " AND valid_from = ?",
+            (*_forms(fact), fact.valid_from),
+        )
+
+
+def _read(row: Sequence[object]) -> RememberedFact:
+    subject, relation, object_, valid_from, valid_to, source = row
+    end = None if valid_to is None else str(valid_to)
+    return RememberedFact(
+        str(subject), str(relation), str(object_), str(valid_from), end, str(source)
+    )
+
+
+def _key(fact: RememberedFact) -> tuple[str, ...]:
+    return (*_forms(fact), fact.valid_from)
+
+
+def _forms(fact: RememberedFact) -> tuple[str, str, str]:
+    return normal_form(fact.subject), normal_form(fact.relation), normal_form(fact.object)

@@ -1,0 +1,317 @@
+"""Compute figures of judged answers: correctness, length, refusals, calibration, time and cost."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import Any
+
+from knotwork.evaluation._answer_questions import AnswerQuestion
+from knotwork.evaluation._answer_runs import JudgedAnswer
+from knotwork.evaluation._metrics import (
+    MeanEstimate,
+    MetricDifference,
+    compare_paired,
+    estimate_mean,
+    separation,
+)
+
+CALIBRATION_BINS = 10
+"""Number of bins of confidence for the calibration error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean over answers. ``values`` returns the values of one answer, none if it does not apply.
+
+    ``column`` is the short form of ``label``. A share is from 0 to 1.
+    """
+
+    name: str
+    column: str
+    label: str
+    values: Callable[[JudgedAnswer], Sequence[float]]
+    is_share: bool = True
+
+
+def _if_answerable(value: Callable[[JudgedAnswer], bool]) -> Callable[[JudgedAnswer], list[float]]:
+    """Return a function for `Figure.values`: 0 or 1 for an answerable question, else nothing."""
+    return lambda item: [float(value(item))] if item.question.is_answerable else []
+
+
+def _cited(item: JudgedAnswer) -> list[float]:
+    cites_gold = item.judgement.cites_gold
+    return [] if cites_gold is None else [float(cites_gold)]
+
+
+def _words(item: JudgedAnswer) -> list[float]:
+    is_printed = item.question.is_answerable and item.judgement.answered
+    return [item.judgement.words] if is_printed else []
+
+
+def _short(item: JudgedAnswer) -> list[float]:
+    judgement = item.judgement
+    return [float(judgement.short_right is not None)] if judgement.answered else []
+
+
+def _short_right(item: JudgedAnswer) -> list[float]:
+    is_right = item.judgement.short_right
+    return [] if is_right is None else [float(is_right)]
+
+
+def _refused_rightly(item: JudgedAnswer) -> list[float]:
+    return [] if item.question.is_answerable else [float(not item.judgement.answered)]
+
+
+FIGURES = (
+    Figure("right", "right", "Right", _if_answerable(lambda item: item.judgement.right)),
+    Figure(
+        "right_first",
+        "first",
+        "Right in the first sentence",
+        _if_answerable(lambda item: item.judgement.right_first),
+    ),
+    Figure(
+        "found",
+        "found",
+        "Answer in the passages found",
+        _if_answerable(lambda item: item.judgement.found),
+    ),
+    Figure("cited", "cited", "Cites a gold document", _cited),
+    Figure(
+        "noise",
+        "noise",
+        "Sentences that are noise",
+        lambda item: [float(noise) for noise in item.judgement.noise],
+    ),
+    Figure("words", "words", "Words in an answer", _words, is_share=False),
+    Figure("short", "short", "Gives a short answer", _short),
+    Figure("short_right", "short ok", "Right short answers", _short_right),
+    Figure("refused_rightly", "refused", "Refused rightly", _refused_rightly),
+    Figure(
+        "refused_wrongly",
+        "wrongly",
+        "Refused wrongly",
+        _if_answerable(lambda item: not item.judgement.answered),
+    ),
+)
+"""All figures of answers. `docs/evaluation.md` defines them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """The figures of a group of questions by name, without those that apply to none of them."""
+
+    questions: int
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFigures:
+    """The figures of a run.
+
+    ``right`` is the share of right answers with its 95 % interval, None if no question is
+    answerable. ``auroc`` is the probability that a right answer has a higher confidence than a
+    wrong one, None if all or none are right; ``ece`` is the expected calibration error. Both ignore
+    answers without a confidence. ``median_ms`` and ``median_cpu_ms`` are per question, ``tokens``
+    is the mean number of model tokens per question.
+    """
+
+    overall: GroupFigures
+    by_type: dict[str, GroupFigures]
+    right: MeanEstimate | None
+    auroc: float | None
+    ece: float | None
+    median_ms: float
+    median_cpu_ms: float
+    tokens: float
+
+
+def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
+    """Compute the figures of all answers, and by type if the questions have types.
+
+    Raises ValueError if there are no answers.
+    """
+    if not answers:
+        raise ValueError("Expected at least one answer.")
+    types = dict.fromkeys(item.question.type for item in answers)
+    of_type = {
+        name: [item for item in answers if item.question.type == name]
+        for name in types
+        if types.keys() != {""}
+    }
+    estimated = [
+        (item.answer.confidence, item.judgement.right)
+        for item in answers
+        if item.answer.confidence is not None
+    ]
+    good = [confidence for confidence, right in estimated if right]
+    others = [confidence for confidence, right in estimated if not right]
+    return AnswerFigures(
+        overall=_measure_group(answers),
+        by_type={name: _measure_group(items) for name, items in of_type.items()},
+        right=estimate_mean([v for item in answers for v in FIGURES[0].values(item)]),
+        auroc=separation(good, others) if good and others else None,
+        ece=calibration_error(
+            [confidence for confidence, _ in estimated], [right for _, right in estimated]
+        )
+        if estimated
+        else None,
+        median_ms=1000 * median(item.seconds for item in answers),
+        median_cpu_ms=1000 * median(item.cpu_s for item in answers),
+        tokens=fmean(item.tokens for item in answers),
+    )
+
+
+def calibration_error(
+    confidences: Sequence[float], rights: Sequence[bool], *, bins: int = CALIBRATION_BINS
+) -> float:
+    """Return the expected calibration error of confidences, from 0 to 1.
+
+    This is the distance between mean confidence and the share of right answers, averaged over
+    ``bins`` of equal width weighted by size (Naeini et al., AAAI 2015). Raises ValueError if the
+    lengths differ or are 0.
+    """
+    if not confidences:
+        raise ValueError("Expected at least one confidence.")
+    edges = [number / bins for number in range(1, bins)]
+    held: list[list[float]] = [[] for _ in range(bins)]
+    for confidence, right in zip(confidences, rights, strict=True):
+        held[bisect_right(edges, confidence)].append(confidence - right)
+    return sum(abs(sum(gaps)) for gaps in held) / len(confidences)
+
+
+def compare_answers(
+    first: Sequence[JudgedAnswer], second: Sequence[JudgedAnswer], *, names: tuple[str, str]
+) -> list[MetricDifference]:
+    """Compare two runs over the same questions, figure by figure.
+
+    Each figure is compared on the questions that it applies to in both runs, so words and noise on
+    those that both answered. Raises ValueError if the questions or their order differ.
+    """
+    if [item.question for item in first] != [item.question for item in second]:
+        raise ValueError("Expected the same questions in the same order.")
+    compared = []
+    for figure in FIGURES:
+        both = [
+            (fmean(one), fmean(other))
+            for one, other in zip(
+                map(figure.values, first), map(figure.values, second), strict=True
+            )
+            if one and other
+        ]
+        if both:
+            found = compare_paired([a for a, _ in both], [b for _, b in both])
+            compared.append(
+                MetricDifference(
+                    *names, figure.name, found.difference, found.wins, found.losses, found.p_value
+                )
+            )
+    return compared
+
+
+def _measure_group(answers: Sequence[JudgedAnswer]) -> GroupFigures:
+    figures = {}
+    for figure in FIGURES:
+        values = [value for item in answers for value in figure.values(item)]
+        if values:
+            figures[figure.name] = fmean(values)
+    return GroupFigures(len(answers), figures)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRun:
+    """The answers under one choice of settings, and their figures; ``missing`` are gold documents
+    that are not in the index.
+    """
+
+    name: str
+    store: str
+    answers: tuple[JudgedAnswer, ...]
+    measured: AnswerFigures
+    missing: tuple[str, ...]
+
+
+def describe_answer_runs(
+    questions: Sequence[AnswerQuestion], runs: Sequence[AnswerRun], *, file: str = ""
+) -> dict[str, Any]:
+    """Return runs over the same questions as one JSON object; shares are from 0 to 1."""
+    first, *others = runs
+    return {
+        "file": file,
+        "questions": len(questions),
+        "unanswerable": sum(not question.is_answerable for question in questions),
+        "settings": {run.name: _describe_run(run) for run in runs},
+        "comparisons": [
+            asdict(item)
+            for other in others
+            for item in compare_answers(
+                first.answers, other.answers, names=(first.name, other.name)
+            )
+        ],
+        "cases": [
+            {
+                "id": question.id,
+                "line": question.line,
+                "question": question.text,
+                "type": question.type,
+                "expected": [list(alternatives) for alternatives in question.answers],
+                "results": {run.name: _describe_answer(run.answers[number]) for run in runs},
+            }
+            for number, question in enumerate(questions)
+        ],
+    }
+
+
+def _describe_run(run: AnswerRun) -> dict[str, Any]:
+    measured = run.measured
+    return {
+        "store": run.store,
+        **_describe_group(measured.overall),
+        "right_interval": (
+            [_rounded(measured.right.low), _rounded(measured.right.high)]
+            if measured.right
+            else None
+        ),
+        "auroc": _rounded(measured.auroc),
+        "ece": _rounded(measured.ece),
+        "median_ms": round(measured.median_ms, 3),
+        "median_cpu_ms": round(measured.median_cpu_ms, 3),
+        "tokens": round(measured.tokens, 1),
+        "missing_documents": list(run.missing),
+        "by_type": {name: _describe_group(group) for name, group in measured.by_type.items()},
+    }
+
+
+def _describe_group(group: GroupFigures) -> dict[str, Any]:
+    figures = {figure.name: _rounded(group.figures.get(figure.name)) for figure in FIGURES}
+    return {"questions": group.questions, **figures}
+
+
+def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
+    judgement = item.judgement
+    return {
+        "correct": item.is_correct,
+        "right": judgement.right,
+        "right_first": judgement.right_first,
+        "found": judgement.found,
+        "cited": judgement.cites_gold,
+        "answered": judgement.answered,
+        "answer": item.answer.text,
+        "short": item.answer.short,
+        "short_right": judgement.short_right,
+        "documents": [citation.document for citation in item.answer.citations],
+        "noise": list(judgement.noise),
+        "words": judgement.words,
+        "confidence": _rounded(item.answer.confidence),
+        "ms": round(1000 * item.seconds, 3),
+        "cpu_ms": round(1000 * item.cpu_s, 3),
+        "tokens": item.tokens,
+        "notes": list(item.answer.notes),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,279 @@
+"""Metrics of rankings, answers and confidence, and tests of the significance of differences."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.sentences import split_sentences
+from knotwork._text.terms import content_terms
+from knotwork._text.token_counts import token_starts
+
+Gold = Sequence[Collection[str]]
+"""For each required fact, the passages that state it."""
+
+
+def recall(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
+    """Return the share of facts stated by a passage among the first ``k``."""
+    if not gold:
+        return 0.0
+    top = set(ranked[:k])
+    return sum(not top.isdisjoint(group) for group in gold) / len(gold)
+
+
+def all_gold(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
+    """Return 1 if the first ``k`` passages state every fact, else 0."""
+    return float(bool(gold) and recall(ranked, gold, k=k) == 1.0)
+
+
+def hits(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
+    """Return 1 if the first ``k`` passages state any fact, else 0.
+
+    This is Hits@k of the evaluation script of MultiHop-RAG (Tang and Yang, COLM 2024).
+    """
+    return float(recall(ranked, gold, k=k) > 0.0)
+
+
+def reciprocal_rank(ranked: Sequence[str], gold: Gold) -> float:
+    """Return the reciprocal rank of the first passage that states a fact, or 0."""
+    wanted = {uri for group in gold for uri in group}
+    return next((1.0 / rank for rank, uri in enumerate(ranked, start=1) if uri in wanted), 0.0)
+
+
+METRICS: Mapping[str, Callable[[Sequence[str], Gold], float]] = {
+    "recall@2": lambda ranked, gold: recall(ranked, gold, k=2),
+    "recall@5": lambda ranked, gold: recall(ranked, gold, k=5),
+    "recall@10": lambda ranked, gold: recall(ranked, gold, k=10),
+    "all_gold@5": lambda ranked, gold: all_gold(ranked, gold, k=5),
+    "all_gold@8": lambda ranked, gold: all_gold(ranked, gold, k=8),
+    "mrr": reciprocal_rank,
+}
+"""The metrics of `knotwork eval`, by name."""
+
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_WIDE = re.compile(f"([{HAN_AND_KANA}])")
+_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_VERDICTS = frozenset({"yes", "no"})
+
+
+def normalize_as_squad(text: str) -> tuple[str, ...]:
+    """Return the normalized words of an answer.
+
+    Like the evaluation script of SQuAD (Rajpurkar et al., EMNLP 2016): in lower case, without
+    punctuation and articles. As in the script of CMRC 2018, each Chinese character is a word;
+    character widths are unified. Punctuation beyond ASCII separates words.
+    """
+    folded = unicodedata.normalize("NFKC", text).lower().translate(_ASCII_PUNCTUATION)
+    kept = "".join(" " if unicodedata.category(c).startswith("P") else c for c in folded)
+    return tuple(word for word in _WIDE.sub(r" \1 ", kept).split() if word not in _ARTICLES)
+
+
+def contains_answer(text: str, answers: Sequence[str]) -> bool:
+    """Return True if ``text`` contains the normalized words of an answer as a sequence."""
+    words = f" {' '.join(normalize_as_squad(text))} "
+    wanted = [normalize_as_squad(answer) for answer in answers]
+    return any(f" {' '.join(answer)} " in words for answer in wanted if answer)
+
+
+def is_verdict(answers: Sequence[str]) -> bool:
+    """Return True if the answer is "yes" or "no", which sources do not contain."""
+    return any(" ".join(normalize_as_squad(answer)) in _VERDICTS for answer in answers)
+
+
+_IGNORED_MARKS = re.compile(r"[\s*#]+")
+
+
+def strip_marks(text: str) -> str:
+    """Remove white space, ``*`` and ``#``, which loaders and splitters may change."""
+    return _IGNORED_MARKS.sub("", text)
+
+
+def first_characters(texts: Sequence[str], budget: int) -> str:
+    """Join the texts, stripped of marks, best first, and return the first ``budget`` characters."""
+    return "".join(map(strip_marks, texts))[:budget]
+
+
+def first_tokens(texts: Sequence[str], budget: int) -> str:
+    """Join the texts, best first, and return the first ``budget`` tokens."""
+    joined = "\n".join(texts)
+    starts = token_starts(joined)
+    return joined if len(starts) <= budget else joined[: starts[budget]]
+
+
+def share_found(passages: Sequence[str], text: str) -> float:
+    """Return the share of passages that ``text``, stripped of marks, contains completely."""
+    if not passages:
+        return 0.0
+    return sum(strip_marks(passage) in text for passage in passages) / len(passages)
+
+
+def share_of_sentences_found(passages: Sequence[str], text: str) -> float:
+    """Return the share of the passages' sentences that ``text`` contains, weighted by length."""
+    found = total = 0
+    for passage in passages:
+        for span in split_sentences(passage):
+            sentence = strip_marks(passage[span.start : span.end])
+            total += len(sentence)
+            found += len(sentence) if sentence in text else 0
+    return found / total if total else 0.0
+
+
+def share_of_words_found(reference: Sequence[str], text: str) -> float:
+    """Return the share of the distinct content words of ``reference`` that ``text`` contains."""
+    wanted = set(content_terms("\n".join(reference)))
+    return len(wanted & set(content_terms(text))) / len(wanted) if wanted else 0.0
+
+
+THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(21))
+
+
+@dataclass(frozen=True, slots=True)
+class AbstentionPoint:
+    """The shares of unanswerable and of answerable questions below a threshold of confidence."""
+
+    threshold: float
+    unanswerable: float
+    answerable: float
+
+
+def share_below(confidences: Sequence[float], threshold: float) -> float:
+    """Return the share of confidences below a threshold, or 0 without any."""
+    return sum(value < threshold for value in confidences) / max(len(confidences), 1)
+
+
+def abstention_curve(
+    answerable: Sequence[float],
+    unanswerable: Sequence[float],
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+) -> list[AbstentionPoint]:
+    """Return the point of each threshold for the confidences of both kinds of questions."""
+    return [
+        AbstentionPoint(
+            threshold, share_below(unanswerable, threshold), share_below(answerable, threshold)
+        )
+        for threshold in thresholds
+    ]
+
+
+def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
+    """Return the probability that an answerable question has a higher confidence than another.
+
+    This is the area under the ROC curve (Mann-Whitney U divided by the number of pairs, ties count
+    half); 0.5 is chance. Returns NaN if either side is empty.
+    """
+    if not answerable or not unanswerable:
+        return float("nan")
+    gaps = np.subtract.outer(np.asarray(answerable, float), np.asarray(unanswerable, float))
+    return float(((gaps > 0) + 0.5 * (gaps == 0)).mean())
+
+
+DRAWS = 10_000
+_MOST_SIGNS = 16_000_000
+_BLOCK_SIGNS = 4_000_000
+"""Maximum number of random signs drawn at a time: for all draws, or for one block of them."""
+_Z_95 = 1.959964
+"""The 97.5th percentile of the standard normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """A paired comparison: mean of first minus second, wins and losses of first, two-sided p."""
+
+    difference: float
+    wins: int
+    losses: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEstimate:
+    """A mean with its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def estimate_mean(values: Sequence[float]) -> MeanEstimate | None:
+    """Return the mean of values from 0 to 1 with its 95 % interval, or None without values.
+
+    This is the score interval of a proportion (Wilson, JASA 1927). For values other than 0 and 1
+    it is wider than necessary, since these two have the greatest variance for a given mean. Unlike
+    a bootstrap interval, it has a positive width even if a few questions all have the same result.
+    """
+    if not values:
+        return None
+    number, mean = len(values), fmean(values)
+    spread = _Z_95**2 / number
+    middle = (mean + spread / 2) / (1 + spread)
+    margin = math.sqrt(spread * (mean * (1 - mean) + spread / 4)) / (1 + spread)
+    return MeanEstimate(
+        mean, max(0.0, min(mean, middle - margin)), min(1.0, max(mean, middle + margin))
+    )
+
+
+def compare_paired(
+    first: Sequence[float], second: Sequence[float], *, seed: int = 0
+) -> PairedComparison:
+    """Compare two lists of values, question by question, with a sign-flip permutation test.
+
+    Under the null hypothesis, the sign of each difference is random (Fisher's randomization test;
+    Smucker et al., CIKM 2007). The p-value counts the observed assignment as one of the draws.
+    Raises ValueError if the lengths differ.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"Paired values differ in length: {len(first)} and {len(second)}.")
+    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    moved = differences[differences != 0]
+    mean = float(differences.mean()) if len(differences) else 0.0
+    if not len(moved):
+        return PairedComparison(mean, wins, losses, 1.0)
+    drawn = np.abs(_draw_sums(moved, np.random.default_rng(seed)))
+    extreme = int((drawn >= abs(moved.sum()) - 1e-12).sum())
+    return PairedComparison(mean, wins, losses, (extreme + 1) / (DRAWS + 1))
+
+
+def _draw_sums(moved: NDArray[np.float64], chance: np.random.Generator) -> NDArray[np.float64]:
+    """Return the sum of the differences with random signs, for each draw."""
+    number = len(moved)
+    if DRAWS * number <= _MOST_SIGNS:
+        signs = chance.choice((-1.0, 1.0), size=(DRAWS, number))
+        return np.asarray(signs @ moved, dtype=np.float64)
+    # A signed sum is twice the sum of the positive terms minus the sum of all. Signs are bits drawn
+    # in blocks, so that thousands of questions need little time and memory.
+    sums = np.empty(DRAWS)
+    rows, width = max(1, _BLOCK_SIGNS // number), -(-number // 8)
+    for begin in range(0, DRAWS, rows):
+        end = min(begin + rows, DRAWS)
+        coins = np.frombuffer(chance.bytes((end - begin) * width), np.uint8)
+        heads = np.unpackbits(coins.reshape(-1, width), axis=1, count=number)
+        sums[begin:end] = 2.0 * (heads.astype(np.float64) @ moved) - moved.sum()
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDifference:
+    """Two runs compared on one metric over the same questions.
+
+    ``difference`` is the mean of ``first`` minus that of ``second``.
+    """
+
+    first: str
+    second: str
+    metric: str
+    difference: float
+    wins: int
+    losses: int
+    p_value: float

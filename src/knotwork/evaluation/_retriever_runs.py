@@ -1,0 +1,269 @@
+"""Run retrievers on a data set: index it once, ask every question, measure and compare."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from knotwork._config import IndexSettings, fingerprint
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.prepared import document_source
+from knotwork._indexing.report import IndexEvent
+from knotwork._indexing.splitters import make_splitter
+from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.call_budget import CallBudget
+from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.cross_encoders import Reranker
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.role_models import RoleModels
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.specification_grammar import is_expression
+from knotwork._stores.base import Store
+from knotwork._transform.extractor import Extractor
+from knotwork.errors import RetrievalError, UnknownName
+from knotwork.evaluation._datasets import Dataset, EvaluationCase
+from knotwork.evaluation._metrics import METRICS, MetricDifference, PairedComparison, compare_paired
+from knotwork.records import Evidence, Query, content_id
+
+RANKED_DEPTH = 50
+"""Number of passages ranked for each question."""
+
+WHOLE_SPLITTER = "whole"
+"""The splitter that makes each passage one chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCase:
+    """The result of one question with one retriever.
+
+    ``ranked`` has the URIs of documents, ``values`` the metrics by name. ``tokens`` and ``money``
+    are the usage of a language model; ``money`` is None if its price is unknown.
+    """
+
+    retriever: str
+    done: int
+    total: int
+    case: EvaluationCase
+    evidence: Evidence
+    ranked: list[str]
+    values: dict[str, float]
+    seconds: float
+    tokens: int
+    money: Decimal | None
+
+
+@dataclass(slots=True)
+class RetrieverRun:
+    """The results of one retriever: ranked URIs, metrics and seconds of each question, and the
+    model ``tokens`` of all questions.
+    """
+
+    retriever: str
+    ranked: list[list[str]] = field(default_factory=list)
+    values: dict[str, list[float]] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    tokens: int = 0
+
+    def add(self, asked: AskedCase) -> None:
+        """Add the result of a question."""
+        self.seconds.append(asked.seconds)
+        self.ranked.append(asked.ranked)
+        self.tokens += asked.tokens
+        for metric, value in asked.values.items():
+            self.values.setdefault(metric, []).append(value)
+
+    def means(self) -> dict[str, float]:
+        """Return each metric's mean over the questions."""
+        return {name: fmean(values) if values else 0.0 for name, values in self.values.items()}
+
+
+@dataclass(slots=True)
+class EvaluationRun:
+    """The runs of all retrievers on a data set. ``skipped`` has the reason of those not run."""
+
+    dataset: str
+    questions: int
+    runs: dict[str, RetrieverRun] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def compare(self, first: str, second: str, metric: str) -> PairedComparison:
+        """Compare two retrievers on one metric, question by question."""
+        return compare_paired(self.runs[first].values[metric], self.runs[second].values[metric])
+
+
+def index_dataset(
+    dataset: Dataset,
+    *,
+    store: Store,
+    embedder: Embedder | None,
+    extractor: Extractor,
+    splitter: str = WHOLE_SPLITTER,
+) -> Iterator[IndexEvent]:
+    """Index the passages of a corpus that the store lacks, and yield the events.
+
+    Each passage is one chunk unless another ``splitter`` is given.
+    """
+    embedding = Embedding(embedder)
+    settings = fingerprint(IndexSettings(splitter=splitter), embedding.identity, extractor.name)
+    stages = IndexingStages(make_splitter(splitter), extractor, embedding, Tiers(settings))
+    sources = [document_source(document) for document in dataset.documents]
+    yield from Pipeline(store, stages).run(sources, covers=lambda _: True)
+
+
+def index_path(
+    dataset: Dataset, *, embedder: Embedder | None, folder: Path, splitter: str = WHOLE_SPLITTER
+) -> Path:
+    """Return the path of the index of a corpus, which later runs use again."""
+    parts = [dataset.fingerprint, embedder.name if embedder else ""]
+    if splitter != WHOLE_SPLITTER:
+        parts.append(splitter)
+    return folder / f"{content_id(*parts)}.knot"
+
+
+def evaluate_retrievers(  # noqa: PLR0913  one for each option
+    dataset: Dataset,
+    names: Sequence[str],
+    *,
+    store: Store,
+    embedder: Embedder | None,
+    run: EvaluationRun,
+    models: RoleModels | None = None,
+    reranker: Reranker | None = None,
+    budget: CallBudget | None = None,
+    prices: PriceTable | None = None,
+    depth: int = RANKED_DEPTH,
+    skipping: bool = False,
+) -> Iterator[AskedCase]:
+    """Ask every retriever every question, add the results to ``run``, and yield each.
+
+    ``depth`` passages are ranked for each question. Raises BudgetExceeded, and RetrievalError for a
+    retriever that cannot run on this index; with ``skipping``, its reason is recorded instead.
+    """
+    total = len(dataset.cases) * len(names)
+    done = 0
+    for name in names:
+        meter = UsageMeter()
+        spending = _Spending(meter, prices or PriceTable())
+        model = models.open("keyword", meter=meter, budget=budget) if models is not None else None
+        try:
+            retriever = build_retriever(
+                name, store=store, embedder=embedder, model=model, reranker=reranker
+            )
+        except RetrievalError as error:
+            if not skipping:
+                raise
+            run.skipped[name] = str(error)
+            total -= len(dataset.cases)
+            continue
+        outcome = run.runs.setdefault(name, RetrieverRun(name))
+        uris = _Uris(store)
+        for case in dataset.cases:
+            started = time.perf_counter()
+            evidence = retriever.retrieve(Query(case.question, k=depth))
+            ranked = uris.of(evidence)
+            seconds = time.perf_counter() - started
+            tokens, money = spending.since_last()
+            values = {metric: measure(ranked, case.gold) for metric, measure in METRICS.items()}
+            done += 1
+            asked = AskedCase(
+                name, done, total, case, evidence, ranked, values, seconds, tokens, money
+            )
+            outcome.add(asked)
+            yield asked
+
+
+class _Spending:
+    """The tokens and money that a language model uses between two calls."""
+
+    def __init__(self, meter: UsageMeter, prices: PriceTable) -> None:
+        self._meter = meter
+        self._prices = prices
+        self._before: tuple[int, Decimal | None] = (0, Decimal(0))
+
+    def since_last(self) -> tuple[int, Decimal | None]:
+        """Return the tokens and the money used since the last call."""
+        spent, money = self._meter.total(), self._meter.money(self._prices)
+        tokens = spent.input_tokens + spent.output_tokens
+        tokens_before, money_before = self._before
+        self._before = (tokens, money)
+        if money is None or money_before is None:
+            return tokens - tokens_before, None
+        return tokens - tokens_before, money - money_before
+
+
+class _Uris:
+    """Turns hits into the uris of their documents, each once, best first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, str] = {}
+
+    def of(self, evidence: Evidence) -> list[str]:
+        ids = [hit.chunk.document_id for hit in evidence.hits]
+        missing = [identifier for identifier in ids if identifier not in self._known]
+        for identifier, document in self._store.documents.documents(missing).items():
+            self._known[identifier] = document.uri
+        return list(dict.fromkeys(self._known[identifier] for identifier in ids))
+
+
+COMPARED_METRICS = ("recall@5", "all_gold@5")
+"""The metrics of which differences are printed; JSON has those of all."""
+
+
+def compare_retrievers(
+    run: EvaluationRun, *, metrics: Sequence[str] = ()
+) -> list[MetricDifference]:
+    """Compare the first retriever with each of the others on the given metrics, or on all."""
+    if not run.runs:
+        return []
+    first, *others = run.runs
+    wanted = metrics or list(run.runs[first].values)
+    return [
+        MetricDifference(first, other, metric, **asdict(run.compare(first, other, metric)))
+        for other in others
+        for metric in wanted
+    ]
+
+
+def describe_retriever_runs(run: EvaluationRun) -> dict[str, Any]:
+    """Return the object of `eval DIR --json`. Metrics are from 0 to 1, tokens are per question."""
+    return {
+        "dataset": run.dataset,
+        "questions": run.questions,
+        "retrievers": {name: outcome.means() for name, outcome in run.runs.items()},
+        "median_ms": {
+            name: round(1000 * median(outcome.seconds), 3) if outcome.seconds else 0.0
+            for name, outcome in run.runs.items()
+        },
+        "tokens": {
+            name: round(outcome.tokens / max(run.questions, 1), 1)
+            for name, outcome in run.runs.items()
+        },
+        "skipped": dict(run.skipped),
+        "comparisons": [asdict(item) for item in compare_retrievers(run)],
+    }
+
+
+_OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
+
+
+def read_retrievers(listed: str) -> list[str]:
+    """Return the distinct names and specifications in a comma-separated list.
+
+    Raises UnknownName for an unknown retriever, and for an empty list.
+    """
+    names = [name.strip() for name in _OUTSIDE_PARENTHESES.split(listed)]
+    names = list(dict.fromkeys(name for name in names if name)) or [""]
+    for name in names:
+        if name not in retriever_names() and not is_expression(name):
+            raise UnknownName("retriever", name, retriever_names())
+    return names

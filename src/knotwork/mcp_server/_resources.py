@@ -1,0 +1,124 @@
+"""Resources of the MCP server: document texts and community reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.types import Resource
+
+from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._stores.extensions import StoresCommunities
+from knotwork.mcp_server._schemas import SCHEME, document_resource_uri, report_resource_uri
+from knotwork.mcp_server._tools import as_resource
+from knotwork.records import Document
+from knotwork.records._documents import Span
+
+if TYPE_CHECKING:
+    from knotwork.mcp_server._tools import ToolBackend
+
+
+MOST_RESOURCES = 500
+_NAME_IN_INDEX = ResourceSecurity(exempt_params={"uri"})
+"""A document URI is looked up in the index and never opened as a path."""
+
+
+def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
+    """Add the texts of documents and the community reports to a server."""
+
+    @server.resource(
+        f"{SCHEME}://documents/{{+uri}}{{?start,end}}",
+        name="document",
+        title="Document text",
+        description="The text of a document as indexed, or its characters from start to end.",
+        mime_type="text/plain",
+        security=_NAME_IN_INDEX,
+    )
+    @as_resource
+    async def document(uri: str, start: int = 0, end: int | None = None) -> str:
+        def read() -> str:
+            return read_document_text(knowledge_base.knowledge_base, uri, start, end)
+
+        return await knowledge_base.call(read)
+
+    @server.resource(
+        f"{SCHEME}://reports/{{community}}",
+        name="report",
+        title="Community report",
+        description="A report about a group of closely related entities, with its sources.",
+        mime_type="text/markdown",
+    )
+    @as_resource
+    async def report(community: str) -> str:
+        def read() -> str:
+            return read_report(knowledge_base.knowledge_base, community)
+
+        return await knowledge_base.call(read)
+
+
+def list_document_resources(base: KnowledgeBase) -> list[Resource]:
+    """Return a resource for each indexed document, in order of URI, at most `MOST_RESOURCES`."""
+    return [
+        Resource(
+            uri=document_resource_uri(entry.uri),
+            name=entry.uri,
+            description=f"{entry.chunks} chunks",
+            mime_type="text/plain",
+        )
+        for entry in base.documents()
+        if entry.chunks
+    ][:MOST_RESOURCES]
+
+
+def list_report_resources(base: KnowledgeBase) -> list[Resource]:
+    """Return a resource for the report of each top-level community, if communities exist."""
+    if not isinstance(base.store, StoresCommunities) or not base.has_communities:
+        return []
+    return [
+        Resource(
+            uri=report_resource_uri(topic.community.id),
+            name=topic.report.title,
+            description=topic.report.summary,
+            mime_type="text/markdown",
+        )
+        for topic in base.communities(limit=MOST_RESOURCES)
+    ]
+
+
+def read_document_text(base: KnowledgeBase, uri: str, start: int, end: int | None) -> str:
+    """Return the text of a document, or its characters from ``start`` to ``end``.
+
+    Raises ResourceNotFoundError.
+    """
+    key = Document(uri, "").id
+    found = base.store.documents.documents([key])
+    if key not in found:
+        raise ResourceNotFoundError(f"Unknown document `{uri}`.")
+    text = found[key].text
+    if not 0 <= start <= (len(text) if end is None else end) <= len(text):
+        raise ResourceNotFoundError(
+            f"Characters {start} to {'the end' if end is None else end} are out of range: the "
+            f"text of `{uri}` has {len(text)} characters."
+        )
+    return text[start:end]
+
+
+def read_report(base: KnowledgeBase, community: str) -> str:
+    """Return the report of a community as Markdown. Raises ResourceNotFoundError."""
+    held = base.store.communities if isinstance(base.store, StoresCommunities) else None
+    report = held.reports([community]).get(community) if held is not None else None
+    if report is None:
+        raise ResourceNotFoundError(f"Unknown community report `{community}`.")
+    chunks = base.store.documents.chunks(report.chunk_ids)
+    documents = base.store.documents.documents({chunk.document_id for chunk in chunks.values()})
+
+    def passage_uri(chunk_id: str, span: Span) -> str:
+        return document_resource_uri(documents[chunks[chunk_id].document_id].uri, span)
+
+    lines = [f"# {report.title}", "", report.summary, ""]
+    for finding in report.findings:
+        uris = [passage_uri(s.chunk_id, s.span) for s in finding.supports if s.chunk_id in chunks]
+        lines.append(f"- {finding.text} {' '.join(f'<{uri}>' for uri in uris)}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,188 @@
+"""Records of documents: section tree, chunks, sentence spans, frames and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from knotwork.records._identity import content_id
+
+
+class Span(NamedTuple):
+    """A half-open range of characters, ``text[start:end]``."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading found by a loader; ``level`` 1 is the topmost."""
+
+    level: int
+    title: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The start of a page, slide or sheet; ``label`` is its number or name for readers."""
+
+    label: str
+    start: int
+
+
+class FrameKind(StrEnum):
+    """The kind of a frame."""
+
+    TERM = "term"
+    """The label is the term that the text defines."""
+    LEAD = "lead"
+    """The label is the line that introduces the list or table."""
+    TITLE = "title"
+    """The label is the title of a box, table, figure or section."""
+    ROW = "row"
+    """The label is the first cell of a table row, which names its subject."""
+    COLUMNS = "columns"
+    """The label has the column names of the table rows in the text, separated by " | "."""
+    CODE = "code"
+    """The text is code or program output; there is no label."""
+
+
+class Frame(NamedTuple):
+    """A part of a text, and the text that introduces it: ``label`` is read before ``span``."""
+
+    kind: FrameKind
+    span: Span
+    label: str = ""
+
+
+GRAPH_URI = "graph:"
+"""Prefix of the uris of documents that state an imported graph as text, one fact per line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One source text. ``uri`` identifies it within an index, so a new text keeps the id.
+
+    ``tables`` are those that a loader read; they are stored beside the index, not in it.
+    """
+
+    uri: str
+    text: str
+    title: str = ""
+    media_type: str = "text/plain"
+    language: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[Page, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    tables: tuple[Table, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def id(self) -> str:
+        return content_id("document", self.uri)
+
+    @property
+    def revision(self) -> str:
+        """A hash that changes with anything that is indexed."""
+        headings = "\n".join(f"{h.level} {h.span.start} {h.title}" for h in self.headings)
+        pages = "\n".join(f"{p.start} {p.label}" for p in self.pages)
+        metadata = "\n".join(f"{key}={self.metadata[key]}" for key in sorted(self.metadata))
+        frames = "\n".join(f"{f.kind} {f.span.start} {f.span.end} {f.label}" for f in self.frames)
+        parts = (self.title, self.text, self.media_type, metadata, headings, pages)
+        return content_id(*parts, frames) if frames else content_id(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A node of a document's heading tree; the root (level 0) spans the whole text."""
+
+    id: str
+    document_id: str
+    parent_id: str | None
+    ordinal: int
+    level: int
+    title: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage that is indexed and retrieved as one unit.
+
+    ``ordinal`` numbers the leaf chunks of a document from 0, in ``NEXT`` order. A parent chunk
+    (``is_parent``) is never searched, only returned instead of its children. ``sentences`` are
+    document spans inside ``span``, in order. ``frames`` are those around any of the sentences,
+    outermost first; their spans may extend beyond ``span``.
+    """
+
+    id: str
+    document_id: str
+    section_id: str
+    ordinal: int
+    span: Span
+    text: str
+    sentences: tuple[Span, ...] = ()
+    document_title: str = ""
+    headings: tuple[str, ...] = ()
+    parent_id: str | None = None
+    is_parent: bool = False
+    frames: tuple[Frame, ...] = ()
+
+    @property
+    def context(self) -> str:
+        """The titles above the chunk and the labels of frames that begin before it, outermost
+        first.
+        """
+        opened = (frame.label for frame in self.frames if frame.span.start < self.span.start)
+        labels = (self.document_title, *self.headings, *opened)
+        return ". ".join(dict.fromkeys(label for label in labels if label))
+
+    def sentence_text(self, index: int) -> str:
+        """Return the text of a sentence, by its position in ``sentences``."""
+        return self.text_at(self.sentences[index])
+
+    def text_at(self, span: Span) -> str:
+        """Return the text of a document span that is inside the chunk."""
+        return self.text[span.start - self.span.start : span.end - self.span.start]
+
+    def frames_around(self, span: Span) -> tuple[Frame, ...]:
+        """Return the frames around a document span, outermost first."""
+        return tuple(
+            frame
+            for frame in self.frames
+            if frame.span.start <= span.start and span.end <= frame.span.end
+        )
+
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its original header, and the type of all its values.
+
+    ``type`` is "text", "integer", "number" or "date". Dates are stored as YYYY-MM-DD, followed by a
+    space and the time if there is one.
+    """
+
+    label: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a document; ``name`` is that of its sheet, empty if the file has no sheets.
+
+    ``rows`` are the rows below the header, without rows of totals. ``numbers`` are their row
+    numbers in the file or sheet, from 1, and ``spans`` their lines in the text of the document.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numbers: tuple[int, ...]
+    spans: tuple[Span, ...]

@@ -1,0 +1,181 @@
+"""Contract suite for chat models: subclass `ChatModelContract` and define its four fixtures.
+
+The suite applies to clients, wrappers (cache, budget, limits) and models of other packages::
+
+    class TestMyModel(ChatModelContract):
+        @pytest.fixture
+        def model(self): ...        # answers any request with a long and deterministic reply
+
+        @pytest.fixture
+        def sent(self): ...         # a function that returns all text sent to the model
+
+        @pytest.fixture
+        def unavailable(self): ...  # a model whose server is down: raises ModelUnavailable
+
+        @pytest.fixture
+        def refusing(self): ...     # a model whose server rejects requests: raises ModelError
+
+Test an HTTP client against `knotwork.testing.model_server.ModelTestServer`, with its ``sent_text``
+as ``sent``. Test a wrapper around a `ScriptedChatModel` with `explain` as its script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
+from knotwork.errors import ModelError, ModelUnavailable
+
+_QUESTION = "The mayor opened the stone bridge of Tartu in 1784. Who opened it, and when was that?"
+_ODD_TEXTS = ["", " ", "\x00", "…", "\ud800", "\u202eword\u0301", "word " * 2_000]
+_THREADS = 8
+
+Sent = Callable[[], str]
+"""A function that returns all text sent to the model so far."""
+
+
+def explain(request: ChatRequest) -> str:
+    """Return a long reply that differs for each conversation: a script for wrapped models."""
+    asked = " / ".join(f"{m.role}: {m.content[-200:]}" for m in request.messages)
+    return f"You asked me the following, and I have read every word of it with care: {asked}"
+
+
+def ask(text: str, **options: object) -> ChatRequest:
+    """Return a request with one user message. ``options`` are fields of `ChatRequest`."""
+    return replace(ChatRequest((Message("user", text),)), **options)  # type: ignore[arg-type]
+
+
+def read_stream(model: ChatModel, request: ChatRequest) -> tuple[list[str], ChatReply]:
+    """Return the pieces of a stream and its reply. Asserts that the reply is the last item."""
+    items = list(model.stream(request))
+    *pieces, reply = items
+    assert isinstance(reply, ChatReply), items
+    assert all(isinstance(piece, str) for piece in pieces), items
+    return [str(piece) for piece in pieces], reply
+
+
+class ChatModelContract:
+    """The behaviour of chat models that indexing, retrieval and answers rely on."""
+
+    def test_a_request_has_a_reply(self, model: ChatModel) -> None:
+        reply = model.complete(ask(_QUESTION))
+        assert reply.text.strip()
+        assert reply.finish_reason == "stop"
+
+    def test_equal_requests_have_equal_replies(self, model: ChatModel) -> None:
+        first, second = model.complete(ask(_QUESTION)), model.complete(ask(_QUESTION))
+        assert first.text == second.text
+
+    def test_every_turn_of_a_conversation_counts(self, model: ChatModel, sent: Sent) -> None:
+        turns = ("Be brief, heron.", "Name a bird.", "The osprey.", "Another one, 朱鹮?")
+        roles = ("system", "user", "assistant", "user")
+        messages = tuple(Message(r, t) for r, t in zip(roles, turns, strict=True))  # type: ignore[arg-type]
+        assert model.complete(ChatRequest(messages)).text.strip()
+        places = [sent().find(turn) for turn in turns]
+        assert -1 not in places
+        assert places == sorted(places)
+
+    def test_streaming_equals_completing(self, model: ChatModel) -> None:
+        for text in (_QUESTION, "市长在一七八四年主持了石桥的开通。谁主持了开通？"):
+            whole = model.complete(ask(text))
+            pieces, streamed = read_stream(model, ask(text))
+            assert "".join(pieces) == streamed.text == whole.text
+            assert streamed.finish_reason == whole.finish_reason
+            assert all(pieces)
+
+    def test_a_stream_may_be_left(self, model: ChatModel) -> None:
+        stream = model.stream(ask(_QUESTION))
+        next(stream)
+        close = getattr(stream, "close", None)
+        if close is not None:
+            close()
+        assert model.complete(ask(_QUESTION)).text.strip()
+
+    def test_usage_is_told_of_every_call(self, model: ChatModel) -> None:
+        replies = [model.complete(ask(_QUESTION)), read_stream(model, ask(_QUESTION))[1]]
+        for reply in replies:
+            check_usage(reply.usage)
+        total = sum((reply.usage for reply in replies), TokenUsage())
+        assert total.calls + total.reused == 2
+
+    def test_longer_texts_cost_more_tokens(self, model: ChatModel) -> None:
+        short = model.complete(ask(_QUESTION)).usage
+        long = model.complete(ask(f"{_QUESTION} {_QUESTION}")).usage
+        assert long.input_tokens > short.input_tokens
+
+    def test_the_limit_of_tokens_cuts_the_reply(self, model: ChatModel) -> None:
+        whole = model.complete(ask(_QUESTION))
+        for cut in (
+            model.complete(ask(_QUESTION, max_output_tokens=3)),
+            read_stream(model, ask(_QUESTION, max_output_tokens=3))[1],
+        ):
+            assert cut.finish_reason == "length"
+            assert len(cut.text) < len(whole.text)
+            assert whole.text.startswith(cut.text.strip())
+
+    def test_a_stop_string_ends_the_reply(self, model: ChatModel) -> None:
+        whole = model.complete(ask(_QUESTION)).text
+        mark = whole.split()[1]
+        cut = model.complete(ask(_QUESTION, stop=(mark,)))
+        assert cut.text.strip() == whole[: whole.index(mark)].strip()
+        assert cut.finish_reason == "stop"
+
+    @pytest.mark.parametrize("text", _ODD_TEXTS, ids=ascii)
+    def test_any_text_may_be_sent(self, model: ChatModel, text: str) -> None:
+        request = ChatRequest((Message("system", text), Message("user", f"{text} {_QUESTION}")))
+        reply = model.complete(request)
+        assert reply.text.strip()
+        assert read_stream(model, request)[1].text == reply.text
+
+    def test_threads_get_their_own_replies(self, model: ChatModel) -> None:
+        requests = [ask(f"{_QUESTION} My number is {n}.") for n in range(3 * _THREADS)]
+        expected = [model.complete(request).text for request in requests]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            completed = list(pool.map(lambda r: model.complete(r).text, requests))
+            streamed = list(pool.map(lambda r: read_stream(model, r)[1].text, requests))
+        assert completed == streamed == expected
+
+    def test_the_name_says_which_model(self, model: ChatModel) -> None:
+        before = model.name
+        scheme, colon, rest = before.partition(":")
+        assert scheme
+        assert colon
+        assert rest
+        model.complete(ask(_QUESTION, temperature=0.5, stage="extract"))
+        assert model.name == before
+
+    def test_stage_and_source_stay_here(self, model: ChatModel, sent: Sent) -> None:
+        plain = model.complete(ask(_QUESTION))
+        marked = ask(_QUESTION, stage="stage-of-herons", source="file-of-ospreys.md")
+        assert model.complete(marked).text == plain.text
+        assert read_stream(model, marked)[1].text == plain.text
+        for mark in (marked.stage, marked.source):
+            assert mark not in sent()
+            assert mark not in model.name
+
+    def test_a_server_that_cannot_be_had_is_unavailable(self, unavailable: ChatModel) -> None:
+        assert unavailable.name  # needs no request
+        with pytest.raises(ModelUnavailable):
+            unavailable.complete(ask(_QUESTION))
+        with pytest.raises(ModelUnavailable):
+            list(unavailable.stream(ask(_QUESTION)))
+
+    def test_a_refusal_is_final(self, refusing: ChatModel) -> None:
+        with pytest.raises(ModelError) as completed:
+            refusing.complete(ask(_QUESTION))
+        with pytest.raises(ModelError) as streamed:
+            list(refusing.stream(ask(_QUESTION)))
+        for caught in (completed, streamed):
+            assert not isinstance(caught.value, ModelUnavailable)
+            assert type(caught.value) is type(completed.value)
+
+
+def check_usage(usage: TokenUsage) -> None:
+    """Assert that this is the usage of one call, with input and output tokens, or of one reuse."""
+    assert usage.calls + usage.reused == 1
+    assert (usage.input_tokens > 0) == (usage.calls > 0)
+    assert (usage.output_tokens > 0) == (usage.calls > 0)

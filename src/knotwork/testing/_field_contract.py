@@ -1,0 +1,250 @@
+"""Contract suite for stores that filter by document fields (`StoresFields`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.fields import StoresFields
+from knotwork.errors import UnknownName
+from knotwork.records import (
+    AllOf,
+    AnyOf,
+    Chunk,
+    Comparison,
+    Condition,
+    Document,
+    Filter,
+    Not,
+    Page,
+    Section,
+    Span,
+    content_id,
+    entity_id,
+)
+from knotwork.testing._store_contract import sample_mention
+
+_DAY_NS = 86_400 * 10**9
+_CHARACTERS = 10
+
+
+class FieldHoldingStore(Store, StoresFields, Protocol):
+    """The type of the fixture ``store``."""
+
+
+def put_document(
+    store: Store,
+    uri: str,
+    metadata: Mapping[str, str] | None = None,
+    *,
+    title: str = "",
+    language: str = "en",
+    pages: Sequence[str] = (),
+    chunks: int = 1,
+    modified_day: int = 0,
+) -> list[str]:
+    """Put a document of chunks of ten characters, a page each; return the ids of the chunks.
+
+    ``modified_day`` is when its file was changed, in days since 1970. It is Markdown, or PDF where
+    the uri says so.
+    """
+    text = "one of ten" * max(chunks, len(pages))
+    starts = [Page(label, _CHARACTERS * number) for number, label in enumerate(pages)]
+    kind = "application/pdf" if uri.endswith(".pdf") else "text/markdown"
+    document = Document(uri, text, title, kind, language, metadata or {}, pages=tuple(starts))
+    root = Section(content_id(uri, "root"), document.id, None, 0, 0, title, Span(0, len(text)))
+    parts = [
+        Chunk(
+            content_id(uri, number),
+            document.id,
+            root.id,
+            number,
+            Span(_CHARACTERS * number, _CHARACTERS * (number + 1)),
+            text[_CHARACTERS * number : _CHARACTERS * (number + 1)],
+        )
+        for number in range(max(chunks, len(pages)))
+    ]
+    store.documents.put(document, [root], parts)
+    if modified_day:
+        changed = modified_day * _DAY_NS
+        entry = LedgerEntry(uri, document.id, "", "", "", len(text), changed, len(parts))
+        store.ledger.put([entry])
+    return [part.id for part in parts]
+
+
+def where(field: str, comparison: str, *values: str) -> Condition:
+    """Return a condition, as ``where("author", "=", "Ann")``."""
+    return Condition(field, Comparison(comparison), values)
+
+
+class FieldStoreContract:
+    """Tests of `StoresFields`. Subclass it and define the fixture ``store``."""
+
+    def test_fields_are_those_of_metadata_and_of_documents(self, store: FieldHoldingStore) -> None:
+        assert isinstance(store, StoresFields)
+        assert store.fields.fields() == []
+        put_document(store, "a/b.md", {"Author": "Ann", "tags": "hr, pay"}, pages=("i", "1"))
+        put_document(store, "c.md", {"tags": "hr"}, modified_day=19_000)
+        found = {field.name: field for field in store.fields.fields()}
+        names = ["author", "file_date", "format", "language", "page", "path", "tags", "uri"]
+        assert list(found) == names
+        assert (found["tags"].documents, found["tags"].examples[0]) == (2, "hr")
+        assert (found["author"].documents, found["author"].examples) == (1, ("Ann",))
+        assert found["file_date"].examples == ("2022-01-08",)
+        assert found["page"].examples == ("1", "i")
+
+    @pytest.mark.parametrize(
+        ("condition", "expected"),
+        [
+            (where("author", "=", "ann LEE"), "ab"),
+            (where("author", "=", "bo", "cy"), "bc"),
+            (where("authors", "=", "Ａnn Lee"), "ab"),
+            (where("author", "=", "ann*"), "ab"),
+            (where("author", "contains", "nn l"), "ab"),
+            (where("author", "is set"), "abc"),
+            (where("tag", "=", "pay"), "bc"),
+            (where("tags", "=", "hr, pay"), "b"),
+            (where("year", ">=", "2022"), "ab"),
+            (where("year", "<", "2022.5"), "bc"),
+            (where("size", ">", "9"), "ab"),
+            (where("date", "=", "2023"), "a"),
+            (where("date", "=", "2022-03"), "b"),
+            (where("date", ">=", "2022-03-05"), "ab"),
+            (where("date", ">", "2022"), "a"),
+            (where("date", "<=", "2022"), "bc"),
+            (where("date", "<", "March 2022"), "c"),
+            (where("date", ">=", "2022年3月"), "ab"),
+            (where("date", "=", "tomorrow"), ""),
+            (where("title", "=", "TRAVEL Policy"), "b"),
+            (where("title", "<", "m"), "a"),
+            (where("language", "=", "ZH"), "c"),
+            (where("format", "=", "pdf"), "b"),
+            (where("format", "=", "text/markdown"), "ac"),
+            (where("path", "=", "hr"), "ab"),
+            (where("path", "=", "hr/*.md"), "a"),
+            (where("path", "=", "b.pdf"), "b"),
+            (where("path", "=", "r/a.md"), ""),
+            (where("path", "=", "*.md"), "ac"),
+            (where("uri", "=", "docs/hr/a.md"), "a"),
+            (where("uri", "=", "a.md"), ""),
+            (where("file_date", ">=", "2022-01-08"), "c"),
+        ],
+        ids=str,
+    )
+    def test_conditions_compare_by_type(
+        self, store: FieldHoldingStore, condition: Condition, expected: str
+    ) -> None:
+        chunks = {
+            "a": put_document(
+                store,
+                "docs/hr/a.md",
+                {"author": "Ann Lee", "year": "2023", "size": "10", "date": "2023-05-01"},
+                title="Leave",
+                modified_day=18_000,
+            ),
+            "b": put_document(
+                store,
+                "docs/hr/b.pdf",
+                {
+                    "authors": "Bo; Ann Lee",
+                    "tags": "hr, pay",
+                    "year": "2022",
+                    "size": "100",
+                    "published": "5 March 2022",
+                },
+                title="Travel policy",
+            ),
+            "c": put_document(
+                store,
+                "notes/c.md",
+                {"creator": "Cy", "keywords": "pay", "year": "2021", "size": "9", "date": "2021"},
+                title="支出",
+                language="zh",
+                modified_day=19_000,
+            ),
+        }
+        selection = store.fields.select(condition)
+        assert set(selection.chunks) == {i for name in expected for i in chunks[name]}
+        documents = store.documents.chunks([i for name in expected for i in chunks[name]])
+        assert set(selection.documents) == {chunk.document_id for chunk in documents.values()}
+
+    def test_conditions_combine(self, store: FieldHoldingStore) -> None:
+        (a,) = put_document(store, "a", {"author": "Ann", "tags": "x"})
+        (b,) = put_document(store, "b", {"author": "Bo", "tags": "x"})
+        (c,) = put_document(store, "c", {})
+
+        def chosen(wanted: Filter) -> set[str]:
+            return set(store.fields.select(wanted).chunks)
+
+        ann, tagged = where("author", "=", "ann"), where("tags", "=", "x")
+        assert chosen(Not(ann)) == {b, c}
+        assert chosen(AllOf((tagged, Not(ann)))) == {b}
+        assert chosen(AnyOf((ann, Not(tagged)))) == {a, c}
+        assert chosen(Not(where("author", "is set"))) == {c}
+
+    def test_a_page_has_the_chunks_that_touch_it(self, store: FieldHoldingStore) -> None:
+        chunks = put_document(store, "a", {"author": "Ann"}, pages=("i", "1", "2"))
+        others = put_document(store, "b", {"author": "Ann"}, chunks=2)
+        first = store.fields.select(where("page", "=", "1"))
+        assert list(first.chunks) == [chunks[1]]
+        assert len(first.documents) == 1
+        assert set(store.fields.select(where("page", ">=", "1")).chunks) == set(chunks[1:])
+        by_ann = AllOf((where("author", "=", "ann"), Not(where("page", "=", "1"))))
+        assert set(store.fields.select(by_ann).chunks) == {chunks[0], chunks[2], *others}
+
+    def test_unknown_fields_are_told_with_the_known_ones(self, store: FieldHoldingStore) -> None:
+        put_document(store, "a", {"author": "Ann"})
+        with pytest.raises(UnknownName, match=r"autor.*author"):
+            store.fields.select(AllOf((where("author", "=", "x"), where("autor", "=", "x"))))
+        with pytest.raises(UnknownName):
+            store.fields.select(where("page", "=", "1"))
+        assert not len(store.fields.select(where("title", "=", "x")).chunks)
+
+    def test_a_replaced_or_removed_document_leaves_no_field(self, store: FieldHoldingStore) -> None:
+        put_document(store, "a", {"author": "Ann"}, pages=("1",))
+        (kept,) = put_document(store, "b", {"author": "Bo", "tags": "x"})
+        put_document(store, "a", {"author": "Cy"})
+        assert not len(store.fields.select(where("author", "=", "ann")).chunks)
+        store.remove_documents([Document("a", "").id])
+        assert {field.name for field in store.fields.fields()} >= {"author", "tags"}
+        assert "page" not in {field.name for field in store.fields.fields()}
+        assert list(store.fields.select(Not(where("author", "=", "x"))).chunks) == [kept]
+
+    def test_mentioned_are_the_entities_of_chunks(self, store: FieldHoldingStore) -> None:
+        (a,), (b,) = put_document(store, "a", {"n": "1"}), put_document(store, "b", {"n": "2"})
+        pairs = [(a, "Ada"), (a, "Bob"), (b, "Bob"), (b, "Cy")]
+        store.graph.upsert(mentions=[sample_mention(chunk, name) for chunk, name in pairs])
+        found = store.fields.mentioned(store.fields.select(where("n", "=", "2")).chunks)
+        assert set(found) == {entity_id("bob"), entity_id("cy")}
+
+    def test_searches_among_a_selection_equal_a_search_that_is_cut(
+        self, store: FieldHoldingStore
+    ) -> None:
+        count = 2_500
+        chunks = put_document(store, "a", {"n": "1"}, chunks=count)
+        others = put_document(store, "b", {"n": "2"}, chunks=40)
+        ids = [*chunks, *others]
+        numbers = np.random.default_rng(7)
+        vectors = numbers.normal(size=(len(ids), 4)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        lengths = numbers.integers(1, 9, size=len(ids))
+        store.vectors("chunk").put((i, i, v[None]) for i, v in zip(ids, vectors, strict=True))
+        store.texts("chunk").add(
+            (i, "fox " * int(n) + "dog") for i, n in zip(ids, lengths, strict=True)
+        )
+        for wanted in (where("n", "=", "1"), where("n", "=", "2")):
+            allowed = store.fields.select(wanted).chunks
+            for _ in range(2):  # the second search may use a cache
+                for k in (1, 7, 60):
+                    found = store.texts("chunk").search("a fox", k=k, where=allowed)
+                    every = store.texts("chunk").search("a fox", k=len(ids))
+                    expected = [item for item in every if item.id in allowed][:k]
+                    assert [item.id for item in found] == [item.id for item in expected]
+                    query = vectors[0]
+                    found = store.vectors("chunk").search(query, k=k, where=allowed)
+                    every = store.vectors("chunk").search(query, k=len(ids))
+                    assert found == [item for item in every if item.id in allowed][:k]

@@ -1,5 +1,0 @@
-"""The embedder for tests, which is deterministic and needs no model."""
-
-from knotwork.inference.embedder import HashingEmbedder
-
-__all__ = ["HashingEmbedder"]
