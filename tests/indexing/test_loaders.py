@@ -193,6 +193,22 @@ def test_html_that_ends_in_the_middle_keeps_its_frames():
     assert frames(document) == [("term", "Term", "Said of it.")]
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("`child_process.spawn(command[, args])`", "child_process.spawn(command[, args])"),
+        ("Set max_connections and **work_mem**", "Set max_connections and work_mem"),
+        ("_New_ in [version 2_1](v2_1.md) {#v2}", "New in version 2_1"),
+        ("See [the manual][m] or ![a_b](c.png)", "See the manual or a_b"),
+        (r"Q&amp;A on \_private <br> names", "Q&A on _private names"),
+        ("变量**名**max_size的含义", "变量名max_size的含义"),
+    ],
+)
+def test_a_markdown_title_is_the_heading_without_its_markup(heading, title):
+    document = load("a.md", f"# {heading}\n\nText.\n\n[m]: manual.md\n")
+    assert [heading.title for heading in document.headings] == [title]
+
+
 def test_markdown_keeps_what_introduces_a_text():
     text = "# A\n\nFirst. Kept are [these](x):\n\n- logs\n- keys:\n  - one\n\n```\nrun: now\n```\n"
     assert frames(load("a.md", text)) == [

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date, time
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import Content, Source, flat_metadata, lead_in_sentence
 from knotwork._indexing.loaders.plain_text import decode_text
@@ -20,10 +20,10 @@ from knotwork._indexing.loaders.tables_and_lists import row_key
 from knotwork._indexing.loaders.titles_and_captions import run_in_term
 from knotwork.records import Frame, FrameKind, Heading, Span
 
-_MARKUP = re.compile(
-    r"!?\[([^\]]*)\]\([^)]*\)|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}|<[^>]{1,80}>|\{#[^}]*\}"
-)
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
+_ANCHOR = re.compile(r"\{#[^}]*\}")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
 
 
@@ -53,18 +53,19 @@ class MarkdownBlocks:
     def __init__(self, text: str, *, start: int = 0) -> None:
         from markdown_it import MarkdownIt
 
-        parser = MarkdownIt("commonmark").enable("table")
-        parser.core.ruler.enableOnly(["normalize", "block"])
+        self._parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        self._parser.core.ruler.enableOnly(["normalize", "block"])
         lines = text[start:].split("\n")
         self._text = text
         self._starts = [start, *accumulate((len(line) + 1 for line in lines), initial=start)][1:]
-        self._tokens = parser.parse(text[start:])
+        self._references: dict[str, Any] = {}
+        self._tokens = self._parser.parse(text[start:], self._references)
 
     def headings(self) -> Iterator[Heading]:
         """Yield the headings; their spans cover their lines."""
         for token, inline in pairwise(self._tokens):
             if token.type == "heading_open" and token.map is not None:
-                title = _plain(inline.content)
+                title = self._plain(inline.content)
                 if title:
                     yield Heading(int(token.tag[1:]), title, self._span(*token.map))
 
@@ -75,14 +76,14 @@ class MarkdownBlocks:
             if token.type == "inline":
                 paragraph = token.content.strip()
                 if token.map is not None and self._tokens[index - 1].type == "paragraph_open":
-                    yield from _term_frames(paragraph, self._span(*token.map))
+                    yield from self._term_frames(paragraph, self._span(*token.map))
             elif token.map is None:
                 continue
             elif token.type in ("fence", "code_block"):
                 yield Frame(FrameKind.CODE, self._span(*token.map))
             elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
                 if lead := lead_in_sentence(paragraph):
-                    yield Frame(FrameKind.LEAD, self._span(*token.map), _plain(lead))
+                    yield Frame(FrameKind.LEAD, self._span(*token.map), self._plain(lead))
                 if token.type == "table_open":
                     yield from self._table_frames(index)
             elif token.type == "heading_open":
@@ -101,7 +102,7 @@ class MarkdownBlocks:
             if token.type == "tr_open" and token.map is not None:
                 rows.append((self._span(*token.map), []))
             elif token.type == "inline" and rows:
-                rows[-1][1].append(_plain(token.content))
+                rows[-1][1].append(self._plain(token.content))
             elif token.type == "thead_close":
                 columns = " | ".join(name.replace("|", "/") for name in rows.pop()[1])
         if rows and columns.strip("| "):
@@ -116,19 +117,25 @@ class MarkdownBlocks:
         block = self._text[start:end]
         return Span(start + len(block) - len(block.lstrip()), start + len(block.rstrip()))
 
+    def _term_frames(self, paragraph: str, span: Span) -> Iterator[Frame]:
+        """Yield a frame if a paragraph begins with a bold term."""
+        bold = _BOLD.match(paragraph)
+        if bold is not None:
+            after = paragraph[bold.end() :]
+            term = run_in_term([(self._plain(bold[2]), True), (after, False)])
+            if term:
+                yield Frame(FrameKind.TERM, span, term)
 
-def _term_frames(paragraph: str, span: Span) -> Iterator[Frame]:
-    """Yield a frame if a paragraph begins with a bold term."""
-    bold = _BOLD.match(paragraph)
-    if bold is not None:
-        term = run_in_term([(_plain(bold[2]), True), (paragraph[bold.end() :], False)])
-        if term:
-            yield Frame(FrameKind.TERM, span, term)
-
-
-def _plain(markup: str) -> str:
-    """Return inline Markdown as plain text on one line."""
-    return " ".join(_MARKUP.sub(lambda match: match.group(1) or "", markup).split())
+    def _plain(self, markup: str) -> str:
+        """Return inline Markdown as plain text on one line."""
+        tokens: list[Token] = []
+        self._parser.inline.parse(markup, self._parser, self._references, tokens)
+        text = "".join(
+            "\n" if token.type.endswith("break") else token.content
+            for token in tokens
+            if token.type != "html_inline"
+        )
+        return " ".join(_ANCHOR.sub("", text).split())
 
 
 _log = logging.getLogger("knotwork.indexing")
