@@ -66,7 +66,7 @@ def test_every_prompt_is_in_chinese(kb, model):
 
 
 def test_entities_and_their_descriptions_are_chinese(kb):
-    found = kb.explore("王建国", depth=2)
+    found = kb.graph.explore("王建国", depth=2)
     assert {"南京", "南京长江造船公司"} <= {node.name for node in found.nodes}
     described = kb.store.readings.descriptions(kb.store.readings.described())
     assert described
@@ -83,7 +83,7 @@ def test_a_company_with_and_without_its_legal_form_is_one(kb):
 
 
 def test_communities_have_chinese_reports(kb):
-    topics = kb.communities()
+    topics = kb.communities.list()
     assert topics
     for topic in topics:
         assert topic.report.language == "zh"

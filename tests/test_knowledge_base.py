@@ -71,7 +71,7 @@ def test_a_folder_is_indexed_searched_and_explored(kb, docs):
     assert evidence.hits[0].chunk.document_title == "Travel"
     assert len(evidence.hits) <= 2
 
-    graph = kb.explore("Travel Office", depth=1)
+    graph = kb.graph.explore("Travel Office", depth=1)
     assert "Ada Lovelace" in {node.name for node in graph.nodes}
     stats = kb.stats()
     assert stats.documents == 3
@@ -264,15 +264,15 @@ def test_delete_of_something_unknown_removes_nothing_and_names_the_nearest(kb, d
 @pytest.mark.parametrize("name", ["travel office", "The Travel Office", "TRAVEL OFFICE", "office"])
 def test_names_are_found_in_any_spelling_and_by_their_words(kb, docs, name):
     kb.index(docs)
-    assert kb.explore(name).nodes[0].name == "Travel Office"
+    assert kb.graph.explore(name).nodes[0].name == "Travel Office"
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(kb, docs):
     kb.index(docs)
     with pytest.raises(UnknownName, match="Did you mean `Travel Office`"):
-        kb.explore(["Ada Lovelace", "Travle Ofice"])
+        kb.graph.explore(["Ada Lovelace", "Travle Ofice"])
     with pytest.raises(UnknownName, match="Zyxqv"):
-        kb.explore("Zyxqv")
+        kb.graph.explore("Zyxqv")
 
 
 def test_another_embedder_is_refused_for_search_and_for_indexing(path, docs):
@@ -357,7 +357,7 @@ def test_threads_read_while_one_writes(kb, docs):
         answers = set()
         while not stop.is_set():
             answers.add(kb.search("Who approves travel abroad?").hits[0].chunk.document_title)
-            answers.add(kb.explore("Travel Office").nodes[0].name)
+            answers.add(kb.graph.explore("Travel Office").nodes[0].name)
         return answers
 
     with ThreadPoolExecutor(3) as pool:
@@ -392,7 +392,7 @@ def test_opening_and_looking_up_loads_no_model_and_no_parser(path, docs):
     code = (
         "import sys, knotwork\n"
         f"kb = knotwork.open({str(path)!r}, read_only=True)\n"
-        "kb.explore('Travel Office'), kb.stats(), kb.documents()\n"
+        "kb.graph.explore('Travel Office'), kb.stats(), kb.documents()\n"
         "heavy = {'torch', 'transformers', 'sentence_transformers', 'pypdf', 'docx', 'bs4'}\n"
         "print(*sorted(heavy & set(sys.modules)))"
     )
@@ -471,7 +471,7 @@ def test_triples_recorded_elsewhere_come_in_by_a_setting(tmp_path):
     documents = [knotwork.Document("a.txt", "In 1900 the firm of Acme Works was made by Ada.")]
     with knotwork.open("memory:", embedding_model="none", index_recording=str(recording)) as kb:
         kb.index_documents(documents)
-        assert "founded" in {edge.relation for edge in kb.explore("Ada").edges}
+        assert "founded" in {edge.relation for edge in kb.graph.explore("Ada").edges}
     missing = str(tmp_path / "none.jsonl")
     with (
         knotwork.open("memory:", embedding_model="none", index_recording=missing) as kb,

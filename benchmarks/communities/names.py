@@ -105,7 +105,7 @@ def main() -> None:
                 base.index(name)
             else:
                 base.index_documents(read_documents(arguments.data / name / "corpus.jsonl"))
-            groups = base.find_same_names().groups
+            groups = base.entities.find_aliases().groups
             print(f"\n{name}: {base.store.graph.entity_count()} entities, {groups} groups")
             print(HEADER, flush=True)
             for weight, top, low, *rest in measure(base.store):

@@ -88,7 +88,7 @@ def main() -> None:
         index = Path(folder) / "index.knot"
         with open_index(index, fills=False) as opened:
             print_index(opened, opened.index(arguments.data, tier=arguments.tier))
-            opened.communities()
+            opened.communities.update()
         print(
             f"tier {arguments.tier}; tokens of one question: short replies mean, most; longest most"
         )

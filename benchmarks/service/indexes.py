@@ -30,7 +30,7 @@ def fill(folder: Path, indexes: int) -> None:
     first = folder / "w0.knot"
     with open_sample() as sample, knotwork.open(first, embedding_model=EMBEDDER) as base:
         base.index(sample)
-        base.communities()
+        base.communities.update()
     for number in range(1, indexes):
         shutil.copy(first, folder / f"w{number}.knot")
 

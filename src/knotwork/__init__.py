@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     )
     from knotwork._knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
+    from knotwork._knowledge_base.communities import Communities
+    from knotwork._knowledge_base.entities import Entities
+    from knotwork._knowledge_base.graph import KnowledgeGraph
+    from knotwork._knowledge_base.tables import Tables
     from knotwork._synthesis.ask_request import AskRequest
     from knotwork.errors import KnotworkError
     from knotwork.records import Answer, Chunk, Citation, Document, Evidence, Hit, Subgraph
@@ -37,7 +41,9 @@ _HOMES = {
     "AsyncKnowledgeBase": "_knowledge_base.asynchronous",
     "Chunk": "records",
     "Citation": "records",
+    "Communities": "_knowledge_base.communities",
     "Document": "records",
+    "Entities": "_knowledge_base.entities",
     "EventKind": "_indexing.report",
     "Evidence": "records",
     "Failure": "_indexing.report",
@@ -47,9 +53,11 @@ _HOMES = {
     "IndexingInterrupted": "_indexing.report",
     "KnotworkError": "errors",
     "KnowledgeBase": "_knowledge_base",
+    "KnowledgeGraph": "_knowledge_base.graph",
     "Settings": "_config",
     "Statistics": "_knowledge_base",
     "Subgraph": "records",
+    "Tables": "_knowledge_base.tables",
     "load_settings": "_config",
     "open": "_knowledge_base",
     "open_async": "_knowledge_base.asynchronous",
@@ -61,7 +69,9 @@ __all__ = [
     "AsyncKnowledgeBase",
     "Chunk",
     "Citation",
+    "Communities",
     "Document",
+    "Entities",
     "EventKind",
     "Evidence",
     "Failure",
@@ -71,9 +81,11 @@ __all__ = [
     "IndexingInterrupted",
     "KnotworkError",
     "KnowledgeBase",
+    "KnowledgeGraph",
     "Settings",
     "Statistics",
     "Subgraph",
+    "Tables",
     "load_settings",
     "open",
     "open_async",

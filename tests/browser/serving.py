@@ -49,8 +49,8 @@ def fill_sample(path: Path, *, embedder: str = EMBEDDER) -> None:
     """Index the demo's documents, with the names and communities that people look at."""
     with open_sample() as folder, _open(path, embedder) as base:
         base.index(folder)
-        base.find_same_names()
-        base.communities()
+        base.entities.find_aliases()
+        base.communities.update()
 
 
 def _fill_hostile(path: Path, folder: Path) -> None:
@@ -65,8 +65,8 @@ def _fill_hostile(path: Path, folder: Path) -> None:
     triples.write_text("".join("\t".join(fact) + "\n" for fact in facts), encoding="utf-8")
     with _open(path, EMBEDDER) as base:
         base.index(folder / "hostile.html")
-        base.import_graph(triples)
-        base.communities()
+        base.graph.import_files(triples)
+        base.communities.update()
 
 
 def _open(path: Path, embedder: str) -> knotwork.KnowledgeBase:

@@ -78,7 +78,7 @@ def test_a_parameter_is_json_or_text():
 
 def test_a_knowledge_base_takes_parameters_by_name():
     with KnowledgeBase(MemoryStore()) as base:
-        result = base.cypher("RETURN $a + $b AS sum", {"a": 1}, b=2)
+        result = base.graph.cypher("RETURN $a + $b AS sum", {"a": 1}, b=2)
         assert result.columns == ("sum",)
         assert result.rows == ((3,),)
 
@@ -91,7 +91,7 @@ def test_a_store_without_cypher_says_so():
             pass
 
     with KnowledgeBase(Plain()) as base, pytest.raises(StoreError, match="plain:"):
-        base.cypher("RETURN 1")
+        base.graph.cypher("RETURN 1")
 
 
 def test_a_statement_runs_over_the_passages_found(index, tmp_path):

@@ -329,7 +329,7 @@ def test_what_is_decided_about_names_is_told_and_what_waits(tmp_path):
     with knotwork.open(store, embedding_model="none") as base:
         base.index_documents([Document("a", text)])
         assert check_aliases(base.store) == []
-        base.find_same_names()
+        base.entities.find_aliases()
         (check,) = check_aliases(base.store)
         assert check.ok
         assert check.detail == "entities with aliases: 1; pairs kept apart: 0"

@@ -53,10 +53,10 @@ def test_the_full_tier_writes_reports_and_tells_what_each_stage_cost(opened):
     assert report.enrichment.reports.written
     assert report.usage["report"].calls == stages_of(model).count("report")
     assert set(report.seconds) >= {"reports", "descriptions"}
-    written = {topic.report.source for topic in kb.communities()}
+    written = {topic.report.source for topic in kb.communities.list()}
     assert model.name in written
     assert EXTRACTIVE_SOURCE not in {
-        t.report.source for t in kb.communities() if t.community.size > 8
+        t.report.source for t in kb.communities.list() if t.community.size > 8
     }
 
 
@@ -143,7 +143,9 @@ def test_a_budget_that_ends_among_reports_leaves_them_to_the_next_run(opened):
     assert again.stats().documents == len(TEXTS)
     again.index_documents(documents_of(TEXTS))
     assert stages_of(model).count("extract") == used["extract"].calls
-    assert {t.report.text for t in again.communities()} == {t.report.text for t in kb.communities()}
+    assert {t.report.text for t in again.communities.list()} == {
+        t.report.text for t in kb.communities.list()
+    }
 
 
 def test_ctrl_c_among_reports_keeps_the_documents_and_says_so(opened):
@@ -197,10 +199,10 @@ def test_what_comes_back_as_it_was_comes_back_into_the_communities(opened):
     """The documents are then those of which the communities were found, but these lost a part."""
     kb = opened(brained(), llm_tier="full")
     kb.index_documents(documents_of(TEXTS))
-    before = kb.communities()
+    before = kb.communities.list()
     assert sum(topic.community.size for topic in before) > 0
     kb.delete(list(TEXTS))
-    assert not kb.has_communities
+    assert not kb.communities.is_current()
     kb.index_documents(documents_of(TEXTS))
-    assert {t.report.text for t in kb.communities()} == {t.report.text for t in before}
-    assert {t.report.source for t in kb.communities()} == {t.report.source for t in before}
+    assert {t.report.text for t in kb.communities.list()} == {t.report.text for t in before}
+    assert {t.report.source for t in kb.communities.list()} == {t.report.source for t in before}

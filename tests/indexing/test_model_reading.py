@@ -117,7 +117,7 @@ def test_a_chunk_without_a_usable_reply_is_quarantined_and_asked_again_on_reques
     (reading,) = kb.store.readings.quarantined()
     assert reading.raw == "%%%"
     assert reading.reason
-    assert kb.explore("Carol White").nodes  # what the rules found is there
+    assert kb.graph.explore("Carol White").nodes  # what the rules found is there
     calls = len(bad.requests)
     assert kb.index_documents(documents_of(TEXTS)).unchanged == 3
     assert len(bad.requests) == calls

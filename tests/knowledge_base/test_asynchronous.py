@@ -53,12 +53,12 @@ def test_every_method_gives_what_its_namesake_gives(index, docs):
                 same.ask(QUESTION).text,
                 same.ask(QUESTION).citations,
             )
-            assert await kb.explore("Travel Office") == same.explore("Travel Office")
-            assert await kb.communities() == same.communities()
-            assert await kb.same_names() == same.same_names()
+            assert await kb.graph.explore("Travel Office") == same.graph.explore("Travel Office")
+            assert await kb.communities.list() == same.communities.list()
+            assert await kb.entities.aliases() == same.entities.aliases()
             statement = "MATCH (e:Entity) RETURN e.name AS name ORDER BY name"
-            rows = await kb.cypher(statement, row_limit=3)
-            assert rows.rows == same.cypher(statement, row_limit=3).rows
+            rows = await kb.graph.cypher(statement, row_limit=3)
+            assert rows.rows == same.graph.cypher(statement, row_limit=3).rows
             assert len(rows.rows) == 3
             assert await kb.documents() == same.documents()
             assert await kb.stats() == same.stats()
@@ -127,7 +127,7 @@ def test_errors_arrive_as_they_were_raised(index, tmp_path):
             with pytest.raises(UnknownName):
                 await kb.ask(QUESTION, retriever="nothing-like-it")
             with pytest.raises(UnknownName):
-                await kb.explore("Nobody Known")
+                await kb.graph.explore("Nobody Known")
         with pytest.raises(StoreNotFound):
             async with opened(tmp_path / "none.knot", read_only=True):
                 raise AssertionError
@@ -173,7 +173,7 @@ def test_a_run_is_not_far_ahead_of_its_listener_and_ends_when_it_is_cancelled(in
             heard = asyncio.Event()
 
             async def listen():
-                async with aclosing(kb._run(lambda: endless(made, closed))) as run:
+                async with aclosing(kb._workers.iterate(lambda: endless(made, closed))) as run:
                     async for item in run:
                         heard.set()
                         assert len(made) - item <= AHEAD_ITEMS + 2
@@ -195,9 +195,9 @@ def test_a_cancelled_run_that_waits_for_its_turn_never_begins(index):
 
     async def cancel():
         async with opened(index, threads=1) as kb:
-            first = kb._run(lambda: endless([], threading.Event()))
+            first = kb._workers.iterate(lambda: endless([], threading.Event()))
             assert await anext(first) == 0
-            second = asyncio.create_task(anext(kb._run(lambda: endless(made, closed))))
+            second = asyncio.create_task(anext(kb._workers.iterate(lambda: endless(made, closed))))
             await asyncio.sleep(0)
             second.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -211,7 +211,7 @@ def test_a_cancelled_run_that_waits_for_its_turn_never_begins(index):
 def test_closing_ends_runs_with_an_error_and_no_thread_remains(index):
     async def close():
         async with opened(index) as kb:
-            run = kb._run(lambda: endless([], threading.Event()))
+            run = kb._workers.iterate(lambda: endless([], threading.Event()))
             await anext(run)
             await kb.aclose()
             with pytest.raises(StoreError, match="closed"):
@@ -230,7 +230,7 @@ def test_a_fault_in_a_run_is_raised_after_its_items(index):
 
     async def hear():
         async with opened(index) as kb:
-            run = kb._run(broken)
+            run = kb._workers.iterate(broken)
             assert await anext(run) == 1
             with pytest.raises(ValueError, match="broken"):
                 await anext(run)

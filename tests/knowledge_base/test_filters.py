@@ -44,7 +44,7 @@ def kb(tmp_path_factory):
     write_documents(docs)
     with knotwork.open(folder / "index.knot", embedder=HashingEmbedder(32)) as opened:
         opened.index(docs)
-        opened.communities(rebuild=True)
+        opened.communities.update(rebuild=True)
         yield opened
 
 

@@ -26,8 +26,8 @@ def sample_index(tmp_path_factory):
     path = tmp_path_factory.mktemp("mcp") / "sample.knot"
     with open_sample() as folder, knotwork.open(path, embedding_model="none") as kb:
         kb.index(folder)
-        kb.find_same_names()
-        kb.communities()
+        kb.entities.find_aliases()
+        kb.communities.update()
     return path
 
 

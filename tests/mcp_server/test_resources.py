@@ -32,7 +32,7 @@ def read(path, *uris):
 def test_every_document_and_top_report_is_listed_and_can_be_read(sample_index):
     with knotwork.open(sample_index, read_only=True) as kb:
         uris = [entry.uri for entry in kb.documents() if entry.chunks]
-        reports = {topic.community.id: topic.report for topic in kb.communities()}
+        reports = {topic.community.id: topic.report for topic in kb.communities.list()}
         ids = kb.store.documents.document_ids()
         texts = {d.uri: d.text for d in kb.store.documents.documents(ids).values()}
     listed, _ = read(sample_index)

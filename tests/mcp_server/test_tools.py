@@ -18,7 +18,7 @@ CALLS = {
     "paths": {"question": "How is Oriane Keld related to Skarrow Station?"},
     "ask": {"question": QUESTION},
     "explore": {"names": ["Oriane Keld"]},
-    "connect": {"one": "Oriane Keld", "other": "Bram Ostrand"},
+    "shortest_paths": {"one": "Oriane Keld", "other": "Bram Ostrand"},
     "communities": {"limit": 2},
     "names": {},
     "cypher": {"statement": "MATCH (e:Entity) RETURN e.name AS name ORDER BY name", "limit": 3},
@@ -185,15 +185,15 @@ def test_communities_that_are_not_there_are_told_to_a_reader(tmp_path, talk):
 
 def test_two_names_are_connected_as_the_knowledge_base_does(sample_index, talk):
     arguments = {"one": "Oriane Keld", "other": "Bram Ostrand", "limit": 3}
-    result = talk(call(sample_index, "connect", **arguments))
+    result = talk(call(sample_index, "shortest_paths", **arguments))
     with knotwork.open(sample_index, read_only=True) as kb:
-        paths = kb.paths("Oriane Keld", "Bram Ostrand", limit=3)
+        paths = kb.graph.shortest_paths("Oriane Keld", "Bram Ostrand", limit=3)
     assert [path["text"] for path in result.structured_content["paths"]] == [p.text for p in paths]
     assert result.content[0].text.splitlines() == [path.text for path in paths]
-    alone = talk(call(sample_index, "connect", one="Oriane Keld", other="Oriane Keld"))
+    alone = talk(call(sample_index, "shortest_paths", one="Oriane Keld", other="Oriane Keld"))
     assert alone.structured_content["paths"] == []
     assert "No path" in alone.content[0].text
-    unknown = talk(call(sample_index, "connect", one="Oriane Keldd", other="Bram Ostrand"))
+    unknown = talk(call(sample_index, "shortest_paths", one="Oriane Keldd", other="Bram Ostrand"))
     assert (unknown.is_error, "Oriane Keld" in unknown.content[0].text) == (True, True)
 
 

@@ -129,13 +129,13 @@ def test_no_answer_looks_like_none(kb):
 
 
 def test_a_subgraph_is_drawn_whole_where_it_is_small(kb):
-    subgraph = kb.explore("Oriane Keld", depth=1, limit=6)
+    subgraph = kb.graph.explore("Oriane Keld", depth=1, limit=6)
     shown = Reader(render(subgraph))
     assert shown.counts["circle"] == len(subgraph.nodes)
     assert shown.counts["line"] == len(subgraph.edges)
     for node in subgraph.nodes:
         assert node.name in shown.text
-    assert render(subgraph) == render(kb.explore("Oriane Keld", depth=1, limit=6))
+    assert render(subgraph) == render(kb.graph.explore("Oriane Keld", depth=1, limit=6))
 
 
 def test_a_large_subgraph_says_how_much_of_it_is_drawn():

@@ -28,8 +28,8 @@ def sample():
     """An index of the demo sample without vectors, so that any machine prints the same."""
     with open_sample() as folder, knotwork.open("memory:", embedding_model="none") as kb:
         kb.index(folder)
-        kb.find_same_names()
-        kb.communities()
+        kb.entities.find_aliases()
+        kb.communities.update()
         yield kb
 
 

@@ -18,8 +18,8 @@ def sample_index(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("served") / "sample.knot"
     with open_sample() as folder, knotwork.open(path, settings=make_settings()) as base:
         base.index(folder)
-        base.find_same_names()
-        base.communities()
+        base.entities.find_aliases()
+        base.communities.update()
     return path
 
 

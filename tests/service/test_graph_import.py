@@ -48,7 +48,7 @@ def test_a_graph_comes_in_is_asked_and_goes(served, tmp_path):
     assert done["state"] == "finished", done
     (tmp_path / "films.tsv").write_text(FILMS, "utf-8")
     with knotwork.open(tmp_path / "other.knot", settings=make_settings()) as base:
-        expected = describe_graph_import(base.import_graph(tmp_path / "films.tsv"))
+        expected = describe_graph_import(base.graph.import_files(tmp_path / "films.tsv"))
     assert {**done["report"], "seconds": 0} == {**expected, "seconds": 0}
     (graph,) = served.get(GRAPHS).json()["data"]
     assert (graph["name"], graph["uri"], graph["property_graph"]) == ("films", "graph:films", True)

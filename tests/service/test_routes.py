@@ -197,7 +197,7 @@ def test_communities_come_with_reports_that_lead_to_the_documents(client):
 def test_communities_tell_what_lies_within_them_and_which_changed_since(place):
     with knotwork.open(place.path / "open.knot", settings=place.settings) as base:
         held = base.store.communities
-        one, other, *_ = [topic.community for topic in base.communities()]
+        one, other, *_ = [topic.community for topic in base.communities.list()]
         own = next(i for i in one.entity_ids if i not in other.entity_ids)
         reports = held.reports([one.id, other.id])
         over = replace(one, id=content_id("over"), members=one.members + other.members)

@@ -19,7 +19,7 @@ def sample_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("sample") / "sample.knot"
     with open_sample() as folder, knotwork.open(path, embedding_model="none") as opened:
         opened.index(folder)
-        opened.communities()
+        opened.communities.update()
     return path
 
 
@@ -29,7 +29,7 @@ def large_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "large.knot"
     with knotwork.open(path, embedding_model="none", index_chunk_tokens=240) as opened:
         opened.index_documents(make_valleys())
-        opened.communities()
+        opened.communities.update()
     return path
 
 

@@ -221,7 +221,7 @@ def test_a_question_of_detail_makes_no_communities(bare):
     base = bare.open(None)
     base.ask(DETAIL)
     base.ask(DETAIL, mode="local")
-    assert not base.has_communities
+    assert not base.communities.is_current()
 
 
 @pytest.mark.parametrize("mode", [m.value for m in AskMode])

@@ -19,7 +19,7 @@ def kb(request, tmp_path):
             file = tmp_path / f"{name}.tsv"
             rows = ["\t".join((s, r.replace("_", " "), o)) for s, r, o in triples]
             file.write_text("\n".join(rows), encoding="utf-8")
-            opened.import_graph(file, name=name)
+            opened.graph.import_files(file, name=name)
         text = "The harbour of Narva was built by Ada Lund in 1842. It is of stone."
         opened.index_documents([Document("harbour.md", text)])
         yield opened
@@ -95,7 +95,7 @@ def test_more_answers_than_are_cited_are_told_apart(tmp_path):
     file = tmp_path / "many.tsv"
     file.write_text("\n".join(rows))
     with knotwork.open("memory:", embedding_model="none", answer_max_sentences=2) as kb:
-        kb.import_graph(file, name="many")
+        kb.graph.import_files(file, name="many")
         answer = kb.ask("Which films were directed by Ada Lund?")
     assert len(answer.citations) == 4
     cited, others = answer.text.split("; over the same relations also ")

@@ -124,7 +124,7 @@ class Session:
         if not any(needs_reports(question, mode) for question in questions):
             return opened
         has_model = used.llm.model != NO_CHAT_MODEL and use_llm
-        if opened.has_communities and not has_model:
+        if opened.communities.is_current() and not has_model:
             return opened
         try:
             return self.open_at(path, read_only=False, settings=used)

@@ -1,4 +1,4 @@
-"""An asynchronous knowledge base: every method runs in worker threads beside the event loop."""
+"""The asynchronous knowledge base: each method runs in a worker thread beside the event loop."""
 
 from __future__ import annotations
 
@@ -9,229 +9,66 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Callable,
+    Coroutine,
     Generator,
-    Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, closing
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from knotwork._config import Settings
-from knotwork._indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._knowledge_base.base import KnowledgeBase, Statistics
+from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._knowledge_base.base import open as open_knowledge_base
-from knotwork._stores.base import LedgerEntry
-from knotwork._stores.property_graphs import OWN_GRAPH
+from knotwork._knowledge_base.communities import Communities
+from knotwork._knowledge_base.entities import Entities
+from knotwork._knowledge_base.former_names import find_moved, warn_moved
+from knotwork._knowledge_base.graph import KnowledgeGraph
+from knotwork._knowledge_base.tables import Tables
 from knotwork.errors import StoreError
-from knotwork.records import Answer, Direction, Document, Evidence, GraphPath, QueryResult, Subgraph
-from knotwork.records._query_results import PropertyValue
 
 if TYPE_CHECKING:
     from knotwork._indexing.communities.index_reports import Topic
-    from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
-    from knotwork._indexing.resolution.resolver import SameNames
-    from knotwork._indexing.runs import IndexOptions
-    from knotwork._retrieval.filter_parser import FilterSpec
-    from knotwork._stores.fields import FieldInfo
-    from knotwork._synthesis.ask_request import AskEvent, AskOptions, AskRequest
-
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
+Event = TypeVar("Event")
+Blocking = TypeVar("Blocking")
 
 THREADS = 8
 AHEAD_ITEMS = 16
 """How many events a run may be ahead of its consumer."""
 
 
-class AsyncKnowledgeBase:
-    """A knowledge base for asyncio: each method awaits its namesake of `KnowledgeBase`.
+class WorkerThreads:
+    """The threads of one knowledge base: as many for calls as for runs that yield events.
 
-    Calls run in at most ``threads`` worker threads. Runs with events (`ask`, `index`, `embed`) have
-    as many threads of their own, so that calls made while a run is open cannot starve; further ones
-    are queued. Cancelling `ask` or `index`, or closing their events early (with
-    `contextlib.aclosing`), stops the run at its next step and keeps what it has finished. Any other
-    cancelled call continues in its thread, and its result is dropped.
+    `asyncio.to_thread` does not fit: a run keeps its thread while its consumer works, since an
+    SQLite connection belongs to a thread. In one pool for all, open runs would leave no thread to
+    the calls that their consumers wait for.
     """
 
-    def __init__(self, knowledge_base: KnowledgeBase, *, threads: int = THREADS) -> None:
-        self.knowledge_base = knowledge_base
+    def __init__(self, threads: int) -> None:
         self._calls = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-call")
         self._runs = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-run")
         self._stops: set[Callable[[], None]] = set()
 
-    async def __aenter__(self) -> Self:
-        return self
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run a function and return its result."""
+        run = partial(contextvars.copy_context().run, function)
+        return await asyncio.get_running_loop().run_in_executor(self._calls, run)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+    async def iterate(self, begin: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
+        """Yield the items of the generator that ``begin`` returns, run in one thread.
 
-    async def aclose(self) -> None:
-        """Stop all runs at their next step, wait for every thread, and close the index."""
-        for stop in tuple(self._stops):
-            stop()
-        await asyncio.to_thread(self._close)
-
-    def _close(self) -> None:
-        self._runs.shutdown()
-        self._calls.shutdown()
-        self.knowledge_base.close()
-
-    async def call(
-        self, function: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> T:
-        """Run any function, such as a method of ``knowledge_base``, in a worker thread."""
-        context = contextvars.copy_context()
-        bound = partial(context.run, partial(function, *args, **kwargs))
-        return await asyncio.get_running_loop().run_in_executor(self._calls, bound)
-
-    async def index(
-        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
-    ) -> IndexReport:
-        """Update the index from files: see `KnowledgeBase.index`."""
-        async with aclosing(self.index_events(paths, **options)) as events:
-            report = [e.report async for e in events if e.kind is EventKind.FINISHED]
-        return cast("IndexReport", report[-1])
-
-    def index_events(
-        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
-    ) -> AsyncGenerator[IndexEvent]:
-        """Yield each step of `index`: see `KnowledgeBase.index_events`."""
-        return self._run(partial(self.knowledge_base.index_events, paths, **options))
-
-    async def index_documents(
-        self,
-        documents: Iterable[Document],
-        *,
-        remove_others: bool = False,
-        **options: Unpack[IndexOptions],
-    ) -> IndexReport:
-        """Update the index from documents in memory: see `KnowledgeBase.index_documents`."""
-        run = self.knowledge_base.index_documents
-        return await self.call(run, documents, remove_others=remove_others, **options)
-
-    async def embed(self, model: str | Embedder = "") -> EmbedReport:
-        """Embed the index again with another model: see `KnowledgeBase.embed`."""
-        async with aclosing(self.embed_events(model)) as events:
-            reports = [event.report async for event in events if event.report is not None]
-        return reports[-1]
-
-    def embed_events(self, model: str | Embedder = "") -> AsyncGenerator[EmbedEvent]:
-        """Yield each step of `embed`: see `KnowledgeBase.embed_events`."""
-        return self._run(partial(self.knowledge_base.embed_events, model))
-
-    async def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
-        """Remove documents, and return their uris: see `KnowledgeBase.delete`."""
-        return await self.call(self.knowledge_base.delete, names)
-
-    async def search(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-    ) -> Evidence:
-        """Return the passages that are relevant to a question: see `KnowledgeBase.search`."""
-        return await self.call(
-            self.knowledge_base.search,
-            question,
-            retriever=retriever,
-            k=k,
-            filters=filters,
-            min_score=min_score,
-            retrieval_query=retrieval_query,
-            query_params=query_params,
-        )
-
-    async def fields(self) -> list[FieldInfo]:
-        """Return the fields that filters can compare: see `KnowledgeBase.fields`."""
-        return await self.call(self.knowledge_base.fields)
-
-    async def ask(self, question: str | AskRequest, **options: Unpack[AskOptions]) -> Answer:
-        """Answer a question from the documents: see `KnowledgeBase.ask`."""
-        async with aclosing(self.ask_events(question, **options)) as events:
-            answers = [event.answer async for event in events if event.answer is not None]
-        return answers[-1]
-
-    def ask_events(
-        self, question: str | AskRequest, **options: Unpack[AskOptions]
-    ) -> AsyncGenerator[AskEvent]:
-        """Yield each step of `ask`: see `KnowledgeBase.ask_events`."""
-        return self._run(partial(self.knowledge_base.ask_events, question, **options))
-
-    async def explore(
-        self,
-        names: str | Sequence[str],
-        *,
-        direction: Direction = "both",
-        depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
-    ) -> Subgraph:
-        """Walk the graph from entities by name: see `KnowledgeBase.explore`."""
-        walk = self.knowledge_base.explore
-        return await self.call(walk, names, direction=direction, depth=depth, fan=fan, limit=limit)
-
-    async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
-        """Return the shortest paths between two names: see `KnowledgeBase.paths`."""
-        return await self.call(self.knowledge_base.paths, one, other, limit=limit)
-
-    async def communities(
-        self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
-    ) -> list[Topic]:
-        """Return communities with their reports: see `KnowledgeBase.communities`."""
-        find = self.knowledge_base.communities
-        return await self.call(find, about, level=level, limit=limit, rebuild=rebuild)
-
-    async def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
-        """Return entities with several names, and the decisions: see `KnowledgeBase.same_names`."""
-        return await self.call(self.knowledge_base.same_names, about)
-
-    async def cypher(
-        self,
-        statement: str,
-        parameters: Mapping[str, PropertyValue] | None = None,
-        *,
-        graph: str = OWN_GRAPH,
-        row_limit: int = 1_000,
-        timeout_s: float = 10.0,
-    ) -> QueryResult:
-        """Run a read-only openCypher statement: see `KnowledgeBase.cypher`."""
-        run = self.knowledge_base.cypher
-        return await self.call(
-            run, statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
-        )
-
-    async def documents(self) -> list[LedgerEntry]:
-        """Return the ledger entries of all sources: see `KnowledgeBase.documents`."""
-        return await self.call(self.knowledge_base.documents)
-
-    async def stats(self) -> Statistics:
-        """Return the size and schema of the index: see `KnowledgeBase.stats`."""
-        return await self.call(self.knowledge_base.stats)
-
-    async def _run(self, begin: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
-        """Yield the items of the generator that ``begin`` returns, run in one worker thread.
-
-        Raises StoreError if the index is closed before the generator ends.
+        Raises StoreError if the threads are closed before the generator ends.
         """
         loop = asyncio.get_running_loop()
         channel: _Channel[T] = _Channel(loop)
@@ -248,6 +85,203 @@ class AsyncKnowledgeBase:
             self._stops.discard(channel.stop)
             if not job.cancel():
                 await asyncio.shield(asyncio.wrap_future(job))
+
+    def stop_runs(self) -> None:
+        """Make all runs stop at their next item."""
+        for stop in tuple(self._stops):
+            stop()
+
+    def close(self) -> None:
+        """Wait for every thread."""
+        self._runs.shutdown()
+        self._calls.shutdown()
+
+
+class AwaitableMembers(Generic[Blocking]):
+    """An object whose methods run those of another in worker threads, under the same names."""
+
+    def __init__(self, blocking: Blocking, workers: WorkerThreads) -> None:
+        self._blocking = blocking
+        self._workers = workers
+
+
+def awaited(
+    method: Callable[Concatenate[Blocking, Arguments], T],
+) -> Callable[Concatenate[AwaitableMembers[Blocking], Arguments], Coroutine[Any, Any, T]]:
+    """Return the method that awaits this one."""
+
+    @wraps(method)
+    async def call(
+        self: AwaitableMembers[Blocking], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> T:
+        bound: Callable[Arguments, T] = getattr(self._blocking, method.__name__)
+        return await self._workers.call(partial(bound, *args, **kwargs))
+
+    return call
+
+
+def iterated(
+    method: Callable[Concatenate[Blocking, Arguments], Iterator[T]],
+) -> Callable[Concatenate[AwaitableMembers[Blocking], Arguments], AsyncGenerator[T]]:
+    """Return the method that yields the events of this one."""
+
+    @wraps(method)
+    def iterate(
+        self: AwaitableMembers[Blocking], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> AsyncGenerator[T]:
+        bound: Callable[Arguments, Iterator[T]] = getattr(self._blocking, method.__name__)
+        return self._workers.iterate(partial(bound, *args, **kwargs))
+
+    return iterate
+
+
+def finished(
+    method: Callable[Concatenate[Blocking, Arguments], T],
+    events: Callable[Concatenate[Blocking, Arguments], Iterator[Event]],
+    result: Callable[[Event], T | None],
+) -> Callable[Concatenate[AwaitableMembers[Blocking], Arguments], Coroutine[Any, Any, T]]:
+    """Return the method that awaits the last result among ``events``: a run that can be stopped."""
+
+    @wraps(method)
+    async def finish(
+        self: AwaitableMembers[Blocking], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> T:
+        last: T | None = None
+        async with aclosing(iterated(events)(self, *args, **kwargs)) as steps:
+            async for step in steps:
+                last = result(step) or last
+        return cast("T", last)
+
+    return finish
+
+
+class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
+    """The graph of the index; each method awaits its namesake of `KnowledgeGraph`."""
+
+    cypher = awaited(KnowledgeGraph.cypher)
+    explore = awaited(KnowledgeGraph.explore)
+    describe = awaited(KnowledgeGraph.describe)
+    shortest_paths = awaited(KnowledgeGraph.shortest_paths)
+    import_files = finished(
+        KnowledgeGraph.import_files, KnowledgeGraph.import_events, lambda step: step.report
+    )
+    import_events = iterated(KnowledgeGraph.import_events)
+
+
+class AsyncEntities(AwaitableMembers[Entities]):
+    """The aliases and homonyms of the index; each method awaits its namesake of `Entities`."""
+
+    aliases = awaited(Entities.aliases)
+    homonyms = awaited(Entities.homonyms)
+    find_aliases = awaited(Entities.find_aliases)
+    merge = awaited(Entities.merge)
+    split = awaited(Entities.split)
+
+
+class AsyncCommunities(AwaitableMembers[Communities]):
+    """The communities of the index; each method awaits its namesake of `Communities`."""
+
+    is_current = awaited(Communities.is_current)
+    update = awaited(Communities.update)
+    list = awaited(Communities.list)
+    stored = awaited(Communities.stored)
+    member_names = awaited(Communities.member_names)
+
+    async def __call__(
+        self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
+    ) -> Sequence[Topic]:
+        """Deprecated: call `list`, and `update` with ``rebuild`` before it."""
+        warn_moved("communities(...)", "communities.list(...)")
+        await self.update(rebuild=rebuild)
+        return await self.stored(about, level=level, limit=limit)
+
+
+class AsyncTables(AwaitableMembers[Tables]):
+    """The tables beside the index; each method awaits its namesake of `Tables`."""
+
+    list = awaited(Tables.list)
+    query = awaited(Tables.query)
+    add = awaited(Tables.add)
+    remove = awaited(Tables.remove)
+
+
+class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
+    """A knowledge base for asyncio: each method awaits its namesake of `KnowledgeBase`.
+
+    So do the methods of its parts. Attributes, such as the store and the settings, are those of
+    ``knowledge_base``.
+
+    Calls run in at most ``threads`` worker threads. Runs with events (`ask`, `index`, `embed`,
+    `graph.import_files`) have as many threads of their own, so that calls made while a run is open
+    cannot starve; further ones are queued. Cancelling such a run, or closing its events early (with
+    `contextlib.aclosing`), stops it at its next step and keeps what it has finished. Any other
+    cancelled call continues in its thread, and its result is dropped.
+    """
+
+    graph: AsyncKnowledgeGraph
+    """The awaitable methods of `KnowledgeBase.graph`."""
+    entities: AsyncEntities
+    """The awaitable methods of `KnowledgeBase.entities`."""
+    communities: AsyncCommunities
+    """The awaitable methods of `KnowledgeBase.communities`."""
+    tables: AsyncTables
+    """The awaitable methods of `KnowledgeBase.tables`."""
+
+    def __init__(self, knowledge_base: KnowledgeBase, *, threads: int = THREADS) -> None:
+        super().__init__(knowledge_base, WorkerThreads(threads))
+        self.knowledge_base = knowledge_base
+        self.graph = AsyncKnowledgeGraph(knowledge_base.graph, self._workers)
+        self.entities = AsyncEntities(knowledge_base.entities, self._workers)
+        self.communities = AsyncCommunities(knowledge_base.communities, self._workers)
+        self.tables = AsyncTables(knowledge_base.tables, self._workers)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Return a member under its former name, with a DeprecationWarning."""
+            return find_moved(self, name)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop all runs at their next step, wait for every thread, and close the index."""
+        self._workers.stop_runs()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._workers.close()
+        self.knowledge_base.close()
+
+    async def call(
+        self, function: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> T:
+        """Run any function, such as one that uses ``knowledge_base``, in a worker thread."""
+        return await self._workers.call(partial(function, *args, **kwargs))
+
+    index = finished(KnowledgeBase.index, KnowledgeBase.index_events, lambda event: event.report)
+    index_events = iterated(KnowledgeBase.index_events)
+    index_documents = awaited(KnowledgeBase.index_documents)
+    estimate = awaited(KnowledgeBase.estimate)
+    import_from = awaited(KnowledgeBase.import_from)
+    delete = awaited(KnowledgeBase.delete)
+    embed = finished(KnowledgeBase.embed, KnowledgeBase.embed_events, lambda event: event.report)
+    embed_events = iterated(KnowledgeBase.embed_events)
+    search = awaited(KnowledgeBase.search)
+    ask = finished(KnowledgeBase.ask, KnowledgeBase.ask_events, lambda event: event.answer)
+    ask_events = iterated(KnowledgeBase.ask_events)
+    fields = awaited(KnowledgeBase.fields)
+    filtered_store = awaited(KnowledgeBase.filtered_store)
+    documents = awaited(KnowledgeBase.documents)
+    stats = awaited(KnowledgeBase.stats)
 
 
 @asynccontextmanager

@@ -1,14 +1,15 @@
-"""Open a knowledge base, index documents into it, and read what it holds.
+"""The knowledge base: index documents, search them, and answer questions from them.
 
-`open` takes settings from a file, the environment or the caller.
+`open` takes settings from a file, the environment or the caller. The graph, the entities, the
+communities and the tables of an index are parts with a module of their own.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -18,34 +19,56 @@ from knotwork._config.settings import setting_fields
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.cross_encoders import Reranker
+from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER
-from knotwork._knowledge_base.entities import EntityMixin
-from knotwork._knowledge_base.graph import CypherMixin, GraphImportMixin
+from knotwork._knowledge_base.communities import Communities
+from knotwork._knowledge_base.entities import Entities
+from knotwork._knowledge_base.former_names import find_moved
+from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
-from knotwork._knowledge_base.search import SearchMixin
-from knotwork._knowledge_base.searcher import Retrievers
+from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher, store_fields
+from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.urls import open_store
+from knotwork._synthesis.ask_request import AskOptions, AskRequest
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.records import Document, GraphSchema
+from knotwork.records import (
+    RETRIEVAL_QUERY,
+    Answer,
+    Document,
+    Evidence,
+    GraphSchema,
+    PropertyValue,
+    QueryResult,
+)
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities.index_reports import Topic
     from knotwork._indexing.foreign_indexes import ImportReport
     from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
+    from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._stores.fields import FieldInfo
+    from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
 
 
-class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
+class KnowledgeBase:
     """One index, with everything that fills it and queries it.
 
     Reading from several threads is safe. Models and retrievers are opened on first use: a knowledge
     base that only looks up names never loads a model.
     """
+
+    graph: KnowledgeGraph
+    """Cypher, neighbourhoods, shortest paths, and import of graphs."""
+    entities: Entities
+    """Aliases and homonyms; merge and split entities."""
+    communities: Communities
+    """Communities with their reports."""
+    tables: Tables
+    """SQL over the tables of spreadsheets."""
 
     def __init__(
         self,
@@ -60,9 +83,19 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         self.settings = settings or Settings()
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
         self.retrievers = Retrievers(store, self.settings, self.models, chat_model=chat_model)
+        self.graph = KnowledgeGraph(store, self.settings, self.models)
+        self.entities = Entities(store)
+        self.communities = Communities(store, self.settings, self.retrievers)
+        self.tables = Tables(store)
         self._chat_model = chat_model
         self._engine: AnswerEngine | None = None
         self._lock = threading.RLock()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Return a member under its former name, with a DeprecationWarning."""
+            return find_moved(self, name)
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +123,16 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         "auto" follows the index, which another process may have embedded again.
         """
         return self.models.embedder
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The reranking model of the settings; None if they name none."""
+        return self.models.reranker
+
+    @property
+    def reader(self) -> AnswerReader | None:
+        """The model that reads passages for answers; None if it is missing or switched off."""
+        return self.models.reader
 
     def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -206,62 +249,113 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         forget_calls(self.store.url, uris)
         return uris
 
-    @property
-    def has_communities(self) -> bool:
-        """Whether communities and reports are up to date with the documents and settings."""
-        from knotwork._indexing.communities import CommunityOptions
-        from knotwork._indexing.communities.index_reports import is_current
+    def search(
+        self,
+        question: str | AskRequest,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
+    ) -> Evidence:
+        """Return the passages that are relevant to a question, best first, each with its reasons.
 
-        options = CommunityOptions.of(self.settings.communities)
-        return is_current(self.store, options=options)
+        An `AskRequest` holds its own options. ``retriever`` and ``k`` default to the settings.
+        ``filters`` restrict the search to documents and pages, as ``"author = 'Ann' and
+        date >= 2023"`` or ``{"author": "Ann"}``; `fields` returns what can be compared. Passages
+        that score less than ``min_score``, on the scale of the retriever, are left out.
 
-    def communities(
-        self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
-    ) -> list[Topic]:
-        """Update the communities, and return those about a topic, or the topmost, with reports.
+        ``retrieval_query`` is read-only Cypher that runs over the hits: it starts from `node`, a
+        chunk that was found, and `score`, as "MATCH (node)-[:MENTIONS]->(e) RETURN e.name, score";
+        ``query_params`` are its parameters, beside `$question`. Its rows are the last of
+        ``Evidence.results``, and chunks in these rows become hits.
 
-        The update writes to the index and calls no language model; ``rebuild`` detects all
-        communities again. ``level`` 0 is the topmost. Raises StoreReadOnly if an update is needed
-        and the index was opened read-only, ConfigError for a level that does not exist.
+        Raises UnknownName for an unknown retriever or field, FilterError for an invalid filter,
+        RetrievalError if the retriever cannot work on this index, SchemaMismatch if the index has
+        vectors of another embedder; QuerySyntaxError, QueryRefused or QueryTimeout for
+        ``retrieval_query``.
         """
-        from knotwork._indexing.communities import CommunityOptions
-        from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
-
-        options = CommunityOptions.of(self.settings.communities)
-        if rebuild or not is_current(self.store, options=options):
-            bring_up_to_date(self.store, options=options, rebuild=rebuild)
-        return self.topics(about, level=level, limit=limit)
-
-    def topics(self, about: str = "", *, level: int | None = None, limit: int = 20) -> list[Topic]:
-        """Return the stored communities; `communities` updates them first.
-
-        Communities ``about`` a topic have reports on it, or contain passages that a search finds.
-        Raises ConfigError for a level that does not exist.
-        """
-        from knotwork._indexing.communities.index_reports import find_topics, ids_of_level
-        from knotwork._retrieval.community_search import search_communities
-
-        if not about:
-            return find_topics(self.store, level=level, limit=limit)
-        ranked = search_communities(
-            about,
-            store=self.store,
-            evidence=self.search(about),
-            embedder=self.embedder,
-            within=None if level is None else ids_of_level(self.store, level),
-            most=limit,
+        options = AskOptions(
+            retriever=retriever,
+            k=k,
+            filters=filters,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
         )
-        return find_topics(self.store, ranked=ranked, limit=limit)
+        return self.retrievers.search(AskRequest.of(question, options))
 
-    def member_names(self, topics: Iterable[Topic], *, most: int = 8) -> dict[str, str]:
-        """Return the names of the ``most`` important members of each community, by entity id.
+    def fields(self) -> list[FieldInfo]:
+        """Return the fields that filters can compare, by name, with their most frequent values.
 
-        Keywords are left out.
+        Raises RetrievalError if the store cannot filter.
         """
-        members = [topic.community.entity_ids for topic in topics]
-        found = self.store.graph.entities({i for ids in members for i in ids})
-        named = {i: e.name for i, e in found.items() if not e.is_keyword}
-        return {i: named[i] for ids in members for i in [i for i in ids if i in named][:most]}
+        return store_fields(self.store).fields()
+
+    def filtered_store(self, filters: FilterSpec | None) -> Store:
+        """Return the index as filters leave it, which is read-only; all of it without any.
+
+        Raises UnknownName for an unknown field, FilterError for an invalid filter.
+        """
+        from knotwork._retrieval.filter_parser import read_filter
+
+        wanted = read_filter(filters)
+        return self.store if wanted is None else self.retrievers.filtered(wanted).store
+
+    def ask(self, question: str | AskRequest, **options: Unpack[AskOptions]) -> Answer:
+        """Answer a question from the documents, each statement with its citation.
+
+        Options are the fields of `AskRequest`; beside a request they raise TypeError. Without a
+        language model in the settings the answer consists of sentences of the documents. If they
+        hold no answer, ``answered`` is False and ``reason`` says why. Raises as `ask_events`.
+        """
+        *_, last = self.ask_events(question, **options)
+        assert last.answer is not None, "the last event has the answer"
+        return last.answer
+
+    def ask_events(
+        self, question: str | AskRequest, **options: Unpack[AskOptions]
+    ) -> Iterator[AskEvent]:
+        """Do what `ask` does, and yield every step, the model's words as they come.
+
+        The last event carries the answer. Calls to a model are cached beside the index: an equal
+        question costs nothing the second time. Rows of tables answer questions that are clearly
+        about them, unless a retriever or a filter is given (`answer.tables`). Raises as `search`,
+        UnknownName for an unknown mode, ConfigError if the model is set wrongly, and ModelError if
+        it fails and ``fallback`` is off.
+        """
+        request = AskRequest.of(question, options)
+        searcher = self.retrievers.searcher(request, with_tables=True)
+        return self._answer(request, searcher)
+
+    def _answer(self, request: AskRequest, searcher: ScopedSearcher) -> Iterator[AskEvent]:
+        from knotwork._synthesis.engine import AnswerEngine
+        from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
+
+        with self._lock:
+            if self._engine is None:
+                self._engine = AnswerEngine(self.store, self.settings, model=self._chat_model)
+        scope = searcher.scope
+        part = scope.part.store if scope.filter else None
+        store = scope.part.store
+        plan = self._engine.plan(replace(request, question=scope.question), store)
+        evidence = searcher.search(plan.question)
+        reports = CommunityReports(self.store, self.models, self.settings, part)
+        sources = AnswerSources(store, searcher, self.models, reports)
+        rows: tuple[QueryResult, ...] = ()
+        for event in self._engine.answer(plan, evidence, sources):
+            if event.evidence is not None:
+                found = event.evidence.results
+                rows = tuple(r for r in found if r.source == RETRIEVAL_QUERY) or rows
+            if event.answer is None:
+                yield event
+                continue
+            notes = tuple(dict.fromkeys((*scope.notes, *event.answer.notes)))
+            results = (*event.answer.results, *rows)
+            answer = replace(event.answer, question=request.question, notes=notes, results=results)
+            yield replace(event, answer=answer)
 
     def documents(self) -> list[LedgerEntry]:
         """Return the ledger entries of all sources, failed ones included, ordered by uri."""

@@ -1,8 +1,7 @@
-"""The entities of a knowledge base: list, merge and split aliases and homonyms."""
+"""The aliases and homonyms of an index: list them, merge and split entities."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,23 +15,24 @@ if TYPE_CHECKING:
     from knotwork._indexing.resolution.resolver import NamedDecision, NamedHomonym, SameNames
 
 
-class EntityMixin:
-    """Aliases and homonyms of an index: stored decisions, and decisions of a person.
+class Entities:
+    """The decisions on which names mean one entity; `KnowledgeBase.entities`.
 
-    Names are looked up as in `explore`. All methods that take names raise UnknownName, with the
-    nearest names, for a name without an entity.
+    Rules, models and people decide, and what a person decides is final. All methods
+    that take names raise UnknownName, with the nearest names, for a name without an entity.
     """
 
-    store: Store
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-    def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
-        """Return entities with several names, pairs that are kept split, and the decisions.
+    def aliases(self, about: str | Sequence[str] = ()) -> SameNames:
+        """Return entities with aliases, pairs that are kept apart, and the decisions.
 
         They are those of the whole index, or only of the entities with these names.
         """
         from knotwork._indexing.resolution.resolver import read_same_names
 
-        return read_same_names(self.store, self._meant(about))
+        return read_same_names(self._store, self._meant(about))
 
     def homonyms(self, about: str | Sequence[str] = ()) -> tuple[NamedHomonym, ...]:
         """Return the names that mean several entities, as of the last comparison of names.
@@ -41,9 +41,9 @@ class EntityMixin:
         """
         from knotwork._indexing.resolution.resolver import read_homonyms
 
-        return read_homonyms(self.store, self._meant(about))
+        return read_homonyms(self._store, self._meant(about))
 
-    def find_same_names(self) -> ResolutionChanges:
+    def find_aliases(self) -> ResolutionChanges:
         """Compare changed names, or all the first time, by rules; return the changes.
 
         No language model is called: indexing does that if one is set. Raises StoreError if the
@@ -51,10 +51,10 @@ class EntityMixin:
         """
         from knotwork._indexing.resolution import resolve_entities
 
-        _require_resolutions(self.store)
-        return resolve_entities(self.store)
+        _require_resolutions(self._store)
+        return resolve_entities(self._store)
 
-    def merge_entities(self, one: str, other: str) -> NamedDecision:
+    def merge(self, one: str, other: str) -> NamedDecision:
         """Merge the entities of two names for good, and return the decision.
 
         The decision is stored but ``refused`` while other decisions keep apart what it would merge.
@@ -63,46 +63,34 @@ class EntityMixin:
         from knotwork._indexing.resolution import decide
 
         first, second = self._two(one, other)
-        decide(_require_resolutions(self.store), first, second, Verdict.SAME)
+        decide(_require_resolutions(self._store), first, second, Verdict.SAME)
         return self._decided(first, second)
 
-    def split_entities(self, one: str, other: str) -> NamedDecision:
+    def split(self, one: str, other: str) -> NamedDecision:
         """Keep the entities of two names apart for good, and return the decision.
 
-        Overrides rules, models and `merge_entities`, which also reverts it. Raises ConfigError if
+        Overrides rules, models and `merge`, which also reverts it. Raises ConfigError if
         both names mean the same entity.
         """
         from knotwork._indexing.resolution import undo
 
         first, second = self._two(one, other)
-        undo(_require_resolutions(self.store), first, second)
+        undo(_require_resolutions(self._store), first, second)
         return self._decided(first, second)
-
-    def join(self, one: str, other: str) -> NamedDecision:
-        """Deprecated: call `merge_entities`."""
-        message = "`KnowledgeBase.join` is deprecated: call `merge_entities`."
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return self.merge_entities(one, other)
-
-    def part(self, one: str, other: str) -> NamedDecision:
-        """Deprecated: call `split_entities`."""
-        message = "`KnowledgeBase.part` is deprecated: call `split_entities`."
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return self.split_entities(one, other)
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
         """Return the entity id of each name; None without names."""
         from knotwork._retrieval.entity_lookup import resolve_names
 
         given = [names] if isinstance(names, str) else list(names)
-        return [resolve_names(self.store, [name])[0] for name in given if name] or None
+        return [resolve_names(self._store, [name])[0] for name in given if name] or None
 
     def _two(self, one: str, other: str) -> tuple[str, str]:
         from knotwork._retrieval.entity_lookup import resolve_names
 
-        first, second = (resolve_names(self.store, [name])[0] for name in (one, other))
+        first, second = (resolve_names(self._store, [name])[0] for name in (one, other))
         if first == second:
-            name = self.store.graph.entities([first])[first].name
+            name = self._store.graph.entities([first])[first].name
             raise ConfigError(
                 f"`{one}` and `{other}` are names of one entity, `{name}`.",
                 fix="Give the names of two entities. Spellings alone do not make two.",
@@ -112,7 +100,7 @@ class EntityMixin:
     def _decided(self, first: str, second: str) -> NamedDecision:
         from knotwork._indexing.resolution.resolver import read_same_names
 
-        known = read_same_names(self.store, [first])
+        known = read_same_names(self._store, [first])
         every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
         return next(d for d in every if set(d.decision.pair) == {first, second})
 

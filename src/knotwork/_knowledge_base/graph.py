@@ -1,4 +1,4 @@
-"""The graph of a knowledge base: run Cypher statements, and import existing graphs."""
+"""The knowledge graph of an index: Cypher, walks from names, and import of existing graphs."""
 
 from __future__ import annotations
 
@@ -6,26 +6,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import NO_EMBEDDER
+from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._stores.base import Store
 from knotwork._stores.property_graphs import OWN_GRAPH, RunsCypher
 from knotwork.errors import StoreError
-from knotwork.records import PropertyValue, QueryResult
+from knotwork.records import Direction, GraphPath, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
-    from knotwork._config import Settings
     from knotwork._indexing.graph_import import GraphImportReport, GraphImportStep
-    from knotwork._inference.embedder import Embedder
+    from knotwork._retrieval.entity_lookup import Dossier
 
 
-class CypherMixin:
-    """Read-only Cypher on the graph of the index and on imported graphs."""
+class KnowledgeGraph:
+    """The graph of the index, and the graphs imported into it; `KnowledgeBase.graph`.
 
-    store: Store
+    All methods that take names raise UnknownName, with the nearest names, for a name without an
+    entity.
+    """
+
+    def __init__(self, store: Store, settings: Settings, models: LocalModels) -> None:
+        self._store = store
+        self._settings = settings
+        self._models = models
 
     def cypher(
         self,
+        /,
         statement: str,
         parameters: Mapping[str, PropertyValue] | None = None,
         *,
@@ -36,32 +45,69 @@ class CypherMixin:
     ) -> QueryResult:
         """Run a read-only openCypher statement and return its rows, at most ``row_limit``.
 
-        Pass parameters as a mapping or by name: ``kb.cypher("... {name: $n} ...", n="Ada")``.
+        Pass parameters as a mapping or by name: ``cypher("... {name: $n} ...", n="Ada")``.
         Nodes, relationships and paths are returned as mappings, times as strings. Raises
         QueryRefused for a statement that is not read-only, QuerySyntaxError, QueryTimeout after
         ``timeout_s`` seconds, UnknownName for an unknown graph, StoreError if the store cannot run
         Cypher.
         """
-        if not isinstance(self.store, RunsCypher):
-            raise StoreError(f"The store `{self.store.url}` cannot run Cypher.")
+        if not isinstance(self._store, RunsCypher):
+            raise StoreError(f"The store `{self._store.url}` cannot run Cypher.")
         given = {**(parameters or {}), **named}
-        return self.store.cypher(
+        return self._store.cypher(
             statement, given, graph=graph, row_limit=row_limit, timeout_s=timeout_s
         )
 
+    def explore(
+        self,
+        names: str | Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+    ) -> Subgraph:
+        """Walk the graph breadth first from entities, and return what was reached.
 
-class GraphImportMixin:
-    """Import of existing graphs as passages, entities and relations of the index."""
+        The walk is at most ``depth`` hops long and ends after ``limit`` edges. Each node adds at
+        most ``fan`` neighbours, the strongest first.
+        """
+        from knotwork._retrieval.entity_lookup import resolve_names
 
-    store: Store
-    settings: Settings
+        seeds = resolve_names(self._store, [names] if isinstance(names, str) else names)
+        return self._store.graph.explore(
+            seeds, direction=direction, depth=depth, fan=fan, limit=limit
+        )
 
-    if TYPE_CHECKING:
+    def describe(
+        self, names: str | Sequence[str], *, passages: int = 3, relations: int = 8, nearby: int = 8
+    ) -> list[Dossier]:
+        """Return a dossier on each of these entities: aliases, description, relations, communities,
+        passages, and the other entities that these passages mention.
+        """
+        from knotwork._retrieval.entity_lookup import read_dossier, resolve_names
 
-        @property
-        def embedder(self) -> Embedder | None: ...
+        given = [names] if isinstance(names, str) else names
+        found = dict.fromkeys(resolve_names(self._store, [name])[0] for name in given)
+        read = (
+            read_dossier(self._store, key, relations=relations, passages=passages, nearby=nearby)
+            for key in found
+        )
+        return [dossier for dossier in read if dossier is not None]
 
-    def import_graph(
+    def shortest_paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
+        """Return the shortest paths between two entities, those over stated relations first, each
+        hop with the chunk that states it.
+
+        The list is empty if both names mean one entity, or if they are more than five hops apart.
+        """
+        from knotwork._retrieval.entity_lookup import resolve_names
+        from knotwork._retrieval.paths.shortest_paths import find_shortest_paths
+
+        ends = (resolve_names(self._store, [name]) for name in (one, other))
+        return find_shortest_paths(self._store, *ends, limit=limit)
+
+    def import_files(
         self,
         paths: str | Path | Sequence[str | Path],
         *,
@@ -73,15 +119,15 @@ class GraphImportMixin:
     ) -> GraphImportReport:
         """Import the graph in these files or folders, and return the report.
 
-        ``format`` is one of `knotwork._indexing.graph_import.FORMATS`, by default detected for each
-        file. ``name`` is the name of the graph, by default that of its first path. Its documents
-        are `graph:NAME`: an import of the same name replaces them, and `delete` removes them.
-        ``columns`` are the names of columns of tables without a header, ``delimiter`` separates
-        their cells. ``vectors``: whether to embed passages, by default if the graph has at most
-        2,000 entities; names are always embedded if there is an embedder. Raises as
-        `import_graph_steps`.
+        ``format`` is one of those of `knotwork graph import`, by default detected for each file.
+        ``name`` is the name of the graph, by default that of its first path. Its documents are
+        `graph:NAME`: an import of the same name replaces them, and `KnowledgeBase.delete` removes
+        them. ``columns`` are the names of columns of tables without a header, ``delimiter``
+        separates their cells. ``vectors``: whether to embed passages, by default if the graph has
+        at most 2,000 entities; names are always embedded if there is an embedder. Raises as
+        `import_events`.
         """
-        steps = self.import_graph_steps(
+        *_, last = self.import_events(
             paths,
             format=format,
             name=name,
@@ -89,11 +135,10 @@ class GraphImportMixin:
             delimiter=delimiter,
             vectors=vectors,
         )
-        *_, last = steps
         assert last.report is not None, "the last step has the report"
         return last.report
 
-    def import_graph_steps(
+    def import_events(
         self,
         paths: str | Path | Sequence[str | Path],
         *,
@@ -103,7 +148,7 @@ class GraphImportMixin:
         delimiter: str = "",
         vectors: bool | None = None,
     ) -> Iterator[GraphImportStep]:
-        """Yield each step of `import_graph`; the last one carries the report.
+        """Yield each step of `import_files`; the last one carries the report.
 
         Raises IndexingError for a path that does not exist or is not a graph, UnknownName for an
         unknown format, MissingExtra without the library that reads it, SchemaMismatch if the index
@@ -113,11 +158,12 @@ class GraphImportMixin:
         from knotwork._indexing.graph_import import ImportOptions, import_graph_steps
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
+        wanted = self._settings.embedding.model != NO_EMBEDDER
         yield from import_graph_steps(
-            self.store,
+            self._store,
             [Path(path).expanduser() for path in named],
             format=format,
             name=name,
             options=ImportOptions(tuple(columns), delimiter, vectors),
-            embedding=Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER),
+            embedding=Embedding(self._models.embedder, wanted=wanted),
         )

@@ -113,6 +113,12 @@ class Retrievers:
         tables = with_tables and self._asks_tables(request)
         return ScopedSearcher(self, request, scope, hit_query, with_tables=tables)
 
+    def search(self, request: AskRequest) -> Evidence:
+        """Return the passages relevant to a request. Raises as `KnowledgeBase.search`."""
+        searcher = self.searcher(request)
+        found = searcher.search(searcher.scope.question)
+        return replace(found, query=replace(found.query, text=request.question))
+
     def filtered(self, wanted: Filter) -> FilteredIndex:
         """Return what a filter leaves now. Raises UnknownName for a field that the index lacks."""
         generation = self.store.generation()

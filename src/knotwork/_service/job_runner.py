@@ -238,7 +238,7 @@ def run_graph_import(
     progress.enter("read")
     report: GraphImportReport | None = None
     with hide_folder(folder):
-        events = workspace.base.import_graph_steps(
+        events = workspace.base.graph.import_events(
             graph_files(folder, arguments["files"]),
             format=arguments["format"],
             name=arguments["name"],
@@ -261,7 +261,7 @@ def run_communities(
 ) -> JobReport:
     """Update communities, their reports and the map, without a language model."""
     progress.enter("communities")
-    workspace.base.communities(limit=1, rebuild=bool(arguments["rebuild"]))
+    workspace.base.communities.update(rebuild=bool(arguments["rebuild"]))
     workspace.map.current(workspace.base.store)
     return {}
 
@@ -320,9 +320,9 @@ def _index_paths(
 
 def _refresh_communities(workspace: Workspace, progress: Progress) -> None:
     """Update communities and the map now, so that no request has to wait for them."""
-    if not workspace.base.has_communities:
+    if not workspace.base.communities.is_current():
         progress.enter("communities")
-        workspace.base.communities(limit=1)
+        workspace.base.communities.update()
     workspace.map.current(workspace.base.store)
 
 

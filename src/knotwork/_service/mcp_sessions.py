@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,10 +17,9 @@ from knotwork._service.questions import ask_events, check_question, search
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
-from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, Subgraph
+from knotwork.records import Evidence, PropertyValue
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities.index_reports import Topic
     from knotwork._synthesis.ask_request import AskOptions
 
 
@@ -49,7 +48,7 @@ def current_workspace() -> Workspace:
 class SessionKnowledgeBase:
     """The knowledge base of the current session; a `ToolBackend`.
 
-    The index is kept open during a call only. Tools never update communities here; jobs do that.
+    The index is kept open during a call only.
     """
 
     @property
@@ -112,38 +111,3 @@ class SessionKnowledgeBase:
             async with aclosing(session.server.threads.iterate(make)) as events:
                 async for event in events:
                     yield event
-
-    async def explore(
-        self,
-        names: str | Sequence[str],
-        *,
-        direction: Direction = "both",
-        depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
-    ) -> Subgraph:
-        """Return the neighbourhood of entities, given by name."""
-
-        def find() -> Subgraph:
-            base = self.knowledge_base
-            return base.explore(names, direction=direction, depth=depth, fan=fan, limit=limit)
-
-        return await self.call(find)
-
-    async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
-        """Return the shortest paths between two entities, given by name."""
-
-        def find() -> list[GraphPath]:
-            return self.knowledge_base.paths(one, other, limit=limit)
-
-        return await self.call(find)
-
-    async def communities(
-        self, about: str = "", *, level: int | None = None, limit: int = 20
-    ) -> list[Topic]:
-        """Return the stored communities with their reports."""
-
-        def find() -> list[Topic]:
-            return self.knowledge_base.topics(about, level=level, limit=limit)
-
-        return await self.call(find)

@@ -22,6 +22,7 @@ from knotwork._stores.sql_guard import check_sql, make_authorizer
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import (
+    ConfigError,
     QueryRefused,
     QuerySyntaxError,
     QueryTimeout,
@@ -52,6 +53,17 @@ def tables_path(store_url: str) -> Path | None:
         return None
     path = Path(store_url)
     return path.with_name(path.name + TABLES_SUFFIX)
+
+
+def require_tables(store_url: str) -> TableFile:
+    """Return the table file of an index. Raises ConfigError for an index that is not a file."""
+    path = tables_path(store_url)
+    if path is None:
+        raise ConfigError(
+            f"The index `{store_url}` is not a file, so there are no tables beside it.",
+            fix="Use an index file: `knotwork.open(FILE)`, or --store FILE.",
+        )
+    return TableFile(path)
 
 
 class TableFile:
@@ -194,7 +206,10 @@ class TableFile:
         if connection is None or not known:
             if connection is not None:
                 connection.close()
-            raise StoreNotFound("There are no tables.", fix="Add some: knotwork tables add FILE")
+            raise StoreNotFound(
+                "There are no tables.",
+                fix="Add some: `knotwork tables add FILE`, or `kb.tables.add(FILE)`.",
+            )
         refused: list[str] = []
         started_s = time.monotonic()
         overdue = False

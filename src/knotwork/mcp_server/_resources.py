@@ -74,7 +74,7 @@ def list_document_resources(base: KnowledgeBase) -> list[Resource]:
 
 def list_report_resources(base: KnowledgeBase) -> list[Resource]:
     """Return a resource for the report of each top-level community, if communities exist."""
-    if not isinstance(base.store, StoresCommunities) or not base.has_communities:
+    if not isinstance(base.store, StoresCommunities) or not base.communities.is_current():
         return []
     return [
         Resource(
@@ -83,7 +83,7 @@ def list_report_resources(base: KnowledgeBase) -> list[Resource]:
             description=topic.report.summary,
             mime_type="text/markdown",
         )
-        for topic in base.communities(limit=MOST_RESOURCES)
+        for topic in base.communities.stored(limit=MOST_RESOURCES)
     ]
 
 

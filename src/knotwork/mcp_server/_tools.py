@@ -6,7 +6,7 @@ with their fix.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar, Unpack
@@ -23,10 +23,9 @@ from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskOptions
 from knotwork.errors import KnotworkError
 from knotwork.mcp_server import _schemas as schemas
 from knotwork.mcp_server import _text_output as text_output
-from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, QueryResult, Subgraph
+from knotwork.records import Direction, Evidence, PropertyValue, QueryResult
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities.index_reports import Topic
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
     from knotwork._retrieval.filter_parser import FilterSpec
     from knotwork.mcp_server._permissions import Permissions
@@ -70,28 +69,6 @@ class ToolBackend(Protocol):
 
     def ask_events(self, question: str, **options: Unpack[AskOptions]) -> AsyncGenerator[AskEvent]:
         """Answer a question and yield an event for each step."""
-        ...
-
-    async def explore(
-        self,
-        names: str | Sequence[str],
-        *,
-        direction: Direction = "both",
-        depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
-    ) -> Subgraph:
-        """Return the neighbourhood of entities, given by name."""
-        ...
-
-    async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
-        """Return the shortest paths between two entities, given by name."""
-        ...
-
-    async def communities(
-        self, about: str = "", *, level: int | None = None, limit: int = 20
-    ) -> list[Topic]:
-        """Return communities with their reports."""
         ...
 
 
@@ -238,9 +215,16 @@ EntityNames = Annotated[
 
 
 def add_graph_tools(
-    server: MCPServer, knowledge_base: ToolBackend, permissions: Permissions
+    server: MCPServer,
+    knowledge_base: ToolBackend,
+    permissions: Permissions,
+    *,
+    update_communities: bool,
 ) -> None:
-    """Add the tools `explore`, `connect`, `communities` and `names` to a server."""
+    """Add the tools `explore`, `shortest_paths`, `communities` and `names` to a server.
+
+    Without ``update_communities`` the tool returns the communities as they are stored.
+    """
 
     @server.tool(title="Explore the knowledge graph", annotations=READ_ONLY)
     @as_tool
@@ -255,13 +239,19 @@ def add_graph_tools(
         """Show the neighbourhood of one or more entities, strongest relations first, each with the
         ids of the chunks that state it.
         """
-        graph = await knowledge_base.explore(names, direction=direction, depth=depth, limit=limit)
-        found = schemas.to_subgraph_result(graph)
+
+        def find() -> schemas.SubgraphResult:
+            graph = knowledge_base.knowledge_base.graph
+            return schemas.to_subgraph_result(
+                graph.explore(names, direction=direction, depth=depth, limit=limit)
+            )
+
+        found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_subgraph(found))
 
-    @server.tool(title="Connect two entities", annotations=READ_ONLY)
+    @server.tool(title="Find shortest paths", annotations=READ_ONLY)
     @as_tool
-    async def connect(
+    async def shortest_paths(
         one: EntityName,
         other: EntityName,
         limit: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Maximum of paths")] = 5,
@@ -269,8 +259,12 @@ def add_graph_tools(
         """Show the shortest paths in the graph between two entities, those over stated relations
         first, each relation with the id of the chunk that states it.
         """
-        shortest = await knowledge_base.paths(one, other, limit=limit)
-        found = schemas.to_paths_result(shortest)
+
+        def find() -> schemas.PathsResult:
+            graph = knowledge_base.knowledge_base.graph
+            return schemas.to_paths_result(graph.shortest_paths(one, other, limit=limit))
+
+        found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_paths(found))
 
     @server.tool(
@@ -286,12 +280,15 @@ def add_graph_tools(
         """Show communities, groups of closely related entities, each with a report that cites the
         documents: those about a topic, or the top-level ones.
         """
-        topics = await knowledge_base.communities(about, level=level, limit=limit)
 
-        def describe() -> schemas.CommunitiesResult:
-            return schemas.to_communities_result(topics, knowledge_base.knowledge_base.store)
+        def find() -> schemas.CommunitiesResult:
+            base = knowledge_base.knowledge_base
+            if update_communities:
+                base.communities.update()
+            topics = base.communities.stored(about, level=level, limit=limit)
+            return schemas.to_communities_result(topics, base.store)
 
-        found = await knowledge_base.call(describe)
+        found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_communities(found))
 
     @server.tool(title="Show merged names", annotations=READ_ONLY)
@@ -304,8 +301,8 @@ def add_graph_tools(
         """
 
         def find() -> schemas.NamesResult:
-            base = knowledge_base.knowledge_base
-            return schemas.to_names_result(base.same_names(about), base.homonyms(about))
+            entities = knowledge_base.knowledge_base.entities
+            return schemas.to_names_result(entities.aliases(about), entities.homonyms(about))
 
         found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_names(found))
@@ -331,8 +328,8 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
         """
 
         def run() -> QueryResult:
-            base = knowledge_base.knowledge_base
-            return base.cypher(statement, parameters, graph=graph, row_limit=limit)
+            knowledge_graph = knowledge_base.knowledge_base.graph
+            return knowledge_graph.cypher(statement, parameters, graph=graph, row_limit=limit)
 
         rows = await knowledge_base.call(run)
         found = schemas.to_query_rows(rows)

@@ -17,7 +17,7 @@ def open_index(path, **settings):
 
 
 def levels_of(base):
-    base.communities()
+    base.communities.update()
     return [len(level) for level in base.store.communities.levels()]
 
 
@@ -26,7 +26,7 @@ def path(tmp_path):
     path = tmp_path / "index.knot"
     with open_index(path) as base:
         base.index_documents(all_documents())
-        base.communities()
+        base.communities.update()
     return path
 
 
@@ -44,19 +44,19 @@ def test_smaller_communities_make_more_levels_and_a_limit_fewer(path):
 
 def test_other_settings_rebuild_communities_and_equal_ones_do_not(path):
     with open_index(path) as base:
-        assert base.has_communities
+        assert base.communities.is_current()
     with open_index(path, communities_max_size=3) as base:
-        assert not base.has_communities
-        base.communities()
-        assert base.has_communities
+        assert not base.communities.is_current()
+        base.communities.update()
+        assert base.communities.is_current()
     with open_index(path) as base:
-        assert not base.has_communities
+        assert not base.communities.is_current()
 
 
 def test_a_question_about_the_whole_finds_communities_by_the_settings(path):
     with open_index(path, communities_max_size=3) as base:
         assert base.ask("What are these documents about?").answered
-        assert base.has_communities
+        assert base.communities.is_current()
         assert len(base.store.communities.levels()) > 1
 
 
@@ -71,7 +71,7 @@ def test_an_unknown_algorithm_is_refused_by_name(path):
         open_index(path, communities_algorithm="liden") as base,
         pytest.raises(UnknownName, match="leiden"),
     ):
-        base.communities()
+        base.communities.update()
 
 
 def test_a_finer_resolution_finds_at_least_as_many(path):

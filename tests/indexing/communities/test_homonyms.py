@@ -54,9 +54,9 @@ def test_each_meaning_is_in_the_community_of_what_is_around_it(base):
     refresh_communities(base.store)
     assert len(lowest(base, "Dark River")) == 1
     base.store.homonyms.replace([senses_of(base)])
-    assert not base.has_communities
-    base.communities()
-    assert base.has_communities
+    assert not base.communities.is_current()
+    base.communities.update()
+    assert base.communities.is_current()
     assert lowest(base, "Dark River") == lowest(base, "Mara Quill") | lowest(base, "Wren Bakery")
     assert len(lowest(base, "Dark River")) == 2
     before = stored_communities(base.store.communities)
@@ -69,9 +69,9 @@ def test_each_meaning_is_in_the_community_of_what_is_around_it(base):
 
 def test_one_meaning_is_left_when_the_documents_of_the_other_go(base):
     base.store.homonyms.replace([senses_of(base)])
-    base.communities()
+    base.communities.update()
     base.delete("both-kitchen.txt")
-    base.communities()
+    base.communities.update()
     assert lowest(base, "Dark River") == lowest(base, "Mara Quill")
 
 

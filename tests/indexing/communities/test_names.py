@@ -60,33 +60,33 @@ def test_names_are_linked_in_what_divides_and_not_in_what_ranks():
 
 
 def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(base):
-    base.communities()
-    assert base.has_communities
+    base.communities.update()
+    assert base.communities.is_current()
     assert not share_community(base, "Zed Rowan", "Juno Dome")
-    base.merge_entities("Zed Rowan", "Juno Dome")
-    assert not base.has_communities
-    base.communities()
-    assert base.has_communities
+    base.entities.merge("Zed Rowan", "Juno Dome")
+    assert not base.communities.is_current()
+    base.communities.update()
+    assert base.communities.is_current()
     assert share_community(base, "Zed Rowan", "Juno Dome")
     joined = all_of(base)
     assert refresh_communities(base.store).changed == 0
     assert all_of(base) == joined
-    base.split_entities("Zed Rowan", "Juno Dome")
-    assert not base.has_communities
-    base.communities()
-    assert base.has_communities
+    base.entities.split("Zed Rowan", "Juno Dome")
+    assert not base.communities.is_current()
+    base.communities.update()
+    assert base.communities.is_current()
     assert not share_community(base, "Zed Rowan", "Juno Dome")
-    base.communities(rebuild=True)
+    base.communities.update(rebuild=True)
     never = make_index([*all_documents(), Document("extra.txt", EXTRA)])
-    never.communities()
+    never.communities.update()
     assert all_of(base) == all_of(never)
 
 
 def test_what_a_join_does_not_concern_keeps_its_community(base):
-    base.communities()
+    base.communities.update()
     before = {community.id: community for community in all_of(base)}
-    base.merge_entities("Zed Rowan", "Juno Dome")
-    base.communities()
+    base.entities.merge("Zed Rowan", "Juno Dome")
+    base.communities.update()
     after = {community.id: community for community in all_of(base)}
     kitchen = lowest_of(base, "Wren Bakery")
     assert after[kitchen] == before[kitchen]
@@ -94,24 +94,24 @@ def test_what_a_join_does_not_concern_keeps_its_community(base):
 
 
 def test_a_decision_that_joins_nothing_new_leaves_communities_as_they_are(base):
-    base.merge_entities("Zed Rowan", "Mara Quill")
-    base.communities()
-    base.split_entities("Chef Odette", "Nadia Sol")
-    assert base.has_communities
-    base.merge_entities("Mara Quill", "Zed Rowan")
-    assert base.has_communities
+    base.entities.merge("Zed Rowan", "Mara Quill")
+    base.communities.update()
+    base.entities.split("Chef Odette", "Nadia Sol")
+    assert base.communities.is_current()
+    base.entities.merge("Mara Quill", "Zed Rowan")
+    assert base.communities.is_current()
 
 
 def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
-    base.communities()
-    base.merge_entities("Zed Rowan", "Juno Dome")
-    base.split_entities("Zed Rowan", "Juno Dome")
-    base.communities()
-    base.merge_entities("Juno Dome", "Zed Rowan")
-    base.communities()
+    base.communities.update()
+    base.entities.merge("Zed Rowan", "Juno Dome")
+    base.entities.split("Zed Rowan", "Juno Dome")
+    base.communities.update()
+    base.entities.merge("Juno Dome", "Zed Rowan")
+    base.communities.update()
     refresh_communities(base.store, rebuild=True)
     other = make_index([Document("extra.txt", EXTRA), *all_documents()[::-1]])
-    other.merge_entities("Zed Rowan", "Juno Dome")
+    other.entities.merge("Zed Rowan", "Juno Dome")
     refresh_communities(other.store)
     assert all_of(base) == all_of(other)
     found = detect_communities(read_network(other.store), DivisionOptions())
@@ -120,11 +120,11 @@ def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
 
 def test_what_goes_with_its_document_parts_its_group(base):
     base.index_documents([Document("away.txt", AWAY)])
-    base.merge_entities("The Harbour Ghost", "Juno Dome")
-    base.communities()
+    base.entities.merge("The Harbour Ghost", "Juno Dome")
+    base.communities.update()
     assert share_community(base, "Harbour Ghost", "Juno Dome")
     base.delete("away.txt")
-    base.communities()
+    base.communities.update()
     left = {entity for community in all_of(base) for entity in community.entity_ids}
     assert idof("Harbour Ghost") not in left
     assert base.store.graph.entities(left).keys() == left
@@ -136,17 +136,17 @@ def test_reports_by_a_model_are_asked_about_again_after_a_join(base):
     model = ScriptedChatModel(lambda request: brain(request.messages))
     bring_up_to_date(base.store, writer=ReportWriter(model, concurrency=1))
     assert is_current(base.store, written=True)
-    base.merge_entities("Zed Rowan", "Juno Dome")
+    base.entities.merge("Zed Rowan", "Juno Dome")
     assert not is_current(base.store, written=True)
 
 
 def test_communities_from_elsewhere_stay_when_names_are_joined(base):
-    base.communities()
+    base.communities.update()
     mark_current(base.store)
-    base.merge_entities("Zed Rowan", "Juno Dome")
-    assert base.has_communities
+    base.entities.merge("Zed Rowan", "Juno Dome")
+    assert base.communities.is_current()
     base.index_documents([Document("away.txt", AWAY)])
-    assert not base.has_communities
-    base.communities()
-    assert base.has_communities
+    assert not base.communities.is_current()
+    base.communities.update()
+    assert base.communities.is_current()
     assert all(share_community(base, *names) for names in TOPICS.values())

@@ -165,7 +165,7 @@ def test_communities_of_headed_documents_are_named_after_headings():
         "Ferris and Mara Quill."
     )
     base = make_index([Document("harbour.md", text, "Harbour", "text/markdown")])
-    titles = {topic.report.title for topic in base.communities()}
+    titles = {topic.report.title for topic in base.communities.list()}
     assert "Harbour (Captain Ferris, Mara Quill)" in titles
     assert all(title.startswith("Harbour") for title in titles)
 
@@ -175,5 +175,5 @@ def test_the_report_changes_with_the_headings_it_is_named_after():
         make_index([Document(d.uri, d.text, title) for d in all_documents()])
         for title in ("Harbour log", "Kitchen log")
     )
-    keys = [{t.report.content_key for t in b.communities()} for b in (base, other)]
+    keys = [{t.report.content_key for t in b.communities.list()} for b in (base, other)]
     assert not keys[0] & keys[1]

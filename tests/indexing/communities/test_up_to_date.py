@@ -53,10 +53,10 @@ def path(tmp_path):
 def reads_of_check(path, documents):
     """Return what the second check of a current index reads: (statements, rows)."""
     with make_index(documents, path) as base:
-        base.communities()
-        assert base.has_communities
+        base.communities.update()
+        assert base.communities.is_current()
         with Reads(base.store) as reads:
-            assert base.has_communities
+            assert base.communities.is_current()
         return reads.statements, reads.rows
 
 
@@ -71,20 +71,20 @@ def test_a_repeated_check_reads_as_much_of_a_large_index_as_of_a_small_one(tmp_p
 
 def test_an_index_without_communities_is_checked_without_reading_its_ledger(path):
     with make_index(all_documents(), path) as base, Reads(base.store) as reads:
-        assert not base.has_communities
+        assert not base.communities.is_current()
     assert reads.statements == 1
 
 
 def test_a_write_through_another_connection_is_noticed(path):
     with make_index(all_documents(), path) as base, knotwork.open(path) as other:
-        base.communities()
-        assert base.has_communities
-        assert other.has_communities
+        base.communities.update()
+        assert base.communities.is_current()
+        assert other.communities.is_current()
         other.index_documents([Document("more.txt", "Gull Lighthouse stands by Alden Pier.")])
-        assert not base.has_communities
-        assert not other.has_communities
-        other.communities()
-        assert base.has_communities
+        assert not base.communities.is_current()
+        assert not other.communities.is_current()
+        other.communities.update()
+        assert base.communities.is_current()
 
 
 def test_a_write_by_another_process_is_noticed(path):
@@ -95,10 +95,10 @@ with knotwork.open({str(path)!r}, embedding_model="none") as base:
     base.index_documents([Document("more.txt", "Gull Lighthouse stands by Alden Pier.")])
 """
     with make_index(all_documents(), path) as base:
-        base.communities()
-        assert base.has_communities
+        base.communities.update()
+        assert base.communities.is_current()
         subprocess.run([sys.executable, "-c", script], check=True)
-        assert not base.has_communities
+        assert not base.communities.is_current()
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])

@@ -267,8 +267,8 @@ def test_all_of_it_answers_and_leaves_again(tmp_path, folder):
     with KnowledgeBase(store, settings=NO_EMBEDDER) as base:
         assert base.search("Who repaired the radio?").hits[0].chunk.text.find("radio") > 0
         assert "Ada Stone" in base.ask("Who leads the Night Squad?").text
-        assert {t.report.title for t in base.communities(level=0)} >= {"The squad"}
-        names = {node.name for node in base.explore("Ada Stone").nodes}
+        assert {t.report.title for t in base.communities.list(level=0)} >= {"The squad"}
+        names = {node.name for node in base.graph.explore("Ada Stone").nodes}
         assert {"Bo Finch", "Night Squad"} <= names
         notes = tmp_path / "notes"
         notes.mkdir()
@@ -291,13 +291,13 @@ def test_beside_other_documents_nothing_of_theirs_is_lost(tmp_path, folder):
         notes.mkdir()
         (notes / "a.md").write_text("Ada Stone and Dora Quill met Clem Moss in Lund.", "utf-8")
         base.index(notes)
-        base.communities()
+        base.communities.update()
         report = import_index(base.store, folder)
-        assert not base.has_communities
+        assert not base.communities.is_current()
         reason = "already in a community of this index"
         assert dropped(report)["members of communities", reason] >= 1
-        titles = {topic.report.title for topic in base.communities(level=0)}
-        assert base.has_communities
+        titles = {topic.report.title for topic in base.communities.list(level=0)}
+        assert base.communities.is_current()
         assert titles
 
 

@@ -68,7 +68,7 @@ def test_both_stores_hold_the_same(opened, tmp_path):
 def test_deleting_a_graph_of_several_documents_empties_the_index(opened, tmp_path):
     kb = opened()
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
-    report = kb.import_graph(write(tmp_path, facts, "people.tsv"))
+    report = kb.graph.import_files(write(tmp_path, facts, "people.tsv"))
     assert report.documents == 10
     assert kb.store.property_graphs.names() == ["people"]
     assert len(kb.delete("graph:people")) == 10
@@ -80,18 +80,18 @@ def test_the_property_graph_stays_while_a_document_does(opened, tmp_path):
     kb = opened()
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
     path = write(tmp_path, facts, "people.tsv")
-    kb.import_graph(path)
+    kb.graph.import_files(path)
     kb.delete("graph:people/2")
     assert kb.store.property_graphs.names() == ["people"]
-    assert not kb.import_graph(path).unchanged
+    assert not kb.graph.import_files(path).unchanged
     assert len(kb.documents()) == 10
 
 
 def test_a_graph_that_shrank_loses_its_last_documents(opened, tmp_path):
     kb = opened()
     lines = [f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20)]
-    kb.import_graph(write(tmp_path, "".join(lines), "people.tsv"))
-    report = kb.import_graph(write(tmp_path, "".join(lines[:2]), "people.tsv"))
+    kb.graph.import_files(write(tmp_path, "".join(lines), "people.tsv"))
+    report = kb.graph.import_files(write(tmp_path, "".join(lines[:2]), "people.tsv"))
     assert len(report.removed) == 10
     assert [entry.uri for entry in kb.documents()] == ["graph:people"]
 
@@ -145,7 +145,7 @@ def test_a_folder_around_the_file_does_not_take_it_out(opened, tmp_path):
     kb = opened()
     folder = tmp_path / "data"
     folder.mkdir()
-    kb.import_graph(write(folder, "Ada\tmeets\tBo\n", "people.tsv"))
+    kb.graph.import_files(write(folder, "Ada\tmeets\tBo\n", "people.tsv"))
     (folder / "note.md").write_text("Ada sings.", "utf-8")
     kb.index(folder)
     assert "graph:people" in {entry.uri for entry in kb.documents()}
@@ -154,8 +154,8 @@ def test_a_folder_around_the_file_does_not_take_it_out(opened, tmp_path):
 def test_the_same_graph_under_two_names_is_there_twice(opened, tmp_path):
     kb = opened()
     path = write(tmp_path, "Ada Stone\tmeets\tBo Finch\n", "people.tsv")
-    kb.import_graph(path, name="one")
-    kb.import_graph(path, name="two")
+    kb.graph.import_files(path, name="one")
+    kb.graph.import_files(path, name="two")
     assert [entry.uri for entry in kb.documents()] == ["graph:one", "graph:two"]
     (edge,) = kb.store.graph.edges(types=["RELATES"])
     assert edge.weight == 2

@@ -53,7 +53,7 @@ def test_names_types_and_relations(opened, tmp_path):
     graph.add_edge("n0", "n1", label="ACTED_IN", roles="Neo")
     nx.write_graphml(graph, tmp_path / "films.graphml")
     kb = opened()
-    kb.import_graph(tmp_path / "films.graphml")
+    kb.graph.import_files(tmp_path / "films.graphml")
     assert edges_of(kb) == {("Keanu Reeves", "acted in", "The Matrix")}
     assert "Keanu Reeves born: 1964." in text_of(kb)
     assert "Keanu Reeves acted in The Matrix (roles: Neo)." in text_of(kb)

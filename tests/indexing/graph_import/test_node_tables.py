@@ -12,7 +12,7 @@ KNOWS = "source,target,since\n1,2,2019\n2,3,2021\n"
 def test_edges_name_the_nodes_by_their_ids(opened, tmp_path):
     kb = opened()
     files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, KNOWS, "knows.csv")
-    report = kb.import_graph(files, name="friends")
+    report = kb.graph.import_files(files, name="friends")
     assert (report.things, report.facts, report.bad_lines) == (3, 2, {})
     assert edges_of(kb) == {("Ada Stone", "knows", "Bo Finch"), ("Bo Finch", "knows", "Cy Moss")}
     assert text_of(kb).startswith(
@@ -26,8 +26,8 @@ def test_edges_name_the_nodes_by_their_ids(opened, tmp_path):
 def test_the_order_of_files_makes_no_difference_to_the_graph(opened, tmp_path):
     files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, KNOWS, "knows.csv")
     one, other = opened(path="one.knot"), opened(path="other.knot")
-    one.import_graph(files, name="friends")
-    other.import_graph(files[::-1], name="friends")
+    one.graph.import_files(files, name="friends")
+    other.graph.import_files(files[::-1], name="friends")
     assert edges_of(one) == edges_of(other)
 
 
@@ -39,7 +39,7 @@ def test_the_layout_of_neo4j(opened, tmp_path):
     )
     actors = "personId:ID(Actor),name,:LABEL\nm1,Keanu Reeves,Actor\n"
     roles = ":START_ID(Actor),role,:END_ID(Movie),:TYPE\nm1,Neo,m1,ACTED_IN\nm1,Extra,m2,ACTED_IN\n"
-    kb.import_graph(
+    kb.graph.import_files(
         [
             write(tmp_path, nodes, "movies.csv"),
             write(tmp_path, actors, "actors.csv"),
@@ -70,7 +70,7 @@ def test_the_layout_of_ldbc(opened, tmp_path):
         "person_knows_person_0_0.csv": "Person.id|Person.id|creationDate\n7|8|1278777892244\n",
         "person_isLocatedIn_place_0_0.csv": "Person.id|Place.id\n7|7\n",
     }
-    kb.import_graph([write(tmp_path, text, name) for name, text in files.items()], name="net")
+    kb.graph.import_files([write(tmp_path, text, name) for name, text in files.items()], name="net")
     assert edges_of(kb) == {
         ("Jose Alonso", "knows", "Ann Lee"),
         ("Jose Alonso", "is located in", "Hamid Karzai Square"),
@@ -87,7 +87,9 @@ def test_the_layout_of_tugraph(opened, tmp_path):
         "edge_acted_in.csv": "LABEL=acted_in,SRC_LABEL=person,DST_LABEL=movie\n"
         "id:INT32:SRC_ID,SKIP,id:INT32:DST_ID,role:STRING\n1,x,1,Morpheus\n",
     }
-    kb.import_graph([write(tmp_path, text, name) for name, text in files.items()], name="films")
+    kb.graph.import_files(
+        [write(tmp_path, text, name) for name, text in files.items()], name="films"
+    )
     assert edges_of(kb) == {("Laurence Fishburne", "acted in", "The Matrix")}
     assert "(role: Morpheus)" in text_of(kb)
     born = kb.store.cypher("MATCH (p:person) RETURN p.born", graph="films")
@@ -110,7 +112,7 @@ def test_things_that_share_a_name_stay_apart(opened, tmp_path):
     people = "id,name\n1,Todd Hamilton\n2,Todd Hamilton\n3,Kismet\n"
     films = "id,title\nf1,Kismet\n"
     knows = "source_id,relation,target_id\n1,likes,f1\n2,knows,3\n"
-    report = kb.import_graph(
+    report = kb.graph.import_files(
         [
             write(tmp_path, people, "person.csv"),
             write(tmp_path, films, "film.csv"),
@@ -124,7 +126,7 @@ def test_things_that_share_a_name_stay_apart(opened, tmp_path):
         ("Todd Hamilton, Person 2", "knows", "Kismet, Person"),
     }
     assert ("Todd Hamilton", "also known as", "Todd Hamilton, Person 2") in edges_of(kb)
-    nodes = {node.name for node in kb.explore("Todd Hamilton").nodes}
+    nodes = {node.name for node in kb.graph.explore("Todd Hamilton").nodes}
     assert {"Kismet, Film", "Kismet, Person"} <= nodes
 
 
@@ -132,7 +134,7 @@ def test_a_name_is_found_among_the_properties(opened, tmp_path):
     kb = opened()
     phones = "id,phoneNo\n" + "".join(f"{n},{n}-(070)893-{3000 + n}\n" for n in range(40))
     crimes = "id,outcome\n" + "".join(f"{n},open\n" for n in range(40))
-    kb.import_graph(
+    kb.graph.import_files(
         [write(tmp_path, phones, "phone.csv"), write(tmp_path, crimes, "crime.csv")], name="pole"
     )
     text = text_of(kb)
@@ -142,7 +144,7 @@ def test_a_name_is_found_among_the_properties(opened, tmp_path):
 
 def test_aliases_in_a_column(opened, tmp_path):
     kb = opened()
-    kb.import_graph(
+    kb.graph.import_files(
         write(tmp_path, "id,name,aliases\n1,Marlene Dietrich,Lola Lola; Die Dietrich\n", "a.csv")
     )
     assert "Marlene Dietrich is also known as Lola Lola." in text_of(kb)
@@ -151,7 +153,7 @@ def test_aliases_in_a_column(opened, tmp_path):
 
 def test_a_table_without_a_header_is_read_by_named_columns(opened, tmp_path):
     kb = opened()
-    report = kb.import_graph(
+    report = kb.graph.import_files(
         write(tmp_path, "Adam,30\nKarissa,40\n", "user.csv"), columns=["name", "age"]
     )
     assert (report.facts, report.things) == (0, 2)
@@ -161,7 +163,7 @@ def test_a_table_without_a_header_is_read_by_named_columns(opened, tmp_path):
 @pytest.mark.parametrize("text", ["1,2\n2,3\n", "1 2\n2 3\n", "# FromNodeId\n1\t2\n2\t3\n"])
 def test_pairs_are_edges_named_after_the_file(opened, tmp_path, text):
     kb = opened()
-    kb.import_graph(write(tmp_path, text, "votes_for.csv"), name="wiki")
+    kb.graph.import_files(write(tmp_path, text, "votes_for.csv"), name="wiki")
     assert edges_of(kb) == {
         ("wiki 1", "votes for", "wiki 2"),
         ("wiki 2", "votes for", "wiki 3"),
@@ -171,14 +173,16 @@ def test_pairs_are_edges_named_after_the_file(opened, tmp_path, text):
 def test_edges_of_nodes_without_a_row_come_in(opened, tmp_path):
     kb = opened()
     files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, "source,target\n1,9\n", "e.csv")
-    kb.import_graph(files, name="friends")
+    kb.graph.import_files(files, name="friends")
     assert edges_of(kb) == {("Ada Stone", "e", "friends 9")}
 
 
 def test_a_long_text_goes_on_over_several_lines(opened, tmp_path):
     kb = opened()
     summary = " ".join(f"Sentence {n} describes the valley and its people." for n in range(80))
-    kb.import_graph(write(tmp_path, f'id,title,summary\n1,The Valley,"{summary}"\n', "film.csv"))
+    kb.graph.import_files(
+        write(tmp_path, f'id,title,summary\n1,The Valley,"{summary}"\n', "film.csv")
+    )
     assert "The Valley summary: Sentence 0 describes" in text_of(kb)
     assert "Sentence 79 describes the valley and its people." in text_of(kb)
     assert kb.stats().chunks > 2
@@ -189,7 +193,7 @@ def test_a_table_with_unclear_columns_is_refused(opened, tmp_path):
     with pytest.raises(IndexingError, match="no header"):
         opened().import_graph(path)
     kb = opened()
-    kb.import_graph(path, columns=["source", "target", "since", "mood"])
+    kb.graph.import_files(path, columns=["source", "target", "since", "mood"])
     assert "eKnows 0 eKnows 2" not in text_of(kb)
     assert "(since: 2021-06-30; mood: good)" in text_of(kb)
 
@@ -197,7 +201,7 @@ def test_a_table_with_unclear_columns_is_refused(opened, tmp_path):
 def test_numbers_that_no_float_holds_stay_text(opened, tmp_path):
     kb = opened()
     rows = "id,name,big,code,share\n1,Ann,1844674407370955161811111111,007,0.25\n"
-    kb.import_graph(write(tmp_path, rows, "person.csv"))
+    kb.graph.import_files(write(tmp_path, rows, "person.csv"))
     found = kb.store.cypher("MATCH (n) RETURN n.big, n.code, n.share", graph="person")
     assert found.rows == (("1844674407370955161811111111", "007", 0.25),)
 
@@ -209,14 +213,16 @@ def test_the_layout_of_gephi(opened, tmp_path):
         "Source,Target,Type,Id,Label,timeset,Weight\n1,2,Undirected,0,,,5\n3,4,Undirected,1,,,3\n"
     )
     files = write(tmp_path, nodes, "nodes.csv"), write(tmp_path, edges, "meets.csv")
-    kb.import_graph(files, name="miserables")
+    kb.graph.import_files(files, name="miserables")
     assert edges_of(kb) == {("Valjean", "meets", "Myriel"), ("Fantine", "meets", "Cosette")}
 
 
 def test_a_long_text_at_the_end_of_a_fact_is_no_thing(opened, tmp_path):
     kb = opened()
     told = " ".join(f"The valley has a river number {n}." for n in range(60))
-    kb.import_graph(write(tmp_path, f"Valley\tdescription\t{told}\nValley\tnear\tHill\n", "a.tsv"))
+    kb.graph.import_files(
+        write(tmp_path, f"Valley\tdescription\t{told}\nValley\tnear\tHill\n", "a.tsv")
+    )
     assert edges_of(kb) == {("Valley", "near", "Hill")}
     assert "Valley description: The valley has a river number 0." in text_of(kb)
     assert kb.store.graph.entity_count() == 2
@@ -225,6 +231,6 @@ def test_a_long_text_at_the_end_of_a_fact_is_no_thing(opened, tmp_path):
 def test_named_columns_are_for_the_tables_without_a_header(opened, tmp_path):
     kb = opened()
     files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, "1,2,yes\n2,3,no\n", "likes.csv")
-    kb.import_graph(files, name="friends", columns=["source", "target", "close"])
+    kb.graph.import_files(files, name="friends", columns=["source", "target", "close"])
     assert edges_of(kb) == {("Ada Stone", "likes", "Bo Finch"), ("Bo Finch", "likes", "Cy Moss")}
     assert "(close: yes)" in text_of(kb)

@@ -61,7 +61,7 @@ def test_it_reads_the_statements_that_pyoxigraph_reads(tmp_path_factory, triples
 
 def test_labels_become_names_and_literals_properties(opened, tmp_path):
     kb = opened()
-    report = kb.import_graph(write(tmp_path, TURTLE, "films.ttl"))
+    report = kb.graph.import_files(write(tmp_path, TURTLE, "films.ttl"))
     assert report.bad_lines == {}
     text = text_of(kb)
     assert "Kismet is a Movie." in text or "Kismet is a movie." in text
@@ -82,7 +82,7 @@ def test_blank_nodes_have_the_same_names_each_time(opened, tmp_path):
     texts = []
     for name in ("one.knot", "other.knot"):
         kb = opened(path=name)
-        kb.import_graph(path)
+        kb.graph.import_files(path)
         texts.append(text_of(kb))
     assert texts[0] == texts[1]
 
@@ -105,7 +105,7 @@ def test_relations_of_two_namespaces_stay_apart(opened, tmp_path):
         "<http://e/x> <http://e/ontology/director> <http://e/y> .\n"
         "<http://e/x> <http://e/property/director> <http://e/z> .\n"
     )
-    kb.import_graph(write(tmp_path, text, "g.nt"))
+    kb.graph.import_files(write(tmp_path, text, "g.nt"))
     assert {relation for _, relation, _ in edges_of(kb)} == {"director", "property: director"}
 
 
@@ -120,5 +120,5 @@ def test_relations_of_two_namespaces_stay_apart(opened, tmp_path):
 )
 def test_other_notations(opened, tmp_path, name, text):
     kb = opened()
-    kb.import_graph(write(tmp_path, text, name))
+    kb.graph.import_files(write(tmp_path, text, name))
     assert edges_of(kb) == {("x", "knows", "y")}

@@ -5,7 +5,7 @@ from tests.indexing.resolution.worlds import groups_by_name, idof, make_index
 
 import knotwork
 from knotwork._indexing.resolution.resolver import SameNames, read_same_names
-from knotwork._knowledge_base.entities import EntityMixin
+from knotwork._knowledge_base.entities import Entities
 from knotwork.errors import ConfigError, StoreError, UnknownName
 from knotwork.records import PERSON_SOURCE
 
@@ -18,9 +18,9 @@ def base(request, tmp_path):
 
 
 def test_things_have_the_names_of_their_groups_those_of_most_chunks_first(base):
-    assert base.same_names() == SameNames()
-    done = base.find_same_names()
-    known = base.same_names()
+    assert base.entities.aliases() == SameNames()
+    done = base.entities.find_aliases()
+    known = base.entities.aliases()
     assert known.compared
     assert len(known.things) == done.groups > 3
     assert sorted((frozenset(t.names) for t in known.things), key=sorted) == groups_by_name(
@@ -36,51 +36,51 @@ def test_things_have_the_names_of_their_groups_those_of_most_chunks_first(base):
 
 
 def test_several_names_may_be_asked_about(base):
-    base.find_same_names()
-    known = base.same_names(["WHO", "Marie Curie"])
+    base.entities.find_aliases()
+    known = base.entities.aliases(["WHO", "Marie Curie"])
     assert {"WHO", "Curie"} <= {name for thing in known.things for name in thing.names}
     assert len(known.things) == 2
-    assert base.same_names("Kenya").things == ()
+    assert base.entities.aliases("Kenya").things == ()
     with pytest.raises(UnknownName, match="Kenya"):
-        base.same_names("Keny")
+        base.entities.aliases("Keny")
 
 
 def test_what_joins_and_parts_is_returned_as_it_counts(base):
-    base.find_same_names()
-    parted = base.split_entities("Marie Curie", "Curie")
+    base.entities.find_aliases()
+    parted = base.entities.split("Marie Curie", "Curie")
     assert parted.decision.undone
     assert {parted.first, parted.second} == {"Curie", "Marie Curie"}
-    assert base.same_names("Curie").apart == (parted,)
-    joined = base.merge_entities("Curie", "Marie Curie")
+    assert base.entities.aliases("Curie").apart == (parted,)
+    joined = base.entities.merge("Curie", "Marie Curie")
     assert joined.decision.source == PERSON_SOURCE
     assert not joined.refused
-    assert base.same_names("Curie").things[0].decisions == (joined,)
+    assert base.entities.aliases("Curie").things[0].decisions == (joined,)
     with pytest.raises(ConfigError, match="one entity"):
-        base.merge_entities("Curie", "CURIE")
+        base.entities.merge("Curie", "CURIE")
 
 
 def test_the_former_methods_work_with_a_warning(base):
-    with pytest.deprecated_call(match="merge_entities"):
+    with pytest.deprecated_call(match="entities.merge"):
         merged = base.join("Curie", "Paris")
-    assert merged == base.merge_entities("Curie", "Paris")
-    with pytest.deprecated_call(match="split_entities"):
+    assert merged == base.entities.merge("Curie", "Paris")
+    with pytest.deprecated_call(match="entities.split"):
         split = base.part("Curie", "Paris")
-    assert split == base.split_entities("Curie", "Paris")
+    assert split == base.entities.split("Curie", "Paris")
 
 
 def test_a_refused_join_is_among_what_is_held_apart(base):
-    base.find_same_names()
-    base.split_entities("Marie Curie", "Curie")
-    base.merge_entities("Curie", "Paris")
-    refused = base.merge_entities("Paris", "Marie Curie")
+    base.entities.find_aliases()
+    base.entities.split("Marie Curie", "Curie")
+    base.entities.merge("Curie", "Paris")
+    refused = base.entities.merge("Paris", "Marie Curie")
     pairs = {frozenset((idof("Paris"), idof(name))) for name in ("Curie", "Marie Curie")}
-    (lost,) = [item for item in base.same_names().apart if item.refused]
+    (lost,) = [item for item in base.entities.aliases().apart if item.refused]
     assert frozenset(lost.decision.pair) == max(pairs, key=sorted)
     assert refused.refused is (set(refused.decision.pair) == set(lost.decision.pair))
 
 
 def test_homonyms_have_the_documents_of_each_meaning(base):
-    assert [(found.name, found.documents) for found in base.homonyms("Curie")] == []
+    assert [(found.name, found.documents) for found in base.entities.homonyms("Curie")] == []
     text = "Tom Wilson was a {0}. In the evening Wilson went home as any {0} does."
     base.index_documents(
         [
@@ -88,10 +88,10 @@ def test_homonyms_have_the_documents_of_each_meaning(base):
             knotwork.Document("b", text.replace("Tom", "Anna").format("doctor")),
         ]
     )
-    assert base.homonyms() == ()
-    base.find_same_names()
-    (found,) = base.homonyms()
-    assert base.homonyms("Tom Wilson") == ()
+    assert base.entities.homonyms() == ()
+    base.entities.find_aliases()
+    (found,) = base.entities.homonyms()
+    assert base.entities.homonyms("Tom Wilson") == ()
     assert found.name == "Wilson"
     assert sorted(found.documents) == [("a",), ("b",)]
 
@@ -101,11 +101,9 @@ def test_a_store_that_holds_no_decisions_has_none_and_takes_none(base):
         url = "plain:"
         documents, graph, texts = base.store.documents, base.store.graph, base.store.texts
 
-    class Plainly(EntityMixin):
-        store = Plain()
-
+    entities = Entities(Plain())
     assert read_same_names(Plain()) == SameNames()
     with pytest.raises(StoreError, match="plain:"):
-        Plainly().merge_entities("WHO", "Kenya")
+        entities.merge("WHO", "Kenya")
     with pytest.raises(StoreError, match="plain:"):
-        Plainly().find_same_names()
+        entities.find_aliases()

@@ -1,4 +1,4 @@
-"""`knotwork explore`, `cypher` and `communities`: look at the knowledge graph."""
+"""`knotwork explore`, `graph shortest-paths`, `cypher` and `communities`: look at the graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COUNT = click.IntRange(min=1)
     epilog=show_examples(
         'knotwork explore "Oriane Keld"',
         "knotwork explore 温青岚 --depth 1",
-        'knotwork explore "Oriane Keld" --to "Skarrow Station"',
+        'knotwork explore "Oriane Keld" "Skarrow Station" --limit 20',
     )
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
@@ -51,10 +51,15 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours per entity."
 )
+@click.option("--limit", metavar="N", type=_COUNT, help="Maximum number of edges.  [default: 50]")
 @click.option(
-    "--limit", metavar="N", type=_COUNT, help="Maximum number of edges [default: 50] or paths [5]."
+    "--to",
+    "target",
+    metavar="NAME",
+    hidden=True,
+    deprecated="Use `knotwork graph shortest-paths`.",
+    help="Show the shortest paths to this entity.",
 )
-@click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this entity.")
 @with_session()
 def explore_command(
     session: Session,
@@ -68,26 +73,30 @@ def explore_command(
 ) -> None:
     """Show entities and the knowledge graph around them.
 
-    Relations are listed with the strongest first, then co-occurrences. With --to, the shortest
-    paths between two entities are shown instead.
+    Relations are listed with the strongest first, then co-occurrences.
     """
     from knotwork._cli.json_output import describe_dossier, describe_subgraph
     from knotwork.records import Direction, EdgeType
 
     check_choice("direction", direction, get_args(Direction))
     if target is not None:
-        _show_paths(session, names, target, limit=limit or 5)
+        if len(names) != 1:
+            raise ConfigError(
+                f"--to requires exactly one NAME, not {len(names)}.",
+                fix="Use `knotwork graph shortest-paths NAME NAME`.",
+            )
+        _show_shortest_paths(session, names[0], target, limit=limit or 5)
         return
     most = limit or 50
     opened = session.open()
-    subgraph = opened.explore(
+    subgraph = opened.graph.explore(
         names,
         direction=cast("Direction", direction),
         depth=depth,
         fan=fan,
         limit=most,
     )
-    dossiers = opened.describe(names)
+    dossiers = opened.graph.describe(names)
     if session.common.json:
         described = [describe_dossier(dossier) for dossier in dossiers]
         session.terminal.emit({"entities": described, **describe_subgraph(subgraph)})
@@ -158,14 +167,32 @@ def _sentence_that_mentions(passage: DossierPassage) -> str:
     return min(sentences, key=lambda item: item[0])[1] if sentences else show_sentence(chunk.text)
 
 
-def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit: int) -> None:
+@click.command(
+    short_help="Show the shortest paths between two entities.",
+    epilog=show_examples(
+        'knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"',
+        "knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1",
+        'knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json',
+    ),
+)
+@click.argument("one", metavar="NAME")
+@click.argument("other", metavar="NAME")
+@click.option(
+    "--limit", metavar="N", type=_COUNT, default=5, show_default=True, help="Maximum of paths."
+)
+@with_session()
+def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> None:
+    """Show the shortest paths between two entities, of at most five relations.
+
+    Paths over stated relations come before those over co-occurrences.
+    """
+    _show_shortest_paths(session, one, other, limit=limit)
+
+
+def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) -> None:
     from knotwork._cli.json_output import describe_path
 
-    if len(names) != 1:
-        raise ConfigError(
-            f"--to requires exactly one NAME, not {len(names)}.", fix="Give one NAME and --to NAME."
-        )
-    paths = session.open().paths(names[0], target, limit=limit)
+    paths = session.open().graph.shortest_paths(one, other, limit=limit)
     if session.common.json:
         session.terminal.emit({"paths": [describe_path(path) for path in paths]})
         return
@@ -221,7 +248,7 @@ def cypher_command(
     from knotwork._cli.json_output import describe_result
 
     given = read_parameters(parameters)
-    result = session.open().cypher(
+    result = session.open().graph.cypher(
         statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
     )
     if session.common.json:
@@ -271,15 +298,16 @@ def communities_command(
     from knotwork._cli.json_output import describe_topics
 
     opened = session.open()
-    if rebuild or not opened.has_communities:
+    if rebuild or not opened.communities.is_current():
         session.terminal.note("Building communities and reports …", style="dim")
         opened = session.open(read_only=False)
-    topics = opened.communities(topic, level=level, limit=limit, rebuild=rebuild)
+        opened.communities.update(rebuild=rebuild)
+    topics = opened.communities.stored(topic, level=level, limit=limit)
     chunks = opened.store.documents.chunks(
         {chunk_id for topic in topics for chunk_id in topic.report.chunk_ids}
     )
     documents = opened.store.documents.documents({c.document_id for c in chunks.values()})
-    names = opened.member_names(topics)
+    names = opened.communities.member_names(topics)
     if session.common.json:
         session.terminal.emit(describe_topics(topics, names, chunks, documents))
         return

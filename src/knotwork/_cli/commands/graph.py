@@ -1,6 +1,6 @@
 """`knotwork graph`: count, export and import knowledge graphs.
 
-The commands on aliases of entities are in `graph_aliases`.
+The commands on aliases of entities are in `graph_aliases`, that on shortest paths in `explore`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork._cli.commands import graph_aliases
+from knotwork._cli.commands.explore import shortest_paths
 from knotwork._cli.session import (
     Session,
     check_choice,
@@ -100,7 +101,7 @@ def import_graph(
 
     check_choice("graph format", format, GRAPH_FORMATS)
     opened = session.open(read_only=False)
-    steps = opened.import_graph_steps(
+    steps = opened.graph.import_events(
         paths,
         format="" if format == AUTO_FORMAT else format,
         name=name,
@@ -178,6 +179,7 @@ def graph_command() -> None:
 
 
 for command in (
+    shortest_paths,
     graph_aliases.names,
     graph_aliases.merge,
     graph_aliases.split,

@@ -59,17 +59,17 @@ def names(
     opened = session.open()
     if find:
         opened = session.open(read_only=False)
-        done = opened.find_same_names()
+        done = opened.entities.find_aliases()
         session.terminal.note(
             f"Compared {count_of(done.pairs, 'pair')} of names by rules: "
             f"{done.same:,} merged, {done.margin:,} undecided",
             style="dim",
         )
     if homonyms:
-        _report_homonyms(session, opened.homonyms(name), limit)
-        _note_state(session.terminal, opened.same_names(name))
+        _report_homonyms(session, opened.entities.homonyms(name), limit)
+        _note_state(session.terminal, opened.entities.aliases(name))
         return
-    known = opened.same_names(name)
+    known = opened.entities.aliases(name)
     if session.common.json:
         session.terminal.emit(_describe_aliases(known, limit))
     elif apart:
@@ -94,8 +94,8 @@ def merge(session: Session, *, one: str, other: str) -> None:
     """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
     session.open()  # raises if there is no index, which opening it for writing would create
     opened = session.open(read_only=False)
-    before = opened.same_names()
-    decided = opened.merge_entities(one, other)
+    before = opened.entities.aliases()
+    decided = opened.entities.merge(one, other)
     if not decided.refused:
         _report_decision(session, opened, decided, before, "are merged")
         return
@@ -127,8 +127,8 @@ def split(session: Session, *, one: str, other: str) -> None:
     """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
     session.open()  # raises if there is no index, which opening it for writing would create
     opened = session.open(read_only=False)
-    before = opened.same_names()
-    _report_decision(session, opened, opened.split_entities(one, other), before, "are kept apart")
+    before = opened.entities.aliases()
+    _report_decision(session, opened, opened.entities.split(one, other), before, "are kept apart")
 
 
 def _deprecated_alias(name: str, command: click.Command) -> click.Command:
@@ -151,11 +151,11 @@ def _report_decision(
     outcome: str,
 ) -> None:
     """Print a decision, the entities of its names, and the merges that it overrules."""
-    entities = opened.same_names([decided.first, decided.second]).things
+    entities = opened.entities.aliases([decided.first, decided.second]).things
     refused_before = {item.decision.pair for item in before.apart if item.refused}
     overruled = [
         item
-        for item in opened.same_names().apart
+        for item in opened.entities.aliases().apart
         if item.refused and item.decision.pair not in refused_before
     ]
     if session.common.json:
@@ -173,7 +173,7 @@ def _report_decision(
 
 def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> list[NamedDecision]:
     """Return the decisions against a refused merge: those between its two groups of entities."""
-    known = opened.same_names([decided.first, decided.second])
+    known = opened.entities.aliases([decided.first, decided.second])
     one, other = (
         next(({end, *e.entity_ids} for e in known.things if end in e.entity_ids), {end})
         for end in decided.decision.pair

@@ -9,7 +9,6 @@ import click
 
 from knotwork._cli.session import Session, keep_common, show_examples, with_session
 from knotwork._cli.terminal import count_of
-from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._stores.table_file import TableFile, TableShape
@@ -109,16 +108,9 @@ def query(session: Session, *, statement: str, limit: int) -> None:
 
 
 def _open_tables(session: Session) -> TableFile:
-    from knotwork._stores.table_file import TableFile, tables_path
+    from knotwork._stores.table_file import require_tables
 
-    url = str(session.settings.store.path)
-    path = tables_path(url)
-    if path is None:
-        raise ConfigError(
-            f"The index `{url}` is not a file, so there are no tables beside it.",
-            fix="Name an index file with --store FILE.",
-        )
-    return TableFile(path)
+    return require_tables(str(session.settings.store.path))
 
 
 def _show_tables(session: Session, shapes: list[TableShape]) -> None:

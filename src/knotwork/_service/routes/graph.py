@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Path, Query
@@ -273,7 +273,7 @@ async def explore_graph(
     The error for an unknown name suggests similar names.
     """
     subgraph = await server.threads.run(
-        workspace.base.explore,
+        workspace.base.graph.explore,
         asked.names,
         direction=asked.direction,
         depth=asked.depth,
@@ -310,7 +310,7 @@ async def find_paths(
     """Find the shortest paths between two entities, each relation with a passage that states it."""
 
     def find() -> PathList:
-        paths = workspace.base.paths(*asked.names, limit=asked.limit)
+        paths = workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit)
         return PathList(paths=[PathShape.of(path) for path in paths])
 
     return wrap(await server.threads.run(find))
@@ -326,7 +326,7 @@ async def list_names(
     """List the entities with several names, and the names that are kept apart."""
 
     def read() -> NameList:
-        same = workspace.base.same_names(about)
+        same = workspace.base.entities.aliases(about)
         return NameList(
             things=[
                 ThingShape(names=list(t.names), entity_ids=list(t.entity_ids), chunks=t.chunks)
@@ -370,16 +370,16 @@ async def list_communities(
         store = workspace.base.store
         levels = store.communities.levels() if isinstance(store, StoresCommunities) else []
         if parent:
-            topics = topics_within(store, parent)
+            topics: Sequence[Topic] = topics_within(store, parent)
             total = len(topics)
         else:
-            topics = workspace.base.topics(about, level=level, limit=limit)
+            topics = workspace.base.communities.stored(about, level=level, limit=limit)
             total = len(topics) if about or not levels else len(levels[level or 0])
         return CommunityList(
             communities=_describe_communities(workspace, topics[:limit], members),
             total=total,
             levels=list(range(len(levels))),
-            is_current=workspace.base.has_communities,
+            is_current=workspace.base.communities.is_current(),
         )
 
     return wrap(await server.threads.run(read))
@@ -414,7 +414,7 @@ async def run_statement(
 ) -> Envelope[ResultShape]:
     """Run a read-only openCypher query on the index or on an imported graph."""
     result = await server.threads.run(
-        workspace.base.cypher,
+        workspace.base.graph.cypher,
         asked.statement,
         asked.parameters,
         graph=asked.graph,
@@ -425,12 +425,12 @@ async def run_statement(
 
 
 def _describe_communities(
-    workspace: Workspace, topics: list[Topic], members: int
+    workspace: Workspace, topics: Sequence[Topic], members: int
 ) -> list[CommunityShape]:
     store = workspace.base.store
     chunks = store.documents.chunks({i for topic in topics for i in topic.report.chunk_ids})
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
-    names = workspace.base.member_names(topics, most=members)
+    names = workspace.base.communities.member_names(topics, most=members)
     communities = store.communities if isinstance(store, StoresCommunities) else None
     parents = Counter(read_parents(communities).values()) if communities and topics else Counter()
     stale = frozenset(communities.stale()) if communities and topics else frozenset()
@@ -461,13 +461,14 @@ def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entit
     """Return entities by name, without keywords.
 
     Exact matches come first, then those with its words, best first, then those that contain it.
-    Raises like `KnowledgeBase.cypher`.
+    Raises like `KnowledgeGraph.cypher`.
     """
     store = base.store
     ids = [hit.id for hit in store.texts("entity").search(name, k=limit)]
     if len(ids) < limit and store.graph.entity_count() <= MOST_SCANNED:
         part = {"part": name.strip().lower(), "most": limit}
-        ids += [str(row[0]) for row in base.cypher(_NAME_CONTAINS, part, row_limit=limit).rows]
+        named = base.graph.cypher(_NAME_CONTAINS, part, row_limit=limit)
+        ids += [str(row[0]) for row in named.rows]
     found = store.graph.entities(ids)
     known = (found[i] for i in dict.fromkeys(ids) if i in found)
     entities = [entity for entity in known if not entity.is_keyword]

@@ -249,7 +249,7 @@ def build_overview(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery)
     types, relations = map_views.count_facets(graph_map, wanted, chosen, None)
     return Overview(
         key=graph_map.key,
-        is_current=workspace.base.has_communities,
+        is_current=workspace.base.communities.is_current(),
         radius=round(float(graph_map.radius), 2),
         entities=len(graph_map.entity_keys),
         relations=len(graph_map.edge_sources),

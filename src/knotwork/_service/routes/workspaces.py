@@ -63,7 +63,7 @@ async def describe_workspace(
             labels=dict(stats.graph.labels),
             edge_types=dict(stats.graph.edge_types),
             relations=dict(stats.graph.relations),
-            has_communities=workspace.base.has_communities,
+            has_communities=workspace.base.communities.is_current(),
             is_busy=server.jobs.is_busy(workspace.name),
         )
 
