@@ -33,7 +33,7 @@ CALLS = {
     "paths": {"question": "How is Oriane Keld related to Skarrow Station?"},
     "ask": {"question": QUESTION},
     "explore": {"names": ["Oriane Keld"]},
-    "connect": {"one": "Oriane Keld", "other": "Bram Ostrand"},
+    "shortest_paths": {"one": "Oriane Keld", "other": "Bram Ostrand"},
     "communities": {"limit": 2},
     "names": {},
     "cypher": {"statement": "MATCH (e:Entity) RETURN e.name AS name ORDER BY name", "limit": 3},

@@ -50,9 +50,8 @@ AHEAD_ITEMS = 16
 class WorkerThreads:
     """The threads of one knowledge base: as many for calls as for runs that yield events.
 
-    `asyncio.to_thread` does not fit: a run keeps its thread while its consumer works, since an
-    SQLite connection belongs to a thread. In one pool for all, open runs would leave no thread to
-    the calls that their consumers wait for.
+    A run keeps its thread while its consumer works. In one pool for all, as `asyncio.to_thread` has
+    it, open runs would leave no thread to the calls that their consumers wait for.
     """
 
     def __init__(self, threads: int) -> None:
@@ -149,7 +148,8 @@ def finished(
         last: T | None = None
         async with aclosing(iterated(events)(self, *args, **kwargs)) as steps:
             async for step in steps:
-                last = result(step) or last
+                found = result(step)
+                last = last if found is None else found
         return cast("T", last)
 
     return finish

@@ -297,7 +297,7 @@ def _to_passage(chunk: Chunk, score: float, document: Document) -> PassageResult
 
 
 def to_paths_result(paths: Sequence[GraphPath]) -> PathsResult:
-    """Build the result of the tool `connect`."""
+    """Build the result of the tool `shortest_paths`."""
     return PathsResult(paths=[_to_path(path) for path in paths])
 
 

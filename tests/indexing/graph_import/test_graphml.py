@@ -84,7 +84,7 @@ def test_defaults_of_keys(tmp_path):
 )
 def test_entities_and_document_types_are_refused(opened, tmp_path, text):
     with pytest.raises(IndexingError, match="declares a document type or entities"):
-        opened().import_graph(write(tmp_path, text, "g.graphml"))
+        opened().graph.import_files(write(tmp_path, text, "g.graphml"))
 
 
 def test_a_file_that_breaks_off_keeps_what_came_before(tmp_path):
@@ -97,7 +97,7 @@ def test_a_file_that_breaks_off_keeps_what_came_before(tmp_path):
 
 def test_what_is_no_xml_is_an_error(opened, tmp_path):
     with pytest.raises(IndexingError, match="not valid XML"):
-        opened().import_graph(write(tmp_path, "a,b\nc,d\n", "g.graphml"))
+        opened().graph.import_files(write(tmp_path, "a,b\nc,d\n", "g.graphml"))
 
 
 def test_edges_without_ends_and_nodes_without_ids_are_told(tmp_path):

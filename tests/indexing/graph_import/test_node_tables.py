@@ -102,7 +102,7 @@ def test_a_folder_is_one_graph(opened, tmp_path):
     write(folder, PEOPLE, "person.csv")
     write(folder, KNOWS, "knows.csv")
     write(folder, "not a graph", "README.md")
-    report = opened().import_graph(folder)
+    report = opened().graph.import_files(folder)
     assert (report.name, report.things, report.facts) == ("friends", 3, 2)
     assert set(report.formats) == {"person.csv", "knows.csv"}
 
@@ -191,7 +191,7 @@ def test_a_long_text_goes_on_over_several_lines(opened, tmp_path):
 def test_a_table_with_unclear_columns_is_refused(opened, tmp_path):
     path = write(tmp_path, "0,2,2021-06-30,good\n0,3,2021-07-01,bad\n", "eKnows.csv")
     with pytest.raises(IndexingError, match="no header"):
-        opened().import_graph(path)
+        opened().graph.import_files(path)
     kb = opened()
     kb.graph.import_files(path, columns=["source", "target", "since", "mood"])
     assert "eKnows 0 eKnows 2" not in text_of(kb)

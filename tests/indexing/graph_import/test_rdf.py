@@ -93,7 +93,7 @@ def test_a_statement_that_cannot_be_read_costs_itself(opened, tmp_path):
         "<http://a/x> <http:// b> <http://a/y> .\nfoo\n"
         "<http://a/y> <http://a/knows> <http://a/z> .\n"
     )
-    report = opened().import_graph(write(tmp_path, text, "g.nt"))
+    report = opened().graph.import_files(write(tmp_path, text, "g.nt"))
     assert report.facts == 2
     assert [bad.line for bad in report.examples] == [2, 3]
     assert "Invalid IRI" in report.examples[0].reason

@@ -219,7 +219,7 @@ def test_a_graph_joins_documents_by_the_names_of_things(opened, tmp_path):
 @pytest.mark.parametrize("text", ["", "\n\n", "   \n"])
 def test_a_file_without_a_fact_is_an_error(opened, tmp_path, text):
     with pytest.raises(IndexingError, match="No entity or relation"):
-        opened().import_graph(write(tmp_path, text))
+        opened().graph.import_files(write(tmp_path, text))
 
 
 def test_what_is_no_graph_is_told(opened, tmp_path):
