@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.property_graphs import OWN_GRAPH
 from knotwork.records import PropertyNode, Relationship
 
 _TYPES = ("KNOWS", "WORKS_AT", "CITES", "LIKES")

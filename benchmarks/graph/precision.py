@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import ReadsRelations
 from knotwork._stores.urls import open_store
 from knotwork.records import Chunk, EdgeType, Label, Span
 
@@ -92,7 +91,6 @@ def draw_entities(store: Store, most: int, chance: random.Random) -> Iterator[Dr
 
 
 def draw_relations(store: Store, most: int, chance: random.Random) -> Iterator[Drawn]:
-    assert isinstance(store.graph, ReadsRelations)
     edges = list(store.graph.edges(types=[EdgeType.RELATES]))
     for edge in chance.sample(edges, min(most, len(edges))):
         names = store.graph.entities([edge.source, edge.target])

@@ -33,7 +33,6 @@ from knotwork._retrieval.question import read_question
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.prompt_context import ContextShares, pack_context, pack_evidence
 from knotwork.evaluation._datasets import Dataset, EvaluationCase, load_dataset
@@ -137,9 +136,10 @@ def features_of(question: str, evidence: Evidence, store: Store) -> dict[str, li
 
 def communities_of(store: Store, ids: Sequence[str]) -> dict[str, list[str]]:
     """Return the lowest community of each entity."""
-    if not isinstance(store, StoresCommunities):
+    held = store.capabilities.communities
+    if held is None:
         return {}
-    return {i: found[-1:] for i, found in store.communities.of_entities(set(ids)).items()}
+    return {i: found[-1:] for i, found in held.of_entities(set(ids)).items()}
 
 
 def measure_ranking(dataset: Dataset, store: Store, embedder: Embedder) -> None:

@@ -11,7 +11,6 @@ from local_graph import LocalGraph, read_local_graph
 
 from knotwork._retrieval.local_context import GraphFact
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import ReadsRelations
 from knotwork.records import CO_OCCURRENCE_RELATION, Edge, Entity, Support
 
 KINDS = ("paths", "common", "important")
@@ -104,8 +103,7 @@ class _Supports:
     def __init__(self, store: Store, edges: Iterable[Edge]) -> None:
         chunk_ids = sorted({chunk for edge in edges for chunk in edge.chunks[:1]})
         self._chunks = store.documents.chunks(chunk_ids)
-        graph = store.graph
-        found = graph.relations(chunk_ids) if isinstance(graph, ReadsRelations) else {}
+        found = store.graph.relations(chunk_ids)
         self._spans = {
             (chunk, r.source, r.relation, r.target): r.span
             for chunk, relations in found.items()

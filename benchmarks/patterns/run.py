@@ -30,7 +30,6 @@ from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_qu
 from knotwork._indexing.communities import refresh_communities, refresh_reports
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference import open_embedder
-from knotwork._retrieval.community_search import communities_of
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
@@ -168,7 +167,7 @@ def measure_set(
 
 def add_communities(store: Store, embedder: KnownVectors) -> None:
     """Find the communities of an index that has none, with extractive reports."""
-    held = communities_of(store)
+    held = store.capabilities.communities
     if held is not None and not held.levels():
         refresh_communities(store)
         refresh_reports(store, embedding=Embedding(embedder))

@@ -10,6 +10,7 @@
     │   ├── StoreNotFound      the index does not exist
     │   ├── StoreBusy          another process is writing (transient)
     │   ├── StoreReadOnly      a write to a store that was opened for reading
+    │   ├── MissingCapability  the store lacks an optional part that the operation needs
     │   ├── SchemaMismatch     the index was written by another version or embedder
     │   └── DimensionMismatch  a vector has the wrong length
     ├── ModelError             an embedder or model server failed, and a retry will not help
@@ -54,6 +55,7 @@ __all__ = [
     "InvalidRequest",
     "KnotworkError",
     "LoadError",
+    "MissingCapability",
     "MissingExtra",
     "ModelError",
     "ModelUnavailable",
@@ -194,6 +196,21 @@ class StoreReadOnly(StoreError):
 
     code = "store_read_only"
     http_status = 409
+
+
+class MissingCapability(StoreError):
+    """The store lacks an optional part that the operation needs; nothing was written."""
+
+    code = "missing_capability"
+    exit_code = 2
+    http_status = 409
+
+    def __init__(self, url: str, capability: str) -> None:
+        super().__init__(
+            f"The store `{url}` does not support {capability}.",
+            fix="Use an index file: it supports everything that Knotwork does.",
+        )
+        self.capability = capability
 
 
 class SchemaMismatch(StoreError):

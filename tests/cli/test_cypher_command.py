@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.cli.running import knotwork
+from tests.stores.minimal_store import MinimalStore
 
 from knotwork import KnowledgeBase
 from knotwork._cli.session import read_parameter
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.memory import MemoryStore
-from knotwork.errors import ConfigError, StoreError
+from knotwork.errors import ConfigError, MissingCapability
 from knotwork.records import PropertyNode, Relationship
 
 
@@ -84,13 +85,8 @@ def test_a_knowledge_base_takes_parameters_by_name():
 
 
 def test_a_store_without_cypher_says_so():
-    class Plain:
-        url = "plain:"
-
-        def close(self):
-            pass
-
-    with KnowledgeBase(Plain()) as base, pytest.raises(StoreError, match="plain:"):
+    refused = pytest.raises(MissingCapability, match="`minimal:` does not support Cypher")
+    with KnowledgeBase(MinimalStore()) as base, refused:
         base.graph.cypher("RETURN 1")
 
 

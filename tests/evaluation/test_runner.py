@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.retrieval.small_index import PASSAGES
+from tests.stores.minimal_store import MinimalStore
 
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
@@ -81,6 +82,17 @@ def test_what_cannot_run_is_left_out_with_its_reason_or_ends_the_run(folder):
     assert "needs an embedder" in run.skipped["dense"]
     with pytest.raises(RetrievalError, match="embedder"):
         list(evaluate_retrievers(dataset, ["dense"], store=store, embedder=None, run=run))
+
+
+def test_a_retriever_that_the_store_cannot_serve_is_left_out_with_its_reason(folder):
+    dataset = load_dataset(folder)
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    names = ["dynamic_cypher"]
+    asked = evaluate_retrievers(
+        dataset, names, store=MinimalStore(), embedder=None, run=run, skipping=True
+    )
+    list(asked)
+    assert "does not support Cypher" in run.skipped["dynamic_cypher"]
 
 
 def test_a_second_run_embeds_nothing(folder, tmp_path):

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stores.minimal_store import MinimalStore
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
@@ -295,11 +296,9 @@ def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
 
 
 def test_a_store_without_readings_has_nothing_to_describe():
-    class Plain:
-        url = "plain:"
-
-    assert refresh_descriptions(Plain(), writer=writer()).merged == 0
-    assert Describer(Plain()).describe(["a"]) == {}
+    store = MinimalStore()
+    assert refresh_descriptions(store, writer=writer()).merged == 0
+    assert Describer(store).describe(["a"]) == {}
 
 
 def test_lines_that_repeat_others_are_left_out():

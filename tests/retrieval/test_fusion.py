@@ -77,8 +77,6 @@ def test_a_budget_is_never_exceeded_and_never_wasted(sizes, tokens):
 
 
 class Fixed:
-    requires = frozenset()
-
     def __init__(self, name, found):
         self.name = name
         self._found = found

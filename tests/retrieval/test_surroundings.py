@@ -2,6 +2,7 @@
 
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
+from tests.stores.minimal_store import MinimalStore
 
 from knotwork._indexing.communities.index_reports import bring_up_to_date
 from knotwork._retrieval.basic_retrievers import Bm25Retriever
@@ -104,13 +105,8 @@ def test_a_relation_says_what_a_model_said_of_it(store):
 
 
 def test_a_store_that_holds_no_readings_has_relations_alone(store):
-    class Plain:
-        """A store without the power to hold readings."""
-
-        documents, graph, texts = store.documents, store.graph, store.texts
-
     evidence = Bm25Retriever(store=store).retrieve(Query(QUESTION))
-    plain = read_local_context(QUESTION, evidence, store=Plain())
+    plain = read_local_context(QUESTION, evidence, store=MinimalStore(store))
     assert plain.entities == read(store).entities
 
 
@@ -209,11 +205,9 @@ def test_there_is_nothing_to_find_without_communities(store):
     assert found(store, "What are the main themes?") == []
     assert StoredReports(store).reports(["6" * 16]) == {}
 
-    class Plain:
-        """A store without the power to hold communities."""
-
-    assert find_communities("What are the main themes?", store=Plain(), most=3) == []
-    assert StoredReports(Plain()).reports(["6"]) == {}
+    plain = MinimalStore(store)
+    assert find_communities("What are the main themes?", store=plain, most=3) == []
+    assert StoredReports(plain).reports(["6"]) == {}
 
 
 def test_a_written_report_is_told_from_extractive_ones(grouped):

@@ -9,8 +9,8 @@ import apsw
 import pytest
 from tests.stores.earlier_files import undo_migrations
 
+from knotwork._stores.base import was_read_by_model
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.extensions import was_read_by_model
 from knotwork.errors import StoreReadOnly
 from knotwork.records import Description, ReadingStatus, content_id
 from knotwork.testing._enrichment_contract import reading_snapshot, sample_reading, sample_summary

@@ -232,18 +232,21 @@ def test_reports_and_summaries_of_excluded_passages_are_not_shown(store) -> None
     store.readings.put_summaries([EntitySummary(entity_id("cy"), "Cy", "model", "key")])
 
     left = select(store, where("n", "=", "c"))
-    held = left.communities
+    held = left.capabilities.communities
     assert list(held.reports([mixed.id, alone.id])) == [alone.id]
     assert [item.id for item in left.texts("report").search("fox", k=9)] == [alone.id]
     assert held.communities([mixed.id])[mixed.id].chunk_ids == (c,)
     assert held.communities([mixed.id])[mixed.id].entity_ids == (entity_id("cy"),)
     assert held.levels() == [[mixed.id], [alone.id]]
-    told = left.readings.descriptions([entity_id("cy")])[entity_id("cy")]
+    told = left.capabilities.readings.descriptions([entity_id("cy")])[entity_id("cy")]
     assert [description.chunk_id for description in told] == [c]
-    assert left.readings.summaries([entity_id("cy")]) == {}
+    assert left.capabilities.readings.summaries([entity_id("cy")]) == {}
     both = select(store, where("n", "=", "b", "c"))
-    assert list(both.readings.summaries([entity_id("cy")])) == [entity_id("cy")]
-    assert select(store, where("n", "=", "a")).communities.reports([mixed.id, alone.id]) == {}
+    assert list(both.capabilities.readings.summaries([entity_id("cy")])) == [entity_id("cy")]
+    assert (
+        select(store, where("n", "=", "a")).capabilities.communities.reports([mixed.id, alone.id])
+        == {}
+    )
 
 
 def test_its_own_graph_answers_statements(store) -> None:
@@ -251,9 +254,9 @@ def test_its_own_graph_answers_statements(store) -> None:
         (chunk,) = put_document(store, uri, {"n": uri})
         store.graph.upsert(mentions=[sample_mention(chunk, name) for name in (f"only {uri}", "x")])
     left = select(store, where("n", "=", "b"))
-    rows = left.cypher("MATCH (e:Entity) RETURN e.name ORDER BY e.name").rows
+    rows = left.capabilities.cypher("MATCH (e:Entity) RETURN e.name ORDER BY e.name").rows
     assert rows == (("only b",), ("x",))
-    assert left.cypher("MATCH (d:Document) RETURN d.uri").rows == (("b",),)
+    assert left.capabilities.cypher("MATCH (d:Document) RETURN d.uri").rows == (("b",),)
 
 
 def test_communities_and_questions_of_excluded_passages_are_no_nodes(store) -> None:
@@ -266,13 +269,15 @@ def test_communities_and_questions_of_excluded_passages_are_no_nodes(store) -> N
     store.communities.put_reports([sample_report(mixed, a, b), sample_report(only, a)])
     store.questions.put({a: ["Of a?"], b: ["Of b?"]})
     left = select(store, where("n", "=", "b"))
-    (row,) = left.cypher(
+    (row,) = left.capabilities.cypher(
         "MATCH (n)-[:IN_COMMUNITY]->(c:Community)"
         " RETURN c.id, c.title, c.entity_count, c.chunk_count, count(n)"
     ).rows
     assert row == (mixed.id, None, 1, 1, 2)
-    assert left.cypher("MATCH (:Chunk)-[:ANSWERS]->(q) RETURN q.name").rows == (("Of b?",),)
-    assert left.cypher("MATCH (q:Question) RETURN count(q)").rows == ((1,),)
+    assert left.capabilities.cypher("MATCH (:Chunk)-[:ANSWERS]->(q) RETURN q.name").rows == (
+        ("Of b?",),
+    )
+    assert left.capabilities.cypher("MATCH (q:Question) RETURN count(q)").rows == ((1,),)
 
 
 def test_it_cannot_be_written_to(store) -> None:

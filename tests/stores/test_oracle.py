@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
 from knotwork._stores.memory import MemoryStore
-from knotwork._stores.property_graphs import RunsCypher
-from knotwork._stores.resolutions import StoresResolutions
+from knotwork._stores.parts import (
+    require_communities,
+    require_cypher,
+    require_questions,
+    require_readings,
+    require_resolutions,
+)
 from knotwork.records import (
     PERSON_SOURCE,
     Description,
@@ -123,9 +127,8 @@ def community_changes(draw: st.DrawFn) -> Operation:
     reported = draw(st.integers(0, len(communities)))
 
     def change(store: Store) -> None:
-        assert isinstance(store, StoresCommunities)
-        store.communities.replace(communities)
-        store.communities.put_reports(
+        require_communities(store).replace(communities)
+        require_communities(store).put_reports(
             sample_report(community, *chunks)
             for community, chunks in list(zip(communities, cited, strict=True))[:reported]
         )
@@ -140,24 +143,22 @@ def question_changes(draw: st.DrawFn) -> Operation:
     gone = draw(st.lists(chunk_ids, max_size=1))
 
     def change(store: Store) -> None:
-        assert isinstance(store, StoresQuestions)
-        store.questions.put(questions)
-        store.questions.remove_chunks(gone)
+        require_questions(store).put(questions)
+        require_questions(store).remove_chunks(gone)
 
     return change
 
 
 def own_graph(store: Store) -> list[object]:
     """Return all nodes and relationships that statements see, in their order."""
-    assert isinstance(store, RunsCypher)
-    nodes = store.cypher("MATCH (n) RETURN n, properties(n)", row_limit=10_000).rows
-    edges = store.cypher("MATCH (a)-[r]->(b) RETURN a.id, r, b.id", row_limit=10_000).rows
+    run = require_cypher(store)
+    nodes = run("MATCH (n) RETURN n, properties(n)", row_limit=10_000).rows
+    edges = run("MATCH (a)-[r]->(b) RETURN a.id, r, b.id", row_limit=10_000).rows
     return [nodes, edges]
 
 
 def community_snapshot(store: Store) -> list[object]:
-    assert isinstance(store, StoresCommunities)
-    held = store.communities
+    held = require_communities(store)
     ids = [key for level in held.levels() for key in level]
     holding = [held.of_entities(SEEDS), held.of_chunks(CHUNKS)]
     return [held.communities(ids), held.stale(), held.reports(ids), holding]
@@ -185,16 +186,16 @@ def reading_changes(draw: st.DrawFn) -> Operation:
     gone = draw(st.lists(chunk_ids, max_size=2))
 
     def change(store: Store) -> None:
-        assert isinstance(store, StoresReadings)
-        store.readings.put(readings, descriptions)
-        store.readings.put_summaries(sample_summary(form, text=text) for form, text in summarized)
-        store.readings.remove_chunks(gone)
+        require_readings(store).put(readings, descriptions)
+        require_readings(store).put_summaries(
+            sample_summary(form, text=text) for form, text in summarized
+        )
+        require_readings(store).remove_chunks(gone)
 
     return change
 
 
 def all_readings(store: Store) -> object:
-    assert isinstance(store, StoresReadings)
     return reading_snapshot(store, chunks=CHUNKS, forms=[name.lower() for name in NAMES])
 
 
@@ -222,17 +223,15 @@ def resolution_changes(draw: st.DrawFn) -> Operation:
     settled = draw(st.lists(st.sampled_from(SEEDS), max_size=4))
 
     def change(store: Store) -> None:
-        assert isinstance(store, StoresResolutions)
-        store.resolutions.put(decisions)
-        store.resolutions.remove(removed)
-        store.resolutions.touch(touched)
-        store.resolutions.settle(settled)
+        require_resolutions(store).put(decisions)
+        require_resolutions(store).remove(removed)
+        require_resolutions(store).touch(touched)
+        require_resolutions(store).settle(settled)
 
     return change
 
 
 def all_resolutions(store: Store) -> object:
-    assert isinstance(store, StoresResolutions)
     return resolution_snapshot(store, [name.lower() for name in NAMES])
 
 
@@ -347,7 +346,9 @@ def test_order_and_removal_do_not_matter(order: list[str], gone: set[str]) -> No
         for uri in order:
             add_document(embedded, uri, names[uri], link=True)
         embedded.remove_documents([content_id("document", uri) for uri in gone])
-        embedded.resolutions.settle(SEEDS)  # what a removal touches is remembered until then
+        require_resolutions(embedded).settle(
+            SEEDS
+        )  # what a removal touches is remembered until then
         for uri in URIS:
             if uri not in gone:
                 add_document(memory, uri, names[uri], link=True)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.extensions import ReadsRelations
 from knotwork._stores.memory import MemoryStore
 from knotwork.records import Mention, Relation, Span, content_id, entity_id
 from knotwork.testing._store_contract import add_document
@@ -71,7 +70,6 @@ def test_both_stores_give_back_what_they_were_given(relations):
         for store in (MemoryStore(), EmbeddedStore.open(Path(folder, "index.knot"), create=True)):
             write(store, relations)
             graph = store.graph
-            assert isinstance(graph, ReadsRelations)
             found = graph.relations([*CHUNKS, content_id("absent"), "no id"])
             assert found == {chunk: rows for chunk, rows in expected.items() if rows}
             store.close()
@@ -86,7 +84,6 @@ def test_relations_go_with_their_chunk(stores):
             mentions=[Mention(c, f, f) for c in chunks for f in ("ada", "bob")],
             relations=[Relation(chunk, ada, "leads", bob, description="why") for chunk in chunks],
         )
-        assert isinstance(store.graph, ReadsRelations)
         assert store.graph.relations(chunks).keys() == set(chunks)
         store.remove_documents([content_id("document", "a.md")])
         assert store.graph.relations(chunks) == {}

@@ -15,7 +15,6 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._indexing.resolution.resolver import read_same_names
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import ChecksItself, StoresReadings
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
 from knotwork.errors import KnotworkError, StoreNotFound
@@ -63,7 +62,8 @@ def _check_store(store: Store) -> IndexFindings:
         f"{entities:,} {'entity' if entities == 1 else 'entities'}",
     )
     detail = f"`{store.url}`: {', '.join(counts)}"
-    faults = store.check() if isinstance(store, ChecksItself) else []
+    check = store.capabilities.self_check
+    faults = check() if check is not None else []
     unread = _count_unread(store)
     vectors = store.vectors("chunk").count()
     missing = chunks - unread - vectors if holds_vectors(store) else 0
@@ -142,14 +142,15 @@ _RAW_CHARACTERS = 80
 
 def check_readings(store: Store) -> list[Check]:
     """Return a check that counts the chunks a model read by outcome; empty if it read none."""
-    if not isinstance(store, StoresReadings):
+    readings = store.capabilities.readings
+    if readings is None:
         return []
-    counts = store.readings.counts()
+    counts = readings.counts()
     if not counts:
         return []
     outcomes = [f"{counts[status]:,} {status}" for status in ReadingStatus if status in counts]
     detail = f"a model read {sum(counts.values()):,} chunks: {', '.join(outcomes)}"
-    quarantined = store.readings.quarantined()
+    quarantined = readings.quarantined()
     if not quarantined:
         return [Check("Readings", ok=True, detail=detail)]
     detail += f"; {_list_quarantined(store, quarantined)}"

@@ -19,7 +19,7 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._stores.base import FloatMatrix, Store
-from knotwork._stores.extensions import StoresQuestions
+from knotwork._stores.parts import require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.errors import ModelError, Unparsable
@@ -133,11 +133,10 @@ def put_questions(
 ) -> None:
     """Store the questions of chunks, with vectors if there is an embedder.
 
-    Call this in a transaction of the store.
+    Call this in a transaction of the store. Raises MissingCapability if it cannot hold questions.
     """
+    require_questions(store).put(questions)
     store.texts(QUESTIONS).add((key, "\n".join(asked)) for key, asked in questions.items())
-    if isinstance(store, StoresQuestions):
-        store.questions.put(questions)
     if embedding:
         store.vectors(QUESTIONS).put(embed_questions(questions, embedding))
 

@@ -37,9 +37,8 @@ from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._indexing.table_storage import drop_tables, put_tables
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
-from knotwork._stores.extensions import StoresReadings
+from knotwork._stores.parts import require_readings
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.resolutions import StoresResolutions
 from knotwork.records import Chunk, Entity
 
 BATCH_CHUNKS = 1_024
@@ -143,7 +142,9 @@ def commit_documents(
 
     Replaces documents that are in the index. ``vectors`` are by content key; ``entries`` are
     further ledger entries of the same commit; ``questions`` are those that chunks answer, by chunk
-    id. Raises SchemaMismatch while the index is being switched to another embedder.
+    id. Descriptions by rules are left out if the store cannot hold them; the run reports that.
+    Raises MissingCapability if the store cannot hold readings or questions, SchemaMismatch while
+    the index is being switched to another embedder.
     """
     put_tables(store, [prepared.document for prepared in batch])
     with store.transaction():
@@ -171,10 +172,13 @@ def commit_documents(
             put_questions(store, questions, embedding)
         readings = [reading for prepared in batch for reading in prepared.readings]
         descriptions = [said for prepared in batch for said in prepared.descriptions]
-        if (readings or descriptions) and isinstance(store, StoresReadings):
-            store.readings.put(readings, descriptions)
-        if isinstance(store, StoresResolutions) and RULES_META in store.meta():
-            store.resolutions.touch(mentioned)  # before the first resolution, all names are new
+        if readings:
+            require_readings(store).put(readings, descriptions)
+        elif descriptions and store.capabilities.readings is not None:
+            store.capabilities.readings.put((), descriptions)
+        resolutions = store.capabilities.resolutions
+        if resolutions is not None and RULES_META in store.meta():
+            resolutions.touch(mentioned)  # before the first resolution, all names are new
         if batch:
             _outdate_communities(store)
         refresh_entities(store, before, embedding)

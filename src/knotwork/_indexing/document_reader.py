@@ -11,7 +11,6 @@ from knotwork._indexing.changes import Tiers
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.concurrency import PATIENCE, Patience
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresReadings
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork.records import ChunkReading, ReadingStatus
 
@@ -145,7 +144,8 @@ def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
 
 def quarantined_documents(store: Store) -> frozenset[str]:
     """Return the ids of the documents with a quarantined chunk."""
-    if not isinstance(store, StoresReadings):
+    readings = store.capabilities.readings
+    if readings is None:
         return frozenset()
-    chunks = [reading.chunk_id for reading in store.readings.quarantined()]
+    chunks = [reading.chunk_id for reading in readings.quarantined()]
     return frozenset(chunk.document_id for chunk in store.documents.chunks(chunks).values())

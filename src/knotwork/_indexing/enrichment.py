@@ -25,9 +25,8 @@ from knotwork._indexing.resolution.resolver import ResolutionChanges, must_see_a
 from knotwork._indexing.steps import Steps
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.role_models import ModelRun
-from knotwork._stores.base import Store
-from knotwork._stores.extensions import was_read_by_model
-from knotwork._stores.resolutions import StoresResolutions, read_groups
+from knotwork._stores.base import Store, was_read_by_model
+from knotwork._stores.resolutions import read_groups
 from knotwork._text.token_counts import count_tokens
 
 LEAST_JUDGE_TOKENS = 600
@@ -89,7 +88,12 @@ class Enricher:
         assert model is not None, "a model is set"
         store = self._store
         all_names = must_see_all(store, with_judge=True)
-        if all_names or (isinstance(store, StoresResolutions) and store.resolutions.touched()):
+        parts = store.capabilities
+        if (
+            parts.resolutions is not None
+            and parts.homonyms is not None
+            and (all_names or parts.resolutions.touched())
+        ):
             tokens = _count_text(store) if all_names else text_tokens
             self.done.names = yield from self._timed("names", self._resolve(model, tokens))
         if was_read_by_model(store):

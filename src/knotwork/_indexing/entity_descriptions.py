@@ -19,7 +19,7 @@ from knotwork._indexing.description_writer import DescriptionEntry, DescriptionW
 from knotwork._indexing.steps import Steps
 from knotwork._inference.concurrency import Patience
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import ReadingStore, StoresReadings
+from knotwork._stores.capabilities import ReadingStore
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
@@ -83,16 +83,17 @@ def describe_in_steps(
     """
     begun = time.monotonic()
     changes = DescriptionChanges()
-    if isinstance(store, StoresReadings):
-        wanted = sorted(entity_ids) if entity_ids is not None else store.readings.described()
+    readings = store.capabilities.readings
+    if readings is not None:
+        wanted = sorted(entity_ids) if entity_ids is not None else readings.described()
         shared = EntityGroups(groups or {}, read_senses(store))
         holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
         outdated: dict[str, KnownDescription] = {}
         for start in range(0, len(holders), _SLICE):
-            known = read_known_descriptions(store.readings, shared, holders[start : start + _SLICE])
-            outdated |= _find_outdated(store, store.readings, known.values(), writer, changes)
+            known = read_known_descriptions(readings, shared, holders[start : start + _SLICE])
+            outdated |= _find_outdated(store, readings, known.values(), writer, changes)
         if writer is not None and outdated:
-            yield from _write(store, store.readings, outdated, writer, changes)
+            yield from _write(store, readings, outdated, writer, changes)
     changes.seconds = time.monotonic() - begun
     return changes
 
@@ -112,7 +113,7 @@ class Describer:
         groups: Mapping[str, str] | None = None,
         most_tokens: int = MERGED_TOKENS,
     ) -> None:
-        self._readings = store.readings if isinstance(store, StoresReadings) else None
+        self._readings = store.capabilities.readings
         self._store = store
         self._groups = groups or {}
         self._most_tokens = most_tokens

@@ -21,6 +21,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import PurePosixPath
 
 from knotwork._indexing.changes import (
+    Tier,
     Tiers,
     compare_with_ledger,
     failed_entry,
@@ -62,10 +63,13 @@ from knotwork._indexing.report import (
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.extensions import CountsSettings
+from knotwork._stores.parts import require_communities, require_questions, require_readings
+from knotwork._stores.table_file import tables_path
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.records import ReadingStatus
+
+UNSUPPORTED_NOTE = "The store `{url}` does not support {parts}. They were left out."
 
 REMOVAL_DOCUMENTS = 64
 """Documents that are removed in one transaction."""
@@ -103,14 +107,15 @@ class Pipeline:
         reported. ``retry`` reads again what failed last time. A source that fails is reported and
         the run continues. An error that concerns every document, of the store or a model, is
         raised after a commit of the finished documents. Raises SchemaMismatch if the index holds
-        the vectors of another embedder, and IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C,
-        after a commit too.
+        the vectors of another embedder, MissingCapability if the store cannot hold what the stages
+        write, and IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, after a commit too.
         """
         run = _Run(self, tally or Tally())
         sources = list({source.uri: source for source in sources}.values())
         run.tally.total = len(sources) + len(failures)
         check_not_switching(self.store)
         check_embedder(self.store, self.stages.embedding.name)
+        _require_parts(self.store, self.stages)
         try:
             yield from run.events(sources, covers, failures, retry=retry)
         except KeyboardInterrupt:
@@ -325,6 +330,16 @@ class _Run:
         return self.tally.report(self.store, self.stages, interrupted=interrupted)
 
 
+def _require_parts(store: Store, stages: IndexingStages) -> None:
+    """Raise MissingCapability if the store cannot hold what the user asked to write."""
+    if stages.model_extractor is not None:
+        require_readings(store)
+    if stages.questions is not None:
+        require_questions(store)
+    if stages.tier is Tier.FULL:
+        require_communities(store)
+
+
 def _failure_of(entry: LedgerEntry) -> Failure:
     return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)
 
@@ -410,6 +425,7 @@ class Tally:
     chunks_shown: int = 0
     forecast: ChunkForecast = field(default_factory=ChunkForecast)
     sentences: int = 0
+    tables: int = 0
     mentions: int = 0
     relations: int = 0
     text_tokens: int = 0
@@ -457,6 +473,7 @@ class Tally:
         self.relations += sum(len(e.relations) for e in prepared.extractions)
         if self.models is not None and self.models.has("summarize"):
             self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
+        self.tables += len(prepared.document.tables)
         self.readings.update(reading.status for reading in prepared.readings)
 
     @property
@@ -498,6 +515,7 @@ class Tally:
             without_vectors=bare,
             notes=(
                 *_notes(embedding, chunks, bare, outdated),
+                *_unsupported(store, tables=self.tables),
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,
@@ -506,13 +524,26 @@ class Tally:
 
 def _count_outdated(store: Store, tiers: Tiers) -> int:
     """Return how many documents were indexed with other settings than these."""
-    ledger = store.ledger
-    counts: Mapping[str, int]
-    if isinstance(ledger, CountsSettings):
-        counts = ledger.settings_counts()
-    else:
-        counts = Counter(e.settings for e in ledger.entries() if not e.error_reason)
+    counts = store.ledger.settings_counts()
     return sum(count for settings, count in counts.items() if not tiers.is_current(settings))
+
+
+def _unsupported(store: Store, *, tables: int) -> tuple[str, ...]:
+    """Return a note on what indexing finds or derives by default and the store cannot hold."""
+    parts = store.capabilities
+    missing = [
+        name
+        for name, part in (
+            ("descriptions of entities", parts.readings),
+            ("merged entities", parts.resolutions),
+            ("homonyms", parts.homonyms),
+            ("communities", parts.communities),
+        )
+        if part is None
+    ]
+    if tables and tables_path(store.url) is None:
+        missing.append("tables")
+    return (UNSUPPORTED_NOTE.format(url=store.url, parts=", ".join(missing)),) if missing else ()
 
 
 def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:

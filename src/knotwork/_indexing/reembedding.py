@@ -35,10 +35,11 @@ from knotwork._indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, Store
-from knotwork._stores.extensions import ReplacesVectors, StoresCommunities, StoresQuestions
+from knotwork._stores.capabilities import CommunityStore
+from knotwork._stores.parts import require_vector_replacement
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork._text.terms import terms
-from knotwork.errors import IndexingError, StoreBusy, StoreError
+from knotwork.errors import IndexingError, StoreBusy
 from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
 
 BATCH_CHUNKS = 256
@@ -153,7 +154,7 @@ class Reembedding:
                 f"The index `{self._store.url}` has no documents to embed.",
                 fix="Index some first: knotwork index FOLDER",
             )
-        power = _require_replacing(self._store)
+        power = require_vector_replacement(self._store)
         self._dimension = int(self._embedding.dimension)  # loads the model, or raises
         into = self._embedding.name if self._staged else ""
         with self._store.transaction():
@@ -210,11 +211,11 @@ class Reembedding:
 
     def _embed_reports(self) -> Iterator[EmbedEvent]:
         """Embed community reports, if the index has vectors of reports, or reports by a model."""
-        if not isinstance(self._store, StoresCommunities):
+        held = self._store.capabilities.communities
+        if held is None:
             return
-        held = self._store.communities
         ids = sorted(key for level in held.levels() for key in level)
-        if not self._store.vectors("report").count() and not _has_written(self._store, ids):
+        if not self._store.vectors("report").count() and not _has_written(held, ids):
             return
         for done in put_vectors_in_steps(
             self._store, ids, self._embedding, name=self._name("report")
@@ -228,7 +229,7 @@ class Reembedding:
             self._check_mark()
             self._update_ledger()
             if self._staged:
-                power = _require_replacing(store)
+                power = require_vector_replacement(store)
                 for name in VECTOR_INDEXES:
                     power.replace_vectors(name, staged_name(name))
                 values = {
@@ -330,22 +331,13 @@ def _unembedded_graphs(store: Store, *, has_vectors: bool) -> set[str]:
     return found
 
 
-def _has_written(store: StoresCommunities, ids: Sequence[str]) -> bool:
+def _has_written(held: CommunityStore, ids: Sequence[str]) -> bool:
     """Return True if a model wrote any of the reports."""
     for start in range(0, len(ids), _ENTRIES):
-        reports = store.communities.reports(ids[start : start + _ENTRIES])
+        reports = held.reports(ids[start : start + _ENTRIES])
         if any(report.source != EXTRACTIVE_SOURCE for report in reports.values()):
             return True
     return False
-
-
-def _require_replacing(store: Store) -> ReplacesVectors:
-    if isinstance(store, ReplacesVectors):
-        return store
-    raise StoreError(
-        f"The store `{store.url}` cannot replace its vectors.",
-        fix="Implement `ReplacesVectors` for it, or build the index again.",
-    )
 
 
 VectorRow = tuple[str, str, FloatMatrix]
@@ -449,8 +441,9 @@ def find_questions(store: Store, chunks: Sequence[Chunk]) -> dict[str, tuple[str
     """
     ids = [chunk.id for chunk in chunks]
     found: dict[str, tuple[str, ...]] = {}
-    if isinstance(store, StoresQuestions):
-        found |= store.questions.questions(ids)
+    stored = store.capabilities.questions
+    if stored is not None:
+        found |= stored.questions(ids)
     mentions = store.graph.mentions([i for i in ids if i not in found])
     for chunk in chunks:
         if chunk.id in found:

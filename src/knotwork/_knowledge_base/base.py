@@ -27,10 +27,11 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.former_names import find_moved
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
-from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher, store_fields
+from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.parts import require_fields
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
 from knotwork.errors import ConfigError, UnknownName
@@ -292,7 +293,7 @@ class KnowledgeBase:
 
         Raises RetrievalError if the store cannot filter.
         """
-        return store_fields(self.store).fields()
+        return require_fields(self.store).fields()
 
     def filtered_store(self, filters: FilterSpec | None) -> Store:
         """Return the index as filters leave it, which is read-only; all of it without any.

@@ -37,7 +37,7 @@ class Communities:
         """Update communities and reports if documents or settings have changed.
 
         ``rebuild`` detects all communities again. Raises StoreReadOnly if an update is needed and
-        the index was opened read-only.
+        the index was opened read-only, MissingCapability if the store cannot hold communities.
         """
         from knotwork._indexing.communities.index_reports import bring_up_to_date
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knotwork._stores.base import Store
-from knotwork._stores.resolutions import StoresResolutions
-from knotwork.errors import ConfigError, StoreError
+from knotwork.errors import ConfigError
 from knotwork.records import Verdict
 
 if TYPE_CHECKING:
@@ -46,12 +45,11 @@ class Entities:
     def find_aliases(self) -> ResolutionChanges:
         """Compare changed names, or all the first time, by rules; return the changes.
 
-        No language model is called: indexing does that if one is set. Raises StoreError if the
-        store cannot hold decisions.
+        No language model is called: indexing does that if one is set. Raises MissingCapability
+        if the store cannot hold merged entities or homonyms.
         """
         from knotwork._indexing.resolution import resolve_entities
 
-        _require_resolutions(self._store)
         return resolve_entities(self._store)
 
     def merge(self, one: str, other: str) -> NamedDecision:
@@ -63,7 +61,7 @@ class Entities:
         from knotwork._indexing.resolution import decide
 
         first, second = self._two(one, other)
-        decide(_require_resolutions(self._store), first, second, Verdict.SAME)
+        decide(self._store, first, second, Verdict.SAME)
         return self._decided(first, second)
 
     def split(self, one: str, other: str) -> NamedDecision:
@@ -75,7 +73,7 @@ class Entities:
         from knotwork._indexing.resolution import undo
 
         first, second = self._two(one, other)
-        undo(_require_resolutions(self._store), first, second)
+        undo(self._store, first, second)
         return self._decided(first, second)
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
@@ -103,12 +101,3 @@ class Entities:
         known = read_same_names(self._store, [first])
         every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
         return next(d for d in every if set(d.decision.pair) == {first, second})
-
-
-def _require_resolutions(store: Store) -> StoresResolutions:
-    if isinstance(store, StoresResolutions):
-        return store
-    raise StoreError(
-        f"The store `{store.url}` cannot store decisions about names.",
-        fix="Use an index file, or implement `StoresResolutions` in the store.",
-    )

@@ -11,8 +11,8 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._stores.base import Store
-from knotwork._stores.property_graphs import OWN_GRAPH, RunsCypher
-from knotwork.errors import StoreError
+from knotwork._stores.capabilities import OWN_GRAPH
+from knotwork._stores.parts import require_cypher
 from knotwork.records import Direction, GraphPath, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
@@ -48,15 +48,12 @@ class KnowledgeGraph:
         Pass parameters as a mapping or by name: ``cypher("... {name: $n} ...", n="Ada")``.
         Nodes, relationships and paths are returned as mappings, times as strings. Raises
         QueryRefused for a statement that is not read-only, QuerySyntaxError, QueryTimeout after
-        ``timeout_s`` seconds, UnknownName for an unknown graph, StoreError if the store cannot run
-        Cypher.
+        ``timeout_s`` seconds, UnknownName for an unknown graph, MissingCapability if the store
+        cannot run Cypher.
         """
-        if not isinstance(self._store, RunsCypher):
-            raise StoreError(f"The store `{self._store.url}` cannot run Cypher.")
+        run = require_cypher(self._store)
         given = {**(parameters or {}), **named}
-        return self._store.cypher(
-            statement, given, graph=graph, row_limit=row_limit, timeout_s=timeout_s
-        )
+        return run(statement, given, graph=graph, row_limit=row_limit, timeout_s=timeout_s)
 
     def explore(
         self,

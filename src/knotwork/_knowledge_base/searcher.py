@@ -19,11 +19,10 @@ from knotwork._inference.chat import ChatModel
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._retrieval.base import Retriever
 from knotwork._stores.base import Store
-from knotwork._stores.fields import FieldStore, StoresFields
 from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.parts import require_fields
 from knotwork._stores.table_file import tables_path
 from knotwork._synthesis.ask_request import AskRequest
-from knotwork.errors import RetrievalError
 from knotwork.records import Evidence, Filter, Query
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ class Retrievers:
                 self._generation, self._filtered = generation, {}
             part = self._filtered.pop(wanted, None)
             if part is None:
-                fields = store_fields(self.store)
+                fields = require_fields(self.store)
                 part = FilteredIndex(FilteredStore(self.store, fields, fields.select(wanted)))
             self._filtered[wanted] = part
             for oldest in list(self._filtered)[:-MAX_FILTERED]:
@@ -214,12 +213,13 @@ class Retrievers:
         """
         from knotwork._retrieval.question_filters import find_stated_filters
 
-        if not self.settings.retrieval.read_filters or not isinstance(self.store, StoresFields):
+        fields = self.store.capabilities.fields
+        if not self.settings.retrieval.read_filters or fields is None:
             return None
         stated = find_stated_filters(question, today=datetime.now().astimezone().date())
         if stated is None:
             return None
-        counts = {item.name: item.documents for item in self.store.fields.fields()}
+        counts = {item.name: item.documents for item in fields.fields()}
         least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
         if counts.get(stated.field, 0) < least:
             return None
@@ -289,13 +289,3 @@ def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:
     if part.documents.document_count():
         return ()
     return (NOTHING_LEFT_NOTE.format(filter=wanted),)
-
-
-def store_fields(store: Store) -> FieldStore:
-    """Return the fields of a store. Raises RetrievalError if it cannot filter."""
-    if isinstance(store, StoresFields):
-        return store.fields
-    raise RetrievalError(
-        f"The store {store.url} cannot filter by fields of documents.",
-        fix="Use an index file, or a store that implements `StoresFields`.",
-    )

@@ -11,7 +11,7 @@ from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
 from knotwork._retrieval.question import can_embed, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import Capability, Store
+from knotwork._stores.base import Store
 from knotwork.errors import ConfigError, RetrievalError
 from knotwork.records import Evidence, Query
 
@@ -25,7 +25,6 @@ class Bm25Retriever:
     """Ranks chunks by BM25 over stemmed words and Chinese bigrams."""
 
     name = "bm25"
-    requires = frozenset({Capability.TEXT})
 
     def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
         del embedder
@@ -46,7 +45,6 @@ class DenseRetriever:
     """Ranks chunks by the cosine of their vector with the question's."""
 
     name = "dense"
-    requires = frozenset({Capability.VECTORS})
 
     def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
         if embedder is None:
@@ -77,7 +75,6 @@ class HybridRetriever:
     """Ranks chunks by a weighted sum of cosine, best sentence, covered terms and BM25."""
 
     name = "hybrid"
-    requires = frozenset({Capability.TEXT})
 
     def __init__(
         self,
@@ -126,7 +123,6 @@ class QuestionsRetriever:
     """
 
     name = "questions"
-    requires = frozenset({Capability.TEXT})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

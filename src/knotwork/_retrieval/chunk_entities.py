@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from knotwork._stores.base import Scored, Store
-from knotwork._stores.extensions import ReadsRelations
-from knotwork._stores.resolutions import ResolutionStore, StoresResolutions, read_groups
+from knotwork._stores.capabilities import ResolutionStore
+from knotwork._stores.resolutions import read_groups
 from knotwork._text.chinese import HAN, segment
 from knotwork._text.names import STOP_NAMES, name_candidates
 from knotwork.records import Chunk, Span
@@ -102,9 +102,6 @@ def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, froze
     Only a model describes relations. Chunks that no model has read, or with no relation, are
     absent.
     """
-    graph = store.graph
-    if not isinstance(graph, ReadsRelations):
-        return {}
     ends = {
         chunk_id: frozenset(
             end
@@ -112,7 +109,7 @@ def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, froze
             if relation.description
             for end in (relation.source, relation.target)
         )
-        for chunk_id, relations in graph.relations(chunk_ids).items()
+        for chunk_id, relations in store.graph.relations(chunk_ids).items()
     }
     return {chunk_id: found for chunk_id, found in ends.items() if found}
 
@@ -151,12 +148,13 @@ def read_merged_entities(store: Store) -> MergedEntities:
 
     Decisions of a transaction count from its commit. An index without decisions merges nothing.
     """
-    if not isinstance(store, StoresResolutions):
+    resolutions = store.capabilities.resolutions
+    if resolutions is None:
         return _NOTHING_MERGED
     generation = store.generation()
-    known = _merged.get(store.resolutions)
+    known = _merged.get(resolutions)
     if known is None or known[0] != generation:
-        known = _merged[store.resolutions] = generation, MergedEntities(read_groups(store))
+        known = _merged[resolutions] = generation, MergedEntities(read_groups(store))
     return known[1]
 
 
@@ -165,9 +163,10 @@ def read_merged_entities_of(store: Store, entity_ids: Collection[str]) -> Merged
 
     Unlike `read_merged_entities` it reads only the decisions on these entities in that case.
     """
-    if not isinstance(store, StoresResolutions):
+    resolutions = store.capabilities.resolutions
+    if resolutions is None:
         return _NOTHING_MERGED
-    decisions = store.resolutions.of_entities(entity_ids).values()
+    decisions = resolutions.of_entities(entity_ids).values()
     is_any_merged = any(decision.joins for found in decisions for decision in found)
     return read_merged_entities(store) if is_any_merged else _NOTHING_MERGED
 

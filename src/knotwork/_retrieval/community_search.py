@@ -13,7 +13,7 @@ from typing import Protocol
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Scored, Store
-from knotwork._stores.extensions import CommunityStore, StoresCommunities, read_parents
+from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.terms import content_terms
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, Evidence
 
@@ -65,13 +65,8 @@ class StoredReports:
     ) -> dict[str, CommunityReport]:
         """Return the stored reports; none is written."""
         del spend_tokens
-        held = communities_of(self._store)
+        held = self._store.capabilities.communities
         return held.reports(community_ids) if held else {}
-
-
-def communities_of(store: Store) -> CommunityStore | None:
-    """Return the community store of a store, or None if it has none."""
-    return store.communities if isinstance(store, StoresCommunities) else None
 
 
 def has_report_vectors(store: Store) -> bool:
@@ -82,7 +77,7 @@ def has_report_vectors(store: Store) -> bool:
 
 def holds_written_reports(store: Store) -> bool:
     """Return True if a language model wrote any report of this index."""
-    held = communities_of(store)
+    held = store.capabilities.communities
     ids = [i for level in held.levels() for i in level] if held else []
     return any(
         report.source != EXTRACTIVE_SOURCE
@@ -105,7 +100,7 @@ def find_communities(
     vectors, and those that contain the passages of ``evidence``. A question about the whole gets
     the largest ones.
     """
-    held = communities_of(store)
+    held = store.capabilities.communities
     if held is None or most <= 0:
         return []
     topic = find_topic(question)
@@ -133,7 +128,7 @@ def search_communities(
     scores relative to its best, not of ranks: many reports share nearly the same words of a short
     topic, so ranks among them say little.
     """
-    held = communities_of(store)
+    held = store.capabilities.communities
     if held is None or most <= 0:
         return []
     scores: defaultdict[str, float] = defaultdict(float)
@@ -214,7 +209,7 @@ def _by_extent(community: Community) -> tuple[int, str]:
 
 def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Scored]:
     """Remove communities that are inside or around a better one."""
-    above = _ancestors([item.id for item in ranked], read_parents(held))
+    above = _ancestors([item.id for item in ranked], held.parents())
     kept: list[Scored] = []
     for item in ranked:
         if item.id in above and not any(

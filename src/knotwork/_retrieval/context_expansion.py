@@ -55,7 +55,6 @@ class SentenceWindowRetriever:
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
         self._size = options.size
-        self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the windows around the best sentences, overlapping ones merged."""
@@ -113,7 +112,6 @@ class SiblingsRetriever:
         self._base = open_base(base, store=store, embedder=embedder)
         self._reach = options.reach
         self._tokens = options.tokens
-        self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the extended passages, overlapping ones merged."""
@@ -182,7 +180,6 @@ class ParentChildRetriever:
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
         self._tokens = options.tokens
-        self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return one hit for each parent that has a hit among its children."""
@@ -249,7 +246,6 @@ class BottomUpRetriever:
         self._base = open_base(base, store=store, embedder=embedder)
         self._share = options.share
         self._tokens = options.tokens
-        self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the hits, merged from the leaves of the section tree upwards."""

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
-from knotwork._retrieval.community_search import communities_of
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresReadings
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import UnknownName
@@ -87,12 +85,13 @@ def read_dossier(
 
 def _describe(store: Store, entity_id: str) -> tuple[str, str]:
     """Return the description of an entity and the name of the model that wrote it."""
-    if not isinstance(store, StoresReadings):
+    readings = store.capabilities.readings
+    if readings is None:
         return "", ""
-    summary = store.readings.summaries([entity_id]).get(entity_id)
+    summary = readings.summaries([entity_id]).get(entity_id)
     if summary is not None:
         return summary.text, summary.source
-    descriptions = store.readings.descriptions([entity_id]).get(entity_id, [])
+    descriptions = readings.descriptions([entity_id]).get(entity_id, [])
     return (descriptions[0].text, "") if descriptions else ("", "")
 
 
@@ -158,7 +157,7 @@ def _read_nearby(
 
 
 def _community_titles(store: Store, entity_id: str) -> list[str]:
-    held = communities_of(store)
+    held = store.capabilities.communities
     ids = held.of_entities([entity_id]).get(entity_id, []) if held else []
     reports = held.reports(ids) if held else {}
     return list(dict.fromkeys(reports[key].title for key in ids if key in reports))

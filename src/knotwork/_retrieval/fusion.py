@@ -53,7 +53,6 @@ class FusedRetriever:
         self._by = options.by
         self._tokens = options.tokens
         self.name = " + ".join(label for label, _ in self._parts)
-        self.requires = frozenset().union(*(r.requires for _, r in parts))
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the fused evidence; a retriever without hits lowers no score relative to

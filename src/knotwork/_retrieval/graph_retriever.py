@@ -24,7 +24,7 @@ from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, sente
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import Capability, Scored, Store
+from knotwork._stores.base import Scored, Store
 from knotwork._text.terms import STOP_WORDS, content_terms
 from knotwork.records import Chunk, Entity, Evidence, Query, Step
 
@@ -46,7 +46,6 @@ class GraphRetriever:
     """
 
     name = "graph"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     def __init__(
         self,

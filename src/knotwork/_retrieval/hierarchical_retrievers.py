@@ -15,7 +15,7 @@ import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.community_search import communities_of, find_communities
+from knotwork._retrieval.community_search import find_communities
 from knotwork._retrieval.passage_reader import PassageReader, replace_hits
 from knotwork._retrieval.question import can_embed
 from knotwork._retrieval.retriever_builder import open_base
@@ -71,7 +71,6 @@ class TopDownRetriever:
         self._sections = options.sections
         self._lift = options.lift
         self._titles = options.titles
-        self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the best sections of the best documents first."""
@@ -199,7 +198,6 @@ class SummariesRetriever:
         self._base = open_base(base, store=store, embedder=embedder)
         self._lift = options.lift
         self._source = options.source
-        self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return chunks by their own score and that of their group's summary."""
@@ -228,7 +226,7 @@ class SummariesRetriever:
         return sorted(found, key=lambda s: (-s.value, s.title, min(s.chunk_ids)))
 
     def _reports(self, query: Query, evidence: Evidence) -> list[GroupSummary]:
-        held = communities_of(self._store)
+        held = self._store.capabilities.communities
         ranked = find_communities(
             query.text,
             store=self._store,

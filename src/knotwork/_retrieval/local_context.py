@@ -20,7 +20,6 @@ from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import ReadsRelations, StoresReadings
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.terms import content_terms
 from knotwork.records import (
@@ -173,11 +172,12 @@ class _FactReader:
         The summary of merged entities is stored with the first one that has a description.
         """
         by_chunk: dict[str, dict[str, list[str]]] = {key: {} for key in members}
-        if not isinstance(self._store, StoresReadings):
+        readings = self._store.capabilities.readings
+        if readings is None:
             return by_chunk, {}
         every = [entity for ids in members.values() for entity in ids]
-        descriptions = self._store.readings.descriptions(every)
-        stored = self._store.readings.summaries(every)
+        descriptions = readings.descriptions(every)
+        stored = readings.summaries(every)
         summaries: dict[str, str] = {}
         for key, ids in members.items():
             described = [entity for entity in ids if descriptions.get(entity)]
@@ -261,17 +261,12 @@ class _FactReader:
     def _read_contributions(
         self, chunk_ids: Collection[str]
     ) -> defaultdict[tuple[str, ...], list[Relation]]:
-        """Return relations as extracted, by chunk, source, relation and target.
-
-        A store that does not keep contributions has none.
-        """
-        graph = self._store.graph
+        """Return relations as extracted, by chunk, source, relation and target."""
         contributions: defaultdict[tuple[str, ...], list[Relation]] = defaultdict(list)
-        if isinstance(graph, ReadsRelations):
-            for chunk, relations in graph.relations(chunk_ids).items():
-                for relation in relations:
-                    key = chunk, relation.source, relation.relation, relation.target
-                    contributions[key].append(relation)
+        for chunk, relations in self._store.graph.relations(chunk_ids).items():
+            for relation in relations:
+                key = chunk, relation.source, relation.relation, relation.target
+                contributions[key].append(relation)
         return contributions
 
     def _worth(self, line: str, ends: Sequence[str], worths: Mapping[str, float]) -> float:

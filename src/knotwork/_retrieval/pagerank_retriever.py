@@ -20,7 +20,7 @@ from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import Capability, Scored, Store
+from knotwork._stores.base import Scored, Store
 from knotwork.records import Evidence, Query
 
 
@@ -40,7 +40,6 @@ class PageRankRetriever:
     """Ranks chunks by personalized PageRank from the question's entities and best chunks."""
 
     name = "pagerank"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     def __init__(
         self,

@@ -70,8 +70,8 @@ def build_retriever(
     ``options`` are fields of the retriever's ``Options``, for a plain name only.
 
     Raises UnknownName for an unknown retriever, step or option, ConfigError for an invalid
-    specification or value, and RetrievalError if the store lacks a capability or if a required
-    embedder or model is missing.
+    specification or value, MissingCapability if the store lacks a part that the retriever needs,
+    and RetrievalError if a required embedder or model is missing.
     """
     inputs = _Inputs(store, embedder, model, reranker)
     if resolve_auto(name, store) in RETRIEVERS:
@@ -114,7 +114,6 @@ class ComposedRetriever:
 
     def __init__(self, name: str, inner: Retriever) -> None:
         self.name = name
-        self.requires = inner.requires
         self._inner = inner
 
     def retrieve(self, query: Query) -> Evidence:
@@ -237,22 +236,14 @@ def _count_searches(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> i
 def _build_named(
     name: str, inputs: _Inputs, options: Mapping[str, object], base: Retriever | None = None
 ) -> Retriever:
-    """Build a retriever of the registry and check that the store supports it."""
+    """Build a retriever of the registry. Raises MissingCapability if the store cannot serve it."""
     pattern = RETRIEVERS[resolve_auto(name, inputs.store)]
     if pattern.needs_model and inputs.model is None:
         raise RetrievalError(
             f"The retriever `{name}` needs a language model, but none is configured.",
             fix="Set llm.model, or use `auto`.",
         )
-    retriever = _construct(name, pattern, inputs, options, base)
-    missing = retriever.requires - inputs.store.capabilities
-    if missing:
-        needed = ", ".join(f"`{capability}`" for capability in sorted(missing))
-        raise RetrievalError(
-            f"The retriever `{name}` needs {needed}, which the store {inputs.store.url} does not "
-            "support."
-        )
-    return retriever
+    return _construct(name, pattern, inputs, options, base)
 
 
 def _construct(

@@ -12,7 +12,6 @@ from typing import Literal
 
 from knotwork._retrieval.specification_grammar import calls_of, parse_specification
 from knotwork._stores.base import Store
-from knotwork._stores.property_graphs import StoresPropertyGraphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +227,8 @@ def resolve_auto(name: str, store: Store) -> str:
     """Return ``name``, or the retriever that `auto` selects on this store."""
     if name != AUTO:
         return name
-    holds_graphs = isinstance(store, StoresPropertyGraphs) and store.property_graphs.names()
-    return AUTO_OVER_GRAPHS if holds_graphs else AUTO_IS
+    graphs = store.capabilities.property_graphs
+    return AUTO_OVER_GRAPHS if graphs is not None and graphs.names() else AUTO_IS
 
 
 def may_ask_model(specification: str) -> bool:

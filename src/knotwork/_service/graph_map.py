@@ -27,7 +27,6 @@ from knotwork._indexing.communities.detection import NAMES_META
 from knotwork._indexing.communities.index_reports import CONTENT_META
 from knotwork._service.atomic_files import replace_file
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities
 from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id
 
 Floats = NDArray[np.float32]
@@ -171,10 +170,11 @@ LAYOUT_VERSION = "circles-1"
 
 def map_key(store: Store) -> str:
     """Return a hash that changes whenever the communities change, and with them the map."""
-    if not isinstance(store, StoresCommunities):
+    communities = store.capabilities.communities
+    if communities is None:
         return content_id(LAYOUT_VERSION)
     meta = store.meta()
-    levels = (" ".join(level) for level in store.communities.levels())
+    levels = (" ".join(level) for level in communities.levels())
     return content_id(LAYOUT_VERSION, meta.get(CONTENT_META, ""), meta.get(NAMES_META, ""), *levels)
 
 
@@ -241,10 +241,11 @@ class _EdgeColumns(NamedTuple):
 
 
 def _read_communities(store: Store) -> list[Community]:
-    if not isinstance(store, StoresCommunities):
+    communities = store.capabilities.communities
+    if communities is None:
         return []
-    ids = [key for level in store.communities.levels() for key in level]
-    found = store.communities.communities(ids)
+    ids = [key for level in communities.levels() for key in level]
+    found = communities.communities(ids)
     return [found[key] for key in ids if key in found]
 
 

@@ -319,7 +319,12 @@ def _index_paths(
 
 
 def _refresh_communities(workspace: Workspace, progress: Progress) -> None:
-    """Update communities and the map now, so that no request has to wait for them."""
+    """Update communities and the map now, so that no request has to wait for them.
+
+    Does nothing for a store without communities, which the report of indexing names.
+    """
+    if workspace.base.store.capabilities.communities is None:
+        return
     if not workspace.base.communities.is_current():
         progress.enter("communities")
         workspace.base.communities.update()

@@ -3,7 +3,7 @@
 A store commits documents with their chunks, the graph, text indexes, vector indexes and the ledger
 of indexed sources together. Reads take batches of ids. An id that does not exist is absent from the
 result, never None. Ranked results are ordered by score descending, then id ascending. A released
-protocol never gains a required method: `knotwork._stores.extensions` has the optional protocols.
+protocol never gains a required method: later features are parts in `Store.capabilities`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._stores.capabilities import Capabilities
 from knotwork.records import (
     Chunk,
     Direction,
@@ -35,20 +35,20 @@ FloatMatrix = NDArray[np.float32]
 IntMatrix = NDArray[np.int32]
 
 
-class Capability(StrEnum):
-    """A feature that a retriever may require of a store."""
-
-    TEXT = "text"
-    VECTORS = "vectors"
-    GRAPH = "graph"
-    CYPHER = "cypher"
-
-
 class Scored(NamedTuple):
     """An id and its score."""
 
     id: str
     score: float
+
+
+class RelationLink(NamedTuple):
+    """A relation or co-occurrence seen from one end; ``forward`` if that end is the source."""
+
+    relation: str
+    forward: bool
+    other: str
+    weight: float
 
 
 class DocumentStore(Protocol):
@@ -102,6 +102,25 @@ class GraphStore(Protocol):
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
         """Return each chunk's mentions, ordered by entity id."""
+
+    def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
+        """Return the relations that each chunk contributes, with their descriptions, ordered by
+        source, relation and target.
+        """
+
+    def relation_links(
+        self, entity_ids: Collection[str], *, limit: int
+    ) -> dict[str, list[RelationLink]]:
+        """Return the relations and co-occurrences of each entity: outgoing, then incoming.
+
+        Each direction has the ``limit`` strongest, ordered by weight descending, then by the id of
+        the other end; relations between the same two ends are in the order of the store.
+        """
+
+    def relation_chunks(
+        self, relations: Sequence[tuple[str, str, str]], *, limit: int
+    ) -> list[tuple[str, ...]]:
+        """Return the ``limit`` chunks with the smallest ids of each (source, relation, target)."""
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
@@ -241,15 +260,25 @@ class Ledger(Protocol):
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield all entries ordered by uri."""
 
+    def settings_counts(self) -> Mapping[str, int]:
+        """Return the number of entries without an error, by `LedgerEntry.settings`."""
+
     def remove(self, uris: Collection[str]) -> None: ...
 
 
 @runtime_checkable
 class Store(Protocol):
-    """One index. All writes of one ``transaction()`` become visible together or not at all."""
+    """One index. All writes of one ``transaction()`` become visible together or not at all.
+
+    ``url`` is shown in messages and names files beside the index, so it has no password.
+    """
 
     url: str
-    capabilities: frozenset[Capability]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The optional parts of the store; they never change while it is open."""
+        ...
 
     @property
     def documents(self) -> DocumentStore: ...
@@ -277,6 +306,15 @@ class Store(Protocol):
         Raises StoreBusy if another process keeps writing, StoreReadOnly on a read-only store.
         """
 
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction.
+
+        What is read then may include uncommitted changes, so nothing computed from it may be cached
+        under `generation`.
+        """
+        ...
+
     def remove_documents(self, document_ids: Collection[str]) -> None:
         """Remove documents and all that only they supported from every part of the store."""
 
@@ -284,3 +322,12 @@ class Store(Protocol):
         """Return a number that changes with every committed write, by any process."""
 
     def close(self) -> None: ...
+
+
+def was_read_by_model(store: Store) -> bool:
+    """Return True if a model, or a recording of one, read any chunk of a store.
+
+    Descriptions do not prove it, as rules extract definitions too.
+    """
+    readings = store.capabilities.readings
+    return readings is not None and readings.has_readings()

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 
 from knotwork._cypher import Limits, PropertyGraph, run_statement
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities, StoresQuestions
 from knotwork._stores.graph_view import community_node, edge_order, question_node
-from knotwork._stores.property_graphs import OWN_GRAPH
 from knotwork.errors import UnknownName
 from knotwork.records import (
     Edge,
@@ -97,21 +95,22 @@ def _read_records(store: Store) -> tuple[list[Node], list[Edge]]:
     """Return communities and chunk questions as nodes and edges."""
     nodes: list[Node] = []
     edges: list[Edge] = []
-    if isinstance(store, StoresCommunities):
-        ids = [key for level in store.communities.levels() for key in level]
-        reports = store.communities.reports(ids)
-        for key, community in store.communities.communities(ids).items():
+    communities, questions = store.capabilities.communities, store.capabilities.questions
+    if communities is not None:
+        ids = [key for level in communities.levels() for key in level]
+        reports = communities.reports(ids)
+        for key, community in communities.communities(ids).items():
             nodes.append(community_node(community, reports.get(key)))
             kind = QueriedEdgeType.IN_COMMUNITY
             edges += [Edge(m.entity_id, kind, key, m.importance) for m in community.members]
             edges += [Edge(chunk_id, kind, key) for chunk_id in community.chunk_ids]
             if community.parent_id is not None:
                 edges.append(Edge(community.parent_id, EdgeType.HAS_CHILD, key))
-    if isinstance(store, StoresQuestions):
-        for key, texts in store.questions.questions(store.questions.chunk_ids()).items():
-            questions = [question_node(key, ordinal, text) for ordinal, text in enumerate(texts)]
-            nodes += questions
-            edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in questions]
+    if questions is not None:
+        for key, texts in questions.questions(questions.chunk_ids()).items():
+            asked = [question_node(key, ordinal, text) for ordinal, text in enumerate(texts)]
+            nodes += asked
+            edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in asked]
     return nodes, edges
 
 
@@ -170,7 +169,7 @@ def run_cypher(
     row_limit: int,
     timeout_s: float,
 ) -> QueryResult:
-    """Run a statement on a graph; see `RunsCypher`."""
+    """Run a statement on a graph; see `CypherRunner`."""
     limits = Limits(rows=row_limit, timeout_s=timeout_s)
     return run_statement(graph, statement, parameters, limits=limits)
 
@@ -181,7 +180,6 @@ def unknown_graph(name: str, names: Iterable[str]) -> UnknownName:
 
 
 __all__ = [
-    "OWN_GRAPH",
     "GraphCache",
     "GraphSource",
     "edge_id",

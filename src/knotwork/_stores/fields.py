@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import DayRange, read_day_range
@@ -111,14 +111,6 @@ class FieldStore(Protocol):
     def mentioned(self, chunks: IdSet) -> IdSet:
         """Return the ids of the entities that these chunks mention."""
         ...
-
-
-@runtime_checkable
-class StoresFields(Protocol):
-    """A store that can filter by fields of its documents."""
-
-    @property
-    def fields(self) -> FieldStore: ...
 
 
 def field_name(name: str) -> str:

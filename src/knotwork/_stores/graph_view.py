@@ -6,14 +6,18 @@ over `AdjacentEdge`s. Their keys are those of the store, integers or ids, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from knotwork._stores.base import GraphStore, RelationLink
 from knotwork.records import (
+    ENTITY_EDGES,
     KEYWORD_TYPES,
     Chunk,
     Community,
     CommunityReport,
+    Direction,
     Document,
     Edge,
     Entity,
@@ -229,3 +233,24 @@ def walk_graph(
 def edge_order(edge: Edge) -> tuple[str, str, str, str]:
     """Return the sort key of a full scan."""
     return edge.type, edge.source, edge.target, edge.relation
+
+
+def links_of_neighbours(
+    graph: GraphStore, entity_ids: Collection[str], *, limit: int
+) -> dict[str, list[RelationLink]]:
+    """Return the relations and co-occurrences of entities from their edges.
+
+    It is `GraphStore.relation_links` for graphs that cannot skip the chunks of an edge.
+    """
+    found: defaultdict[str, list[RelationLink]] = defaultdict(list)
+    directions: tuple[tuple[Direction, bool], ...] = (("out", True), ("in", False))
+    for direction, forward in directions:
+        edges = graph.neighbours(entity_ids, direction=direction, types=ENTITY_EDGES, fan=limit)
+        for key, strongest in edges.items():
+            found[key] += [
+                RelationLink(
+                    edge.relation, forward, edge.target if forward else edge.source, edge.weight
+                )
+                for edge in strongest[: max(limit, 0)]
+            ]
+    return {key: links for key, links in found.items() if links}

@@ -1,68 +1,12 @@
-"""Imported property graphs and Cypher: optional protocols, and validation of imported graphs."""
+"""Validate imported property graphs before a store writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol, runtime_checkable
 
+from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork.errors import StoreError
-from knotwork.records import PropertyNode, PropertyValue, QueryResult, Relationship
-
-OWN_GRAPH = ""
-"""The name of the graph that an index builds from its documents; see `RunsCypher`."""
-
-
-class PropertyGraphStore(Protocol):
-    """Imported graphs with labels and properties, by name; `OWN_GRAPH` is not one of them."""
-
-    def put(
-        self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
-    ) -> None:
-        """Add a graph, or replace the one of this name, in the transaction of the store.
-
-        Raises StoreError for an invalid name or graph (`validate_graph_name`, `validate_graph`).
-        """
-
-    def remove(self, name: str) -> None:
-        """Remove the graph of this name, if it exists."""
-
-    def names(self) -> list[str]:
-        """Return the names of all graphs, ascending."""
-
-
-@runtime_checkable
-class StoresPropertyGraphs(Protocol):
-    """A store that can hold imported graphs."""
-
-    @property
-    def property_graphs(self) -> PropertyGraphStore: ...
-
-
-@runtime_checkable
-class RunsCypher(Protocol):
-    """A store that runs read-only openCypher statements.
-
-    The graph `OWN_GRAPH` is the index itself, with the labels and relationship types of
-    `records.graph` (Document, Section, Chunk, Entity, Keyword; RELATES with ``relation``). If the
-    store has communities and questions, they are nodes too (`QueriedLabel`, `QueriedEdgeType`).
-    """
-
-    def cypher(
-        self,
-        statement: str,
-        parameters: Mapping[str, PropertyValue] | None = None,
-        *,
-        graph: str = OWN_GRAPH,
-        row_limit: int = 1_000,
-        timeout_s: float = 10.0,
-    ) -> QueryResult:
-        """Run a statement and return its rows, at most ``row_limit``.
-
-        Raises QueryRefused for a statement that is not supported or does more than read this graph,
-        QuerySyntaxError for one that cannot be parsed, QueryTimeout after ``timeout_s``.
-        """
-        ...
-
+from knotwork.records import PropertyNode, PropertyValue, Relationship
 
 _MAX_DEPTH = 32
 PLAIN_TYPES = frozenset([str, bool, int, float])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
-from knotwork._stores.resolutions import StoresResolutions
 from knotwork._stores.vectors import staged_name
 
 
@@ -19,6 +17,7 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
     removed. Merge decisions stay, as entities may return; the mentioned entities are marked as
     changed.
     """
+    parts = store.capabilities
     with store.transaction():
         sources = [document.uri for document in store.documents.documents(document_ids).values()]
         chunks = [
@@ -42,16 +41,16 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
         vanished = mentioned - store.graph.entities(mentioned).keys()
         store.texts("entity").remove(vanished)
         remove_vectors(store, "entity", vanished)
-        if isinstance(store, StoresCommunities):
-            reports = store.communities.forget(chunks, mentioned=mentioned, vanished=vanished)
+        if parts.communities is not None:
+            reports = parts.communities.forget(chunks, mentioned=mentioned, vanished=vanished)
             store.texts("report").remove(reports)
             remove_vectors(store, "report", reports)
-        if isinstance(store, StoresQuestions):
-            store.questions.remove_chunks(chunks)
-        if isinstance(store, StoresReadings):
-            store.readings.remove_chunks(chunks)
-        if isinstance(store, StoresResolutions):
-            store.resolutions.touch(mentioned)
+        if parts.questions is not None:
+            parts.questions.remove_chunks(chunks)
+        if parts.readings is not None:
+            parts.readings.remove_chunks(chunks)
+        if parts.resolutions is not None:
+            parts.resolutions.touch(mentioned)
 
 
 def remove_vectors(store: Store, name: str, ids: Collection[str]) -> None:

@@ -1,71 +1,22 @@
-"""Entity resolution in a store: merge decisions, the groups they form, and homonyms.
-
-`form_groups` applies the most confident decision first and refuses one that would merge entities
-which another decision keeps apart. A homonym is a name with several meanings, split by chunks.
-"""
+"""Groups of merged entities by the decisions of a store, and the senses of homonyms by chunk."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from knotwork.records import Homonym, SameAs
-
-
-class ResolutionStore(Protocol):
-    """Decisions whether two entities are the same; writes join the transaction of the store.
-
-    A decision is visible only while both its entities exist. If an entity is removed with its
-    document and returns, as when a file is indexed again, so does the decision, unless `settle`
-    ran in between.
-    """
-
-    def put(self, decisions: Iterable[SameAs]) -> None:
-        """Add or replace decisions, one per pair."""
-
-    def decisions(self) -> list[SameAs]:
-        """Return all decisions, ordered by the ids of their pairs."""
-
-    def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
-        """Return the decisions about each entity, ordered by pair."""
-
-    def remove(self, pairs: Collection[tuple[str, str]]) -> None:
-        """Remove the decisions about these pairs (ids ascending), including those of persons."""
-
-    def groups(self) -> dict[str, str]:
-        """Return the canonical entity of every merged entity, itself included (`form_groups`)."""
-
-    def touch(self, entity_ids: Collection[str]) -> None:
-        """Mark entities as changed, whether they exist or not.
-
-        `Store.remove_documents` marks every entity that a removed chunk mentioned.
-        """
-
-    def touched(self) -> list[str]:
-        """Return the ids of the entities marked as changed, ascending."""
-
-    def settle(self, entity_ids: Collection[str]) -> None:
-        """Clear the mark of these entities, and remove decisions about those that do not exist.
-
-        Decisions of persons (`SameAs.by_person`) stay, in case the entity returns.
-        """
+from knotwork._stores.base import Store
+from knotwork.records import SameAs
 
 
-@runtime_checkable
-class StoresResolutions(Protocol):
-    """A store that can hold merge decisions."""
-
-    @property
-    def resolutions(self) -> ResolutionStore: ...
-
-
-def read_groups(store: object) -> dict[str, str]:
+def read_groups(store: Store) -> dict[str, str]:
     """Return the canonical entity of every merged entity, itself included.
 
-    The result is empty for a store that cannot hold merge decisions.
+    It is empty if the store has no merge decisions.
     """
-    return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
+    resolutions = store.capabilities.resolutions
+    return resolutions.groups() if resolutions is not None else {}
 
 
 class EntityGroups(NamedTuple):
@@ -119,40 +70,18 @@ def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) ->
     return EntityGroups(dict(sorted(canonical.items())), tuple(refused))
 
 
-class HomonymStore(Protocol):
-    """Names with several meanings; writes join the transaction of the store."""
-
-    def replace(self, homonyms: Iterable[Homonym], *, among: Collection[str] | None = None) -> None:
-        """Replace the stored homonyms of ``among`` (entity ids), by default all."""
-
-    def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
-        """Return the homonyms among these entities (default: all), by entity id, ascending.
-
-        A sense has the chunks that still mention the entity. A homonym with fewer than two senses
-        that have chunks is left out.
-        """
-        ...
-
-
-@runtime_checkable
-class StoresHomonyms(Protocol):
-    """A store that can hold homonyms."""
-
-    @property
-    def homonyms(self) -> HomonymStore: ...
-
-
 def read_senses(
-    store: object, entity_ids: Collection[str] | None = None
+    store: Store, entity_ids: Collection[str] | None = None
 ) -> dict[str, Mapping[str, int]]:
     """Return, for each homonym, the number of the sense in which each of its chunks uses it.
 
     0 is the sense with most chunks. Chunks without a sense are absent. The result is empty for a
     store that cannot hold homonyms.
     """
-    if not isinstance(store, StoresHomonyms):
+    homonyms = store.capabilities.homonyms
+    if homonyms is None:
         return {}
     return {
         key: {chunk: number for number, chunks in enumerate(known.senses) for chunk in chunks}
-        for key, known in store.homonyms.read(entity_ids).items()
+        for key, known in homonyms.read(entity_ids).items()
     }

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from knotwork._config import AnswerSettings
 from knotwork._retrieval.community_search import (
-    communities_of,
     find_communities,
     find_topic,
     holds_written_reports,
@@ -113,7 +112,7 @@ def find_themes(
 
     A model, if there is one, writes missing reports for at most ``spend_tokens`` tokens.
     """
-    held = communities_of(inquiry.store)
+    held = inquiry.store.capabilities.communities
     if held is None:
         return []
     ranked = find_communities(

@@ -13,7 +13,6 @@ from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.model_registry import QueryModels
 from knotwork._retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities
 from knotwork.errors import ModelError, StoreError
 from knotwork.records import CommunityReport
 
@@ -47,7 +46,7 @@ def open_reports(
             if not is_current(store, options=options):
                 bring_up_to_date(store, options=options)
     except StoreError as error:
-        is_old = isinstance(store, StoresCommunities) and not is_current(store)
+        is_old = store.capabilities.communities is not None and not is_current(store)
         return StoredReports(
             store, notes=(OLD_NOTE.format(reason=error.message),) if is_old else ()
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from knotwork._retrieval.community_search import communities_of
 from knotwork._retrieval.local_context import read_local_context
 from knotwork._stores.base import Store
 from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
@@ -109,7 +108,7 @@ def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[Commun
 
 
 def _communities_around(store: Store, entities: Sequence[Entity]) -> list[str]:
-    held = communities_of(store)
+    held = store.capabilities.communities
     if held is None or not entities:
         return []
     worths: defaultdict[str, float] = defaultdict(float)

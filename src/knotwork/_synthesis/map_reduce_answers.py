@@ -13,8 +13,7 @@ from functools import partial
 
 from knotwork._inference.chat import ChatReply, complete_checked
 from knotwork._inference.concurrency import work_ordered
-from knotwork._retrieval.community_search import communities_of
-from knotwork._stores.extensions import CommunityStore
+from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis.ask_request import FIRST_REPORTS_TOKENS, AskEvent, AskEventKind
 from knotwork._synthesis.global_answers import MOST_THEMES, answer_from_themes, find_themes
 from knotwork._synthesis.inquiry import Inquiry
@@ -78,7 +77,7 @@ def _select_reports(
     inquiry: Inquiry,
 ) -> Generator[AskEvent, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
-    held = communities_of(inquiry.store)
+    held = inquiry.store.capabilities.communities
     assert held is not None, "there are reports"
     levels = held.levels()
     notes: list[str] = []

@@ -21,7 +21,7 @@ from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._stores.base import Capability, Store
+from knotwork._stores.base import Store
 from knotwork._text.terms import terms
 from knotwork.errors import RetrievalError
 from knotwork.records import Evidence, GraphPath, Hit, Query, QueryResult
@@ -62,8 +62,6 @@ class Agent:
     question, ``tokens`` the maximum number of language model tokens (None: no limit). Raises
     RetrievalError without tools.
     """
-
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     def __init__(
         self,

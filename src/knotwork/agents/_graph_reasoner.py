@@ -21,7 +21,7 @@ from knotwork._retrieval.queries.question_slots import read_answer_wording
 from knotwork._retrieval.queries.schema_linker import SchemaLinker
 from knotwork._retrieval.queries.stored_values import EntityNames, find_mentions
 from knotwork._retrieval.queries.target_schema import KindShape, LinkShape, TargetSchema
-from knotwork._stores.base import Capability, Store
+from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork.agents._prompting import fill_prompt, make_harmless
@@ -52,7 +52,6 @@ class GraphReasoner:
     """Finds paths that fit a plan of relations, and raises the scores of their passages."""
 
     name = "reasoning"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._retrieval.specification_grammar import is_expression
 from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor
-from knotwork.errors import RetrievalError, UnknownName
+from knotwork.errors import MissingCapability, RetrievalError, UnknownName
 from knotwork.evaluation._datasets import Dataset, EvaluationCase
 from knotwork.evaluation._metrics import METRICS, MetricDifference, PairedComparison, compare_paired
 from knotwork.records import Evidence, Query, content_id
@@ -158,7 +158,7 @@ def evaluate_retrievers(  # noqa: PLR0913  one for each option
             retriever = build_retriever(
                 name, store=store, embedder=embedder, model=model, reranker=reranker
             )
-        except RetrievalError as error:
+        except (RetrievalError, MissingCapability) as error:
             if not skipping:
                 raise
             run.skipped[name] = str(error)

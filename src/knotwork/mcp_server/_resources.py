@@ -10,7 +10,6 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
 from knotwork._knowledge_base.base import KnowledgeBase
-from knotwork._stores.extensions import StoresCommunities
 from knotwork.mcp_server._schemas import SCHEME, document_resource_uri, report_resource_uri
 from knotwork.mcp_server._tools import as_resource
 from knotwork.records import Document
@@ -74,7 +73,7 @@ def list_document_resources(base: KnowledgeBase) -> list[Resource]:
 
 def list_report_resources(base: KnowledgeBase) -> list[Resource]:
     """Return a resource for the report of each top-level community, if communities exist."""
-    if not isinstance(base.store, StoresCommunities) or not base.communities.is_current():
+    if base.store.capabilities.communities is None or not base.communities.is_current():
         return []
     return [
         Resource(
@@ -107,7 +106,7 @@ def read_document_text(base: KnowledgeBase, uri: str, start: int, end: int | Non
 
 def read_report(base: KnowledgeBase, community: str) -> str:
     """Return the report of a community as Markdown. Raises ResourceNotFoundError."""
-    held = base.store.communities if isinstance(base.store, StoresCommunities) else None
+    held = base.store.capabilities.communities
     report = held.reports([community]).get(community) if held is not None else None
     if report is None:
         raise ResourceNotFoundError(f"Unknown community report `{community}`.")

@@ -14,7 +14,6 @@ from mcp.types import Resource
 import knotwork
 from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
 from knotwork._knowledge_base.base import KnowledgeBase
-from knotwork._stores.property_graphs import RunsCypher
 from knotwork.errors import ConfigError
 from knotwork.mcp_server._permissions import Permissions
 from knotwork.mcp_server._resources import (
@@ -65,7 +64,7 @@ class IndexServer(MCPServer[Any]):
 
 def build_index_server(knowledge_base: AsyncKnowledgeBase, permissions: Permissions) -> IndexServer:
     """Build a server with the permitted tools, and with `cypher` if the store supports it."""
-    cypher = isinstance(knowledge_base.knowledge_base.store, RunsCypher)
+    cypher = knowledge_base.knowledge_base.store.capabilities.cypher is not None
     server = build_read_only_server(
         knowledge_base, permissions, cypher=cypher, update_communities=True
     )

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from knotwork._indexing.report import OUTCOMES, EventKind
 from knotwork._knowledge_base.base import KnowledgeBase
-from knotwork._stores.property_graphs import OWN_GRAPH
+from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskOptions
 from knotwork.errors import KnotworkError
 from knotwork.mcp_server import _schemas as schemas

@@ -1,15 +1,14 @@
-"""Contract suite for stores that filter by document fields (`StoresFields`)."""
+"""Contract suite for stores that filter by document fields (`FieldStore`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 import pytest
 
 from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.fields import StoresFields
+from knotwork._stores.parts import require_fields
 from knotwork.errors import UnknownName
 from knotwork.records import (
     AllOf,
@@ -30,10 +29,6 @@ from knotwork.testing._store_contract import sample_mention
 
 _DAY_NS = 86_400 * 10**9
 _CHARACTERS = 10
-
-
-class FieldHoldingStore(Store, StoresFields, Protocol):
-    """The type of the fixture ``store``."""
 
 
 def put_document(
@@ -82,14 +77,13 @@ def where(field: str, comparison: str, *values: str) -> Condition:
 
 
 class FieldStoreContract:
-    """Tests of `StoresFields`. Subclass it and define the fixture ``store``."""
+    """Tests of `FieldStore`. Subclass it and define the fixture ``store``."""
 
-    def test_fields_are_those_of_metadata_and_of_documents(self, store: FieldHoldingStore) -> None:
-        assert isinstance(store, StoresFields)
-        assert store.fields.fields() == []
+    def test_fields_are_those_of_metadata_and_of_documents(self, store: Store) -> None:
+        assert require_fields(store).fields() == []
         put_document(store, "a/b.md", {"Author": "Ann", "tags": "hr, pay"}, pages=("i", "1"))
         put_document(store, "c.md", {"tags": "hr"}, modified_day=19_000)
-        found = {field.name: field for field in store.fields.fields()}
+        found = {field.name: field for field in require_fields(store).fields()}
         names = ["author", "file_date", "format", "language", "page", "path", "tags", "uri"]
         assert list(found) == names
         assert (found["tags"].documents, found["tags"].examples[0]) == (2, "hr")
@@ -136,7 +130,7 @@ class FieldStoreContract:
         ids=str,
     )
     def test_conditions_compare_by_type(
-        self, store: FieldHoldingStore, condition: Condition, expected: str
+        self, store: Store, condition: Condition, expected: str
     ) -> None:
         chunks = {
             "a": put_document(
@@ -167,18 +161,18 @@ class FieldStoreContract:
                 modified_day=19_000,
             ),
         }
-        selection = store.fields.select(condition)
+        selection = require_fields(store).select(condition)
         assert set(selection.chunks) == {i for name in expected for i in chunks[name]}
         documents = store.documents.chunks([i for name in expected for i in chunks[name]])
         assert set(selection.documents) == {chunk.document_id for chunk in documents.values()}
 
-    def test_conditions_combine(self, store: FieldHoldingStore) -> None:
+    def test_conditions_combine(self, store: Store) -> None:
         (a,) = put_document(store, "a", {"author": "Ann", "tags": "x"})
         (b,) = put_document(store, "b", {"author": "Bo", "tags": "x"})
         (c,) = put_document(store, "c", {})
 
         def chosen(wanted: Filter) -> set[str]:
-            return set(store.fields.select(wanted).chunks)
+            return set(require_fields(store).select(wanted).chunks)
 
         ann, tagged = where("author", "=", "ann"), where("tags", "=", "x")
         assert chosen(Not(ann)) == {b, c}
@@ -186,44 +180,46 @@ class FieldStoreContract:
         assert chosen(AnyOf((ann, Not(tagged)))) == {a, c}
         assert chosen(Not(where("author", "is set"))) == {c}
 
-    def test_a_page_has_the_chunks_that_touch_it(self, store: FieldHoldingStore) -> None:
+    def test_a_page_has_the_chunks_that_touch_it(self, store: Store) -> None:
         chunks = put_document(store, "a", {"author": "Ann"}, pages=("i", "1", "2"))
         others = put_document(store, "b", {"author": "Ann"}, chunks=2)
-        first = store.fields.select(where("page", "=", "1"))
+        first = require_fields(store).select(where("page", "=", "1"))
         assert list(first.chunks) == [chunks[1]]
         assert len(first.documents) == 1
-        assert set(store.fields.select(where("page", ">=", "1")).chunks) == set(chunks[1:])
+        assert set(require_fields(store).select(where("page", ">=", "1")).chunks) == set(chunks[1:])
         by_ann = AllOf((where("author", "=", "ann"), Not(where("page", "=", "1"))))
-        assert set(store.fields.select(by_ann).chunks) == {chunks[0], chunks[2], *others}
+        assert set(require_fields(store).select(by_ann).chunks) == {chunks[0], chunks[2], *others}
 
-    def test_unknown_fields_are_told_with_the_known_ones(self, store: FieldHoldingStore) -> None:
+    def test_unknown_fields_are_told_with_the_known_ones(self, store: Store) -> None:
         put_document(store, "a", {"author": "Ann"})
         with pytest.raises(UnknownName, match=r"autor.*author"):
-            store.fields.select(AllOf((where("author", "=", "x"), where("autor", "=", "x"))))
+            require_fields(store).select(
+                AllOf((where("author", "=", "x"), where("autor", "=", "x")))
+            )
         with pytest.raises(UnknownName):
-            store.fields.select(where("page", "=", "1"))
-        assert not len(store.fields.select(where("title", "=", "x")).chunks)
+            require_fields(store).select(where("page", "=", "1"))
+        assert not len(require_fields(store).select(where("title", "=", "x")).chunks)
 
-    def test_a_replaced_or_removed_document_leaves_no_field(self, store: FieldHoldingStore) -> None:
+    def test_a_replaced_or_removed_document_leaves_no_field(self, store: Store) -> None:
         put_document(store, "a", {"author": "Ann"}, pages=("1",))
         (kept,) = put_document(store, "b", {"author": "Bo", "tags": "x"})
         put_document(store, "a", {"author": "Cy"})
-        assert not len(store.fields.select(where("author", "=", "ann")).chunks)
+        assert not len(require_fields(store).select(where("author", "=", "ann")).chunks)
         store.remove_documents([Document("a", "").id])
-        assert {field.name for field in store.fields.fields()} >= {"author", "tags"}
-        assert "page" not in {field.name for field in store.fields.fields()}
-        assert list(store.fields.select(Not(where("author", "=", "x"))).chunks) == [kept]
+        assert {field.name for field in require_fields(store).fields()} >= {"author", "tags"}
+        assert "page" not in {field.name for field in require_fields(store).fields()}
+        assert list(require_fields(store).select(Not(where("author", "=", "x"))).chunks) == [kept]
 
-    def test_mentioned_are_the_entities_of_chunks(self, store: FieldHoldingStore) -> None:
+    def test_mentioned_are_the_entities_of_chunks(self, store: Store) -> None:
         (a,), (b,) = put_document(store, "a", {"n": "1"}), put_document(store, "b", {"n": "2"})
         pairs = [(a, "Ada"), (a, "Bob"), (b, "Bob"), (b, "Cy")]
         store.graph.upsert(mentions=[sample_mention(chunk, name) for chunk, name in pairs])
-        found = store.fields.mentioned(store.fields.select(where("n", "=", "2")).chunks)
+        found = require_fields(store).mentioned(
+            require_fields(store).select(where("n", "=", "2")).chunks
+        )
         assert set(found) == {entity_id("bob"), entity_id("cy")}
 
-    def test_searches_among_a_selection_equal_a_search_that_is_cut(
-        self, store: FieldHoldingStore
-    ) -> None:
+    def test_searches_among_a_selection_equal_a_search_that_is_cut(self, store: Store) -> None:
         count = 2_500
         chunks = put_document(store, "a", {"n": "1"}, chunks=count)
         others = put_document(store, "b", {"n": "2"}, chunks=40)
@@ -237,7 +233,7 @@ class FieldStoreContract:
             (i, "fox " * int(n) + "dog") for i, n in zip(ids, lengths, strict=True)
         )
         for wanted in (where("n", "=", "1"), where("n", "=", "2")):
-            allowed = store.fields.select(wanted).chunks
+            allowed = require_fields(store).select(wanted).chunks
             for _ in range(2):  # the second search may use a cache
                 for k in (1, 7, 60):
                     found = store.texts("chunk").search("a fox", k=k, where=allowed)

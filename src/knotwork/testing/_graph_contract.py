@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knotwork._stores.base import Scored, Store
+from knotwork._stores.base import RelationLink, Scored, Store
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,
@@ -131,6 +131,44 @@ class GraphStoreContract:
         assert shown == Edge(x, EdgeType.RELATES, y, 210.0, "likes", tuple(_CHUNKS[:16]))
         assert store.graph.schema().relations == {"likes": 2, "knows": 1}
         assert next(iter(store.graph.schema().relations)) == "likes"
+
+    def test_relations_come_back_by_chunk(self, store: Store) -> None:
+        first, second = _CHUNKS[:2]
+        add_edges(store, ("x", "likes", "y", 2), ("x", "knows", "y", 1), chunk=second)
+        add_edges(store, ("y", "likes", "x", 3), chunk=first)
+        assert store.graph.relations([second, _ABSENT, "no id", first]) == {
+            first: [sample_relation(first, "y", "likes", "x", weight=3)],
+            second: sorted(
+                [
+                    sample_relation(second, "x", "likes", "y", weight=2),
+                    sample_relation(second, "x", "knows", "y"),
+                ],
+                key=lambda relation: (relation.source, relation.relation, relation.target),
+            ),
+        }
+
+    def test_relation_links_are_the_strongest_of_each_direction(self, store: Store) -> None:
+        together = CO_OCCURRENCE_RELATION
+        add_edges(store, ("x", "likes", "y", 2), ("x", together, "z", 5), ("z", "knows", "x", 1))
+        x, y, z = map(entity_id, "xyz")
+        links = [
+            RelationLink(together, True, z, 5.0),
+            RelationLink("likes", True, y, 2.0),
+            RelationLink("knows", False, z, 1.0),
+        ]
+        found = store.graph.relation_links([x, y, _ABSENT, "no id"], limit=9)
+        assert found == {x: links, y: [RelationLink("likes", False, x, 2.0)]}
+        assert store.graph.relation_links([x], limit=1) == {x: [links[0], links[2]]}
+        assert store.graph.relation_links([x], limit=0) == {}
+
+    def test_relation_chunks_are_those_with_the_smallest_ids(self, store: Store) -> None:
+        for chunk in reversed(_CHUNKS[:20]):
+            add_edges(store, ("x", "likes", "y", 1), chunk=chunk)
+        x, y = map(entity_id, "xy")
+        asked = [(x, "knows", y), (x, "likes", y), ("no id", "", "")]
+        for limit in (0, 3, 20, 99):
+            found = store.graph.relation_chunks(asked, limit=limit)
+            assert found == [(), tuple(_CHUNKS[: min(limit, 20)]), ()]
 
     def test_removing_chunks_removes_what_only_they_support(self, store: Store) -> None:
         a, b = _CHUNKS[:2]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from knotwork._stores.base import FloatMatrix, Scored, Store
-from knotwork._stores.extensions import ReplacesVectors
+from knotwork._stores.parts import require_vector_replacement
 from knotwork._stores.vectors import staged_name
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import DimensionMismatch, StoreError
@@ -329,10 +329,9 @@ class VectorIndexContract:
 
 
 class VectorReplacementContract:
-    """Tests of `ReplacesVectors`. Subclass it and define the fixture ``store``."""
+    """Tests of `VectorReplacement`. Subclass it and define the fixture ``store``."""
 
     def test_replaced_vectors_are_those_of_the_source(self, store: Store) -> None:
-        assert isinstance(store, ReplacesVectors)
         old, new = unit_rows(40), unit_rows(50, seed=2)
         query = unit_rows(1, seed=1)[0]
         index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
@@ -342,7 +341,7 @@ class VectorReplacementContract:
         index.remove(_VECTOR_IDS[30:40])
         held = dict(zip(_VECTOR_IDS, old[:30], strict=False))
         assert index.search(query, k=99) == _rank_exactly(held, query)
-        store.replace_vectors("chunk", staged_name("chunk"))
+        require_vector_replacement(store).replace_vectors("chunk", staged_name("chunk"))
         held = dict(zip(_VECTOR_IDS, new, strict=False))
         assert index.search(query, k=99) == _rank_exactly(held, query)
         assert index.count() == 50
@@ -356,7 +355,6 @@ class VectorReplacementContract:
         assert index.search(query, k=99) == _rank_exactly(held, query)
 
     def test_the_new_vectors_may_be_of_another_length(self, store: Store) -> None:
-        assert isinstance(store, ReplacesVectors)
         for name, rows in (("chunk", 1), ("sentence", 3)):
             index, source = store.vectors(name), store.vectors(staged_name(name))
             index.put(
@@ -368,7 +366,7 @@ class VectorReplacementContract:
             for _ in range(2):  # the source can be filled again under the same name
                 source.put([(_VECTOR_IDS[0], "new", unit_rows(rows, 12))])
                 direct = source.get(_VECTOR_IDS)[_VECTOR_IDS[0]]
-                store.replace_vectors(name, staged_name(name))
+                require_vector_replacement(store).replace_vectors(name, staged_name(name))
                 np.testing.assert_array_equal(index.get(_VECTOR_IDS)[_VECTOR_IDS[0]], direct)
                 assert list(index.get(_VECTOR_IDS)) == [_VECTOR_IDS[0]]
                 np.testing.assert_allclose(direct, unit_rows(rows, 12), atol=5e-4)
@@ -385,33 +383,29 @@ class VectorReplacementContract:
             )
 
     def test_an_empty_source_empties_the_index(self, store: Store) -> None:
-        assert isinstance(store, ReplacesVectors)
         store.vectors("entity").put([(_VECTOR_IDS[0], "old", unit_rows(1, 8))])
-        store.replace_vectors("entity", staged_name("entity"))
+        require_vector_replacement(store).replace_vectors("entity", staged_name("entity"))
         assert store.vectors("entity").count() == 0
         assert store.vectors("entity").search(unit_rows(1)[0], k=1) == []
 
     def test_cleared_vectors_are_gone_and_the_index_can_be_used_again(self, store: Store) -> None:
-        assert isinstance(store, ReplacesVectors)
-        store.clear_vectors("chunk")
+        require_vector_replacement(store).clear_vectors("chunk")
         index = store.vectors("chunk")
         index.put([(_VECTOR_IDS[0], "old", unit_rows(1, 8))])
         assert index.search(unit_rows(1, 8)[0], k=1)
-        store.clear_vectors("chunk")
+        require_vector_replacement(store).clear_vectors("chunk")
         assert (index.count(), index.get(_VECTOR_IDS)) == (0, {})
         index.put([(_VECTOR_IDS[1], "new", unit_rows(1, 8, seed=3))])
         assert [scored.id for scored in index.search(unit_rows(1, 8)[0], k=9)] == [_VECTOR_IDS[1]]
 
     def test_a_failed_transaction_replaces_nothing(self, store: Store) -> None:
-        assert isinstance(store, ReplacesVectors)
         index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
         index.put([(_VECTOR_IDS[0], "old", unit_rows(1, 8))])
         source.put([(_VECTOR_IDS[0], "new", unit_rows(1, 9))])
 
         def fail() -> None:
-            assert isinstance(store, ReplacesVectors)
             with store.transaction():
-                store.replace_vectors("chunk", staged_name("chunk"))
+                require_vector_replacement(store).replace_vectors("chunk", staged_name("chunk"))
                 assert index.get(_VECTOR_IDS)[_VECTOR_IDS[0]].shape == (1, 9)
                 raise KeyError
 

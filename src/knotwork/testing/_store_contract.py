@@ -13,7 +13,8 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from knotwork._stores.base import Capability, FloatMatrix, LedgerEntry, Store
+from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
+from knotwork._stores.capabilities import Capabilities
 from knotwork.records import (
     Chunk,
     Document,
@@ -215,13 +216,21 @@ class LedgerContract:
         store.ledger.remove(["b", "absent"])
         assert list(store.ledger.entries()) == [_entry("a", "00000000000000ff")]
 
+    def test_entries_without_an_error_are_counted_by_settings(self, store: Store) -> None:
+        assert dict(store.ledger.settings_counts()) == {}
+        failed = _entry("failed")
+        indexed = [replace(_entry(uri), error_reason="", error="") for uri in "abc"]
+        indexed[2] = replace(indexed[2], settings="others")
+        store.ledger.put([failed, *indexed])
+        assert dict(store.ledger.settings_counts()) == {"settings": 2, "others": 1}
+
 
 class StoreContract(DocumentStoreContract, LedgerContract):
     """Tests of a `Store`. Subclass it and define the fixture ``store``."""
 
     def test_it_is_a_store(self, store: Store) -> None:
         assert isinstance(store, Store)
-        assert {Capability.TEXT, Capability.VECTORS, Capability.GRAPH} <= store.capabilities
+        assert isinstance(store.capabilities, Capabilities)
         assert store.url
 
     def test_settings_are_kept(self, store: Store) -> None:
@@ -257,6 +266,17 @@ class StoreContract(DocumentStoreContract, LedgerContract):
         assert store.generation() == generation
         add_document(store, "b.md", ["Bob"])
         assert store.documents.document_count() == 2
+
+    def test_only_the_thread_of_a_transaction_is_writing(self, store: Store) -> None:
+        seen: list[bool] = []
+        assert not store.writing
+        with store.transaction():
+            assert store.writing
+            reader = threading.Thread(target=lambda: seen.append(store.writing))
+            reader.start()
+            reader.join()
+        assert seen == [False]
+        assert not store.writing
 
     def test_nested_transactions_are_one(self, store: Store) -> None:
         def fail() -> None:

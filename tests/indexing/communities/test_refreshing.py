@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.communities.worlds import TOPICS, all_documents, make_index, topic_documents
+from tests.stores.minimal_store import MinimalStore
 
 from knotwork._graph.hierarchy import DivisionOptions
 from knotwork._indexing.communities import CommunityOptions, refresh_communities
@@ -17,7 +18,7 @@ from knotwork._indexing.communities.detection import (
     read_network,
     stored_communities,
 )
-from knotwork.errors import StoreError, UnknownName
+from knotwork.errors import MissingCapability, UnknownName
 from knotwork.records import content_id
 
 pytestmark = pytest.mark.slow
@@ -193,8 +194,5 @@ def test_what_cannot_be_done_is_said():
         refresh_communities(base.store, CommunityOptions(algorithm="magic"))
     assert base.store.communities.levels() == []
 
-    class Plain:
-        url = "plain:"
-
-    with pytest.raises(StoreError, match="cannot hold communities"):
-        refresh_communities(Plain())
+    with pytest.raises(MissingCapability, match="does not support communities"):
+        refresh_communities(MinimalStore())

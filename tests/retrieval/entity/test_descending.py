@@ -10,7 +10,6 @@ from knotwork._retrieval.entity.community_retrievers import (
     descend_communities,
     ranked_scores,
 )
-from knotwork._stores.extensions import CommunityStore, read_parents
 
 
 class FixedScores:
@@ -61,13 +60,3 @@ def test_a_wide_beam_ends_at_every_leaf_that_has_a_score(above, data):
     for level in levels:
         values = [item.score for item in level.chosen]
         assert values == sorted(values, reverse=True)
-
-
-def test_a_store_that_does_not_tell_parents_is_read_whole(grouped):
-    class Plain:
-        levels = grouped.communities.levels
-        communities = grouped.communities.communities
-
-    held: CommunityStore = Plain()
-    assert dict(read_parents(held)) == dict(read_parents(grouped.communities))
-    assert read_parents(held)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
 
-from knotwork._indexing.communities.detection import community_store
 from knotwork._indexing.communities.extractive_reports import (
     Children,
     ExtractiveReports,
@@ -24,6 +23,7 @@ from knotwork._indexing.communities.extractive_reports import (
 from knotwork._indexing.communities.report_sentences import ReportSentence
 from knotwork._indexing.entity_descriptions import Describer
 from knotwork._stores.base import Store
+from knotwork._stores.parts import require_communities
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import detect_language
 from knotwork._text.token_counts import count_tokens
@@ -155,7 +155,7 @@ class BriefBuilder:
             if sum(_cost(plain_line(s.text)) for s in own.sentences) > ceiling:
                 own = None
         if children and own is None:
-            reports = community_store(self._store).reports([child.id for child in children])
+            reports = require_communities(self._store).reports([child.id for child in children])
             below = sorted(reports.values(), key=lambda r: (-r.rating, r.community_id))
         heading = _entity_lines(self._describer, material, ceiling)
         related = _strongest_relations(self._store, community, material)

@@ -47,10 +47,10 @@ from knotwork._graph.hierarchy import (
 )
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import CommunityStore, StoresCommunities
+from knotwork._stores.capabilities import CommunityStore
+from knotwork._stores.parts import require_communities
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.resolutions import StoresResolutions, read_groups, read_senses
-from knotwork.errors import StoreError
+from knotwork._stores.resolutions import read_groups, read_senses
 from knotwork.records import ENTITY_EDGES, Community, EdgeType, Member, content_id
 
 OPTIONS_META = "communities"
@@ -121,16 +121,6 @@ class CommunityChanges:
     seconds: float
 
 
-def community_store(store: Store) -> CommunityStore:
-    """Return the community store of a store. Raises StoreError if it has none."""
-    if isinstance(store, StoresCommunities):
-        return store.communities
-    raise StoreError(
-        f"The store `{store.url}` cannot hold communities.",
-        fix="Use an index file, or implement `StoresCommunities` in the store.",
-    )
-
-
 def refresh_communities(
     store: Store, options: CommunityOptions | None = None, *, rebuild: bool = False
 ) -> CommunityChanges:
@@ -138,12 +128,12 @@ def refresh_communities(
 
     Communities that still fit keep their ids. With ``rebuild``, with other options than last time
     or without stored communities, detection starts from scratch: the result then depends only on
-    the graph and the merged names. Raises StoreError if the store cannot hold communities,
+    the graph and the merged names. Raises MissingCapability if the store cannot hold communities,
     UnknownName for an unknown algorithm.
     """
     wanted = options or CommunityOptions()
     begun = time.monotonic()
-    held = community_store(store)
+    held = require_communities(store)
     with store.transaction():
         before = stored_communities(held)
         same = store.meta().get(OPTIONS_META) == wanted.fingerprint
@@ -191,14 +181,15 @@ def _relinked(store: Store, before: Sequence[Community]) -> set[str]:
     These are merged entities in different lowest communities, and entities in the same lowest
     community whose merge was undone.
     """
-    if not isinstance(store, StoresResolutions):
+    resolutions = store.capabilities.resolutions
+    if resolutions is None:
         return set()
     if store.meta().get(NAMES_META, "") in {FOREIGN_NAMES, names_key(store)}:
         return set()
     downwards = sorted(before, key=lambda community: community.level)
     lowest = {member.entity_id: c.id for c in downwards for member in c.members}
     merged = [p for p in read_groups(store).items() if lowest.get(p[0]) != lowest.get(p[1])]
-    undone = (d.pair for d in store.resolutions.decisions() if d.undone)
+    undone = (d.pair for d in resolutions.decisions() if d.undone)
     split = [p for p in undone if lowest.get(p[0]) == lowest.get(p[1])]
     return {entity for pair in (*merged, *split) for entity in pair}
 

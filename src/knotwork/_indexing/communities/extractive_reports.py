@@ -30,7 +30,7 @@ from knotwork._indexing.communities.report_sentences import (
     sentences_of,
 )
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import CommunityStore
+from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.chinese import segment
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import STOP_WORDS

@@ -22,7 +22,6 @@ from knotwork._indexing.communities.detection import (
     NAMES_META,
     OPTIONS_META,
     CommunityOptions,
-    community_store,
     names_key,
     refresh_communities,
     stored_communities,
@@ -41,7 +40,8 @@ from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._inference.concurrency import Patience
 from knotwork._stores.base import FloatMatrix, Scored, Store
-from knotwork._stores.extensions import CommunityStore, ReportsWriting, read_parents
+from knotwork._stores.capabilities import CommunityStore
+from knotwork._stores.parts import require_communities
 from knotwork._stores.removal import remove_vectors
 from knotwork._transform.model.reply_records import Complaint
 from knotwork.errors import ConfigError
@@ -171,7 +171,7 @@ def find_topics(
 
     ``level`` 0 is the topmost and the default. Raises ConfigError for an unknown level.
     """
-    held = community_store(store)
+    held = require_communities(store)
     if ranked is not None:
         return _read_topics(held, {item.id: item.score for item in ranked})[:limit]
     return _read_topics(held, dict.fromkeys(ids_of_level(store, level or 0), 0.0))[:limit]
@@ -182,7 +182,7 @@ def ids_of_level(store: Store, level: int) -> frozenset[str]:
 
     Raises ConfigError for an unknown level, with the valid ones.
     """
-    levels = community_store(store).levels()
+    levels = require_communities(store).levels()
     if not 0 <= level < max(len(levels), 1):
         raise ConfigError(
             f"Unknown community level {level}.",
@@ -193,8 +193,8 @@ def ids_of_level(store: Store, level: int) -> frozenset[str]:
 
 def topics_within(store: Store, community_id: str) -> list[Topic]:
     """Return the children of a community with their reports, by descending rating."""
-    held = community_store(store)
-    parents = read_parents(held)
+    held = require_communities(store)
+    parents = held.parents()
     return _read_topics(held, {key: 0.0 for key, over in parents.items() if over == community_id})
 
 
@@ -235,7 +235,7 @@ def _fingerprints(store: Store) -> _Fingerprints:
     A transaction computes its own: its changes do not count in the generation yet. The generation
     is read first, so a write that another process commits meanwhile makes the next call compute.
     """
-    may_cache = isinstance(store, ReportsWriting) and not store.writing
+    may_cache = not store.writing
     generation = store.generation()
     known = _FINGERPRINTS.get(store) if may_cache else None
     if known is not None and known.generation == generation:
@@ -354,7 +354,7 @@ class ReportRefresh:
     def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
         """Store the extractive reports that are missing or outdated, in one transaction."""
         with self._store.transaction():
-            communities = stored_communities(community_store(self._store))
+            communities = stored_communities(require_communities(self._store))
             budgets = self._writer.budgets if self._writer is not None else None
             self._builder = BriefBuilder(self._store, children_among(communities), budgets)
             if community_ids is not None:
@@ -414,7 +414,7 @@ def write_reports(
     lowest level comes first. Other reports are not updated: a parent is written from the stored
     reports of its children. Raises as `report_in_steps` does; finished reports are stored.
     """
-    held = community_store(store)
+    held = require_communities(store)
     found = held.communities(list(dict.fromkeys(community_ids)))
     children = children_in(held)
     nearby = {key.id for top in found.values() for key in (top, *children(top))}
@@ -464,7 +464,7 @@ def _refresh_extractive(
     Returns the communities whose reports a model should write, and the reports written. A model's
     report whose brief is unchanged stays; its rating follows the current extent.
     """
-    reports = community_store(store).reports([community.id for community in communities])
+    reports = require_communities(store).reports([community.id for community in communities])
     pending: list[_Pending] = []
     written: list[CommunityReport] = []
     rated: list[CommunityReport] = []
@@ -484,7 +484,7 @@ def _refresh_extractive(
                 pending.append(_Pending(community, material))
         elif community.parent_id is not None:
             builder.extractive.add(outline_report(material))
-    community_store(store).put_reports(rated)
+    require_communities(store).put_reports(rated)
     publish_reports(store, written)
     return pending, written
 
@@ -562,7 +562,7 @@ def publish_reports(
     if not reports:
         return
     vectors = _vectors(store, reports, embedding) if embedding is not None else {}
-    held = community_store(store)
+    held = require_communities(store)
     with store.transaction():
         if of is not None:
             now = held.communities([report.community_id for report in reports])
@@ -592,11 +592,11 @@ def put_vectors_in_steps(
     for start in range(0, len(ids), _BATCH_REPORTS):
         group = ids[start : start + _BATCH_REPORTS]
         known = store.vectors(name).get(group)
-        missing = community_store(store).reports([key for key in group if key not in known])
+        missing = require_communities(store).reports([key for key in group if key not in known])
         vectors = _vectors(store, list(missing.values()), embedding, name=name)
         if vectors:
             with store.transaction():
-                now = community_store(store).reports(vectors.keys())
+                now = require_communities(store).reports(vectors.keys())
                 if name != REPORTS or _is_in_use(store, embedding):
                     store.vectors(name).put(
                         (key, *vectors[key])

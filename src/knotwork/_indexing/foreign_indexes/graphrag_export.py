@@ -24,7 +24,6 @@ from knotwork._indexing.foreign_indexes.imported_communities import write_refere
 from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._stores.base import Store
 from knotwork._stores.export.reader import replace_file, split_batches
-from knotwork._stores.extensions import ReadsRelations, StoresCommunities, StoresReadings
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import MissingExtra, StoreBusy
@@ -183,9 +182,10 @@ class _Tables:
             }
 
     def reports(self) -> Iterator[ExportRow]:
-        if not isinstance(self._held.store, StoresCommunities):
+        communities = self._held.store.capabilities.communities
+        if communities is None:
             return
-        found = self._held.store.communities.reports(list(self._held.communities))
+        found = communities.reports(list(self._held.communities))
         for key, (number, community) in self._held.communities.items():
             if key not in found:
                 continue
@@ -359,9 +359,10 @@ class TableContents:
     @cached_property
     def communities(self) -> dict[str, tuple[int, Community]]:
         """The communities by id, the topmost first, with their numbers."""
-        if not isinstance(self.store, StoresCommunities):
+        communities = self.store.capabilities.communities
+        if communities is None:
             return {}
-        found = stored_communities(self.store.communities)
+        found = stored_communities(communities)
         return {community.id: (number, community) for number, community in enumerate(found)}
 
     @cached_property
@@ -372,28 +373,26 @@ class TableContents:
 
     def descriptions(self) -> dict[str, str]:
         """Return the summary of each entity, or else its joined descriptions."""
-        if not isinstance(self.store, StoresReadings):
+        readings = self.store.capabilities.readings
+        if readings is None:
             return {}
         found: dict[str, str] = {}
         keys = list(self.entities)
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
-            for key, given in self.store.readings.descriptions(batch).items():
+            for key, given in readings.descriptions(batch).items():
                 ordered = sorted(given, key=lambda item: self.units.get(item.chunk_id, -1))
                 found[key] = join_sentences(item.text for item in ordered)
-            for key, summary in self.store.readings.summaries(batch).items():
+            for key, summary in readings.summaries(batch).items():
                 found[key] = summary.text
         return found
 
     def relation_descriptions(self, batch: Sequence[RelationshipRow]) -> dict[str, dict[str, None]]:
         """Return the distinct descriptions of relationships, by row id."""
-        graph = self.store.graph
-        if not isinstance(graph, ReadsRelations):
-            return {}
         ids = {(edge.source, edge.relation, edge.target): edge.id for edge in batch}
         chunks = {chunk for edge in batch for chunk in edge.chunk_ids}
         found: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        held = graph.relations(sorted(chunks))
+        held = self.store.graph.relations(sorted(chunks))
         for chunk in sorted(held, key=lambda key: self.units[key]):
             for relation in held[chunk]:
                 key = ids.get((relation.source, relation.relation, relation.target))

@@ -42,7 +42,7 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities, StoresReadings
+from knotwork._stores.parts import require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import Chunk, content_id
@@ -166,14 +166,18 @@ def import_steps(
     A document is written in one transaction with its chunks, mentions, relations, descriptions and
     vectors; communities and reports follow in another one. A second import with the same ``name``,
     by default that of the project folder, replaces the first. Raises UnknownName, IndexingError and
-    MissingExtra as `open_foreign` does, SchemaMismatch if the index has vectors of another
-    embedder, StoreBusy while another process writes, ModelError if the embedder fails.
+    MissingExtra as `open_foreign` does, MissingCapability if the store cannot hold descriptions or
+    communities, SchemaMismatch if the index has vectors of another embedder, StoreBusy while
+    another process writes, ModelError if the embedder fails.
     """
     begun = time.monotonic()
     using = embedding or Embedding()
     check_not_switching(store)
     check_embedder(store, using.name)
+    require_readings(store)
     index = open_foreign(folder, format=format, name=name)
+    if index.communities:
+        require_communities(store)
     held = index.held()
     placement = place_units(index)
     found = contribute(index, placement)
@@ -290,12 +294,8 @@ def _finish(store: Store, index: ForeignIndex, found: Contributions, present: se
         if gone:
             remove_sources(store, gone)
             outcome.removed = tuple(entry.uri for entry in gone)
-        if not isinstance(store, StoresReadings):
-            outcome.notes.append("This store cannot hold descriptions; they were not imported.")
         if not index.communities:
             outcome.notes.append("The index has no communities; they are detected on first use.")
-        elif not isinstance(store, StoresCommunities):
-            outcome.notes.append("This store cannot hold communities; they were not imported.")
         else:
             alone = all(entry.root == root for entry in entries if entry.chunks)
             _store_communities(store, index, found, outcome, alone=alone)
@@ -310,8 +310,7 @@ def _store_communities(
     If the index has no other documents (``alone``), these communities are current. Otherwise the
     next detection starts from them.
     """
-    assert isinstance(store, StoresCommunities)
-    held = store.communities
+    held = require_communities(store)
     kept = [] if alone else stored_communities(held)
     options = "" if kept and held.stale() else CommunityOptions().fingerprint
     taken = {member.entity_id for community in kept for member in community.members}

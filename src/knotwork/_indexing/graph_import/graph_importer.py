@@ -28,7 +28,7 @@ from knotwork._indexing.graph_import.formats import (
 from knotwork._indexing.graph_import.spool import Spool
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.property_graphs import StoresPropertyGraphs
+from knotwork._stores.parts import require_property_graphs
 from knotwork.errors import IndexingError
 from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Relationship, content_id
 
@@ -114,8 +114,8 @@ def import_graph_steps(
     ``name`` is the name of the graph, by default that of the first path. An earlier import of that
     name is replaced, or left unchanged if files and options are the same. Raises UnknownName for an
     unknown format, IndexingError if no graph can be read, MissingExtra if a reader is not
-    installed, SchemaMismatch if the index has vectors of another embedder, StoreBusy, and
-    ModelError if the embedder fails.
+    installed, MissingCapability if the store cannot hold imported graphs, SchemaMismatch if the
+    index has vectors of another embedder, StoreBusy, and ModelError if the embedder fails.
     """
     embedding = embedding or Embedding()
     check_not_switching(store)
@@ -137,6 +137,7 @@ class _Import:
         embedding: Embedding,
     ) -> None:
         self.store = store
+        self.graphs = require_property_graphs(store)
         self.files = files
         self.name = name
         self.root = graph_root(name)
@@ -152,7 +153,7 @@ class _Import:
 
     def steps(self) -> Iterator[GraphImportStep]:
         settings = self._fingerprint()
-        if self._is_current(settings) and not lacks_property_graph(self.store, self.name):
+        if self._is_current(settings) and self.name in self.graphs.names():
             yield GraphImportStep("write", 0, 0, self._report(unchanged=True))
             return
         with Spool() as spool:
@@ -198,7 +199,8 @@ class _Import:
                 self._commit(batch)
                 if is_last:
                     removed = self._remove_others(uris)
-                    self.has_property_graph = put_property_graph(self.store, spool, self.name)
+                    self.graphs.put(self.name, _nodes(spool), _relationships(spool))
+                    self.has_property_graph = True
             chunks += batch.chunks
             yield GraphImportStep("write", min(chunks, total), total)
         self.seconds["write"] = self._lap()
@@ -390,26 +392,14 @@ def graph_root(name: str) -> str:
     return f"{GRAPH_URI}{name}"
 
 
-def put_property_graph(store: Store, spool: Spool, name: str) -> bool:
-    """Store a property graph under its name; return False if the store cannot hold one."""
-    if not isinstance(store, StoresPropertyGraphs):
-        return False
-    store.property_graphs.put(name, _nodes(spool), _relationships(spool))
-    return True
-
-
-def lacks_property_graph(store: Store, name: str) -> bool:
-    """Return True if the store can hold property graphs and this one is missing."""
-    return isinstance(store, StoresPropertyGraphs) and name not in store.property_graphs.names()
-
-
 def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None:
     """Remove the property graphs of removed documents that have no document left."""
     roots = {entry.root for entry in entries if entry.root.startswith(GRAPH_URI)}
-    if roots and isinstance(store, StoresPropertyGraphs):
+    graphs = store.capabilities.property_graphs
+    if roots and graphs is not None:
         left = {entry.root for entry in store.ledger.entries()}
         for root in sorted(roots - left):
-            store.property_graphs.remove(root.removeprefix(GRAPH_URI))
+            graphs.remove(root.removeprefix(GRAPH_URI))
 
 
 def _nodes(spool: Spool) -> Iterator[PropertyNode]:

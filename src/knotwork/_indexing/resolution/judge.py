@@ -18,7 +18,6 @@ from knotwork._indexing.resolution.rules import Ruling
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.concurrency import work_ordered
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresReadings
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
 from knotwork._text.token_counts import count_tokens, token_starts
@@ -292,10 +291,11 @@ def describe_entities(store: Store, profiles: Collection[EntityProfile]) -> dict
 
 
 def _model_descriptions(store: Store, entity_ids: list[str]) -> dict[str, str]:
-    if not isinstance(store, StoresReadings):
+    readings = store.capabilities.readings
+    if readings is None:
         return {}
     # Summaries are written later than this, and would change the question of every pair.
-    described = store.readings.descriptions(entity_ids)
+    described = readings.descriptions(entity_ids)
     return {entity: notes[0].text for entity, notes in described.items() if notes}
 
 

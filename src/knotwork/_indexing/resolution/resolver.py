@@ -24,13 +24,9 @@ from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._stores.base import Store
-from knotwork._stores.resolutions import (
-    ResolutionStore,
-    StoresHomonyms,
-    StoresResolutions,
-    form_groups,
-    read_groups,
-)
+from knotwork._stores.capabilities import HomonymStore, ResolutionStore
+from knotwork._stores.parts import require_homonyms, require_resolutions
+from knotwork._stores.resolutions import form_groups, read_groups
 from knotwork.records import (
     PERSON_SOURCE,
     RULES_SOURCE,
@@ -87,13 +83,13 @@ def resolve_in_steps(
     Pairs are compared if one entity is among ``changed`` or was touched since the last run
     (`ResolutionStore.touch`). All pairs are compared in the first run, after a change of the rules,
     and if a judge is new. Manual decisions are kept. A judged pair is asked again only if its
-    question has changed. A store that cannot hold resolutions is left unchanged. Raises as
-    `ChatModel.complete` does; earlier verdicts are stored, and the next run continues.
+    question has changed. Raises MissingCapability if the store cannot hold merged entities or
+    homonyms, and as `ChatModel.complete` does; earlier verdicts are stored, and the next run
+    continues.
     """
     started = time.perf_counter()
-    if not isinstance(store, StoresResolutions):
-        return ResolutionChanges()
-    resolutions = store.resolutions
+    resolutions = require_resolutions(store)
+    stored_homonyms = require_homonyms(store)
     touched = resolutions.touched()
     everything = must_see_all(store, with_judge=judge is not None)
     survey = survey_pairs(store, None if everything else {*touched, *(changed or ())})
@@ -101,7 +97,7 @@ def resolve_in_steps(
     margin = read_margin(store, survey, held, judge)
     with store.transaction():
         record_rulings(resolutions, survey, held, margin.kept)
-        record_homonyms(store, survey, touched)
+        record_homonyms(stored_homonyms, survey, touched)
     calls, verdicts = yield from _ask(resolutions, margin, judge)
     with store.transaction():
         record_conflicts(resolutions, survey.profiles)
@@ -170,22 +166,27 @@ def _count_refused(store: Store, resolutions: ResolutionStore) -> int:
     return len(form_groups(decisions, counts).refused)
 
 
-def decide(store: StoresResolutions, first: str, second: str, verdict: Verdict) -> SameAs:
-    """Record a manual decision on two entities (ids), which no run overrides."""
+def decide(store: Store, first: str, second: str, verdict: Verdict) -> SameAs:
+    """Record a manual decision on two entities (ids), which no run overrides.
+
+    Raises MissingCapability if the store cannot hold merged entities.
+    """
     one, other = sorted((first, second))
     decision = SameAs(one, other, verdict, PERSON_SOURCE, "decided by hand")
-    store.resolutions.put([decision])
+    require_resolutions(store).put([decision])
     return decision
 
 
-def undo(store: StoresResolutions, first: str, second: str) -> SameAs:
+def undo(store: Store, first: str, second: str) -> SameAs:
     """Keep two entities (ids) separate, and return the undone decision.
 
     If other decisions connect the two, the least confident of these links no longer counts. The
-    decision outlasts later runs and the removal of the entities; `decide` reverts it.
+    decision outlasts later runs and the removal of the entities; `decide` reverts it. Raises
+    MissingCapability if the store cannot hold merged entities.
     """
+    resolutions = require_resolutions(store)
     one, other = sorted((first, second))
-    known = {d.pair: d for d in store.resolutions.of_entities([one]).get(one, [])}
+    known = {d.pair: d for d in resolutions.of_entities([one]).get(one, [])}
     decision = known.get((one, other)) or SameAs(
         one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand"
     )
@@ -199,7 +200,7 @@ def undo(store: StoresResolutions, first: str, second: str) -> SameAs:
         decision.content_key,
         undone=True,
     )
-    store.resolutions.put([decision])
+    resolutions.put([decision])
     return decision
 
 
@@ -270,11 +271,10 @@ def record_rulings(
     resolutions.put(decision for pair, decision in fresh.items() if held.get(pair) != decision)
 
 
-def record_homonyms(store: Store, survey: PairSurvey, touched: Collection[str]) -> None:
+def record_homonyms(stored: HomonymStore, survey: PairSurvey, touched: Collection[str]) -> None:
     """Replace the stored homonyms among the entities that the survey read or that changed."""
-    if isinstance(store, StoresHomonyms):
-        among = None if survey.looked_at is None else survey.read.union(touched)
-        store.homonyms.replace(survey.homonyms.values(), among=among)
+    among = None if survey.looked_at is None else survey.read.union(touched)
+    stored.replace(survey.homonyms.values(), among=among)
 
 
 def record_conflicts(resolutions: ResolutionStore, profiles: Mapping[str, EntityProfile]) -> None:
@@ -397,9 +397,10 @@ def read_same_names(store: Store, about: Collection[str] | None = None) -> SameN
 
     Groups are sorted by descending chunk count.
     """
-    if not isinstance(store, StoresResolutions):
+    resolutions = store.capabilities.resolutions
+    if resolutions is None:
         return SameNames()
-    decisions = store.resolutions.decisions()
+    decisions = resolutions.decisions()
     entities = store.graph.entities({entity for d in decisions for entity in d.pair})
     counts = {key: entity.chunk_count for key, entity in entities.items()}
     canonical, refused = form_groups(decisions, counts)
@@ -423,13 +424,14 @@ def read_same_names(store: Store, about: Collection[str] | None = None) -> SameN
         tuple(sorted(things, key=lambda thing: (-thing.chunks, thing.entity_ids))),
         tuple(sorted(apart, key=lambda d: (not d.decision.by_person, d.first, d.second))),
         RULES_META in store.meta(),
-        len(store.resolutions.touched()),
+        len(resolutions.touched()),
     )
 
 
 def read_homonyms(store: Store, about: Collection[str] | None = None) -> tuple[NamedHomonym, ...]:
     """Return the homonyms among all entities or ``about`` (ids) as of the last run, by name."""
-    wanted = store.homonyms.read(about) if isinstance(store, StoresHomonyms) else {}
+    homonyms = store.capabilities.homonyms
+    wanted = homonyms.read(about) if homonyms is not None else {}
     entities = store.graph.entities(wanted)
     chunks = store.documents.chunks(
         {chunk for homonym in wanted.values() for sense in homonym.senses for chunk in sense}

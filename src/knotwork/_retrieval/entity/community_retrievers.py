@@ -16,7 +16,6 @@ from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures
 from knotwork._retrieval.community_search import (
     REPORT_INDEX,
-    communities_of,
     find_communities,
     find_topic,
     has_report_vectors,
@@ -24,8 +23,8 @@ from knotwork._retrieval.community_search import (
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import Capability, Scored, Store
-from knotwork._stores.extensions import CommunityStore, read_parents
+from knotwork._stores.base import Scored, Store
+from knotwork._stores.capabilities import CommunityStore
 from knotwork.errors import ConfigError
 from knotwork.records import Community, CommunityReport, Evidence, Query
 
@@ -51,7 +50,6 @@ class CommunityReportRetriever:
     """
 
     name = "communities"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -82,7 +80,7 @@ class CommunityReportRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that the chosen reports cite."""
-        held = communities_of(self._store)
+        held = self._store.capabilities.communities
         question = read_question(
             query.text,
             store=self._store,
@@ -195,7 +193,6 @@ class DrillDownRetriever:
     """
 
     name = "drill_down"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -223,7 +220,7 @@ class DrillDownRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the communities reached; the trace has the levels."""
-        held = communities_of(self._store)
+        held = self._store.capabilities.communities
         question = read_question(
             query.text,
             store=self._store,
@@ -248,7 +245,7 @@ class DrillDownRetriever:
         """Return the community hierarchy, read once per generation of the index."""
         generation = self._store.generation()
         if self._tree is None or self._tree[0] != generation:
-            self._tree = generation, CommunityTree(read_parents(held))
+            self._tree = generation, CommunityTree(held.parents())
         return self._tree[1]
 
     def _search(

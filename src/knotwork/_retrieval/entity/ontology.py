@@ -32,7 +32,7 @@ from knotwork._retrieval.entity.walk_evidence import (
 )
 from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import Capability, Store
+from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import (
@@ -63,7 +63,6 @@ class OntologyRetriever:
     """
 
     name = "ontology"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

@@ -22,7 +22,6 @@ from knotwork._retrieval.graph_retriever import link_factor, spread
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
-from knotwork._stores.extensions import ReadsRelations
 from knotwork._text.terms import terms
 from knotwork.records import CO_OCCURRENCE_RELATION, Evidence, GraphPath, Hop, Query, Span
 
@@ -302,12 +301,9 @@ _Key = tuple[str, str, str, str]
 
 
 def _spans(chunk_ids: set[str], store: Store) -> dict[_Key, Span]:
-    graph = store.graph
-    if not isinstance(graph, ReadsRelations):
-        return {}
     return {
         (chunk, relation.source, relation.relation, relation.target): relation.span
-        for chunk, relations in graph.relations(sorted(chunk_ids)).items()
+        for chunk, relations in store.graph.relations(sorted(chunk_ids)).items()
         for relation in relations
         if relation.span is not None
     }

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
-from knotwork._retrieval.community_search import communities_of
 from knotwork._retrieval.entity.graph_walks import (
     ActivatedEntities,
     WalkLimits,
@@ -31,7 +30,7 @@ from knotwork._retrieval.entity.walk_evidence import (
 )
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import Capability, Store
+from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.records import (
     ALIAS_RELATION,
@@ -58,7 +57,6 @@ class ExploreRetriever:
     """
 
     name = "explore"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -170,7 +168,6 @@ class EntityVectorRetriever:
     """
 
     name = "entity_vectors"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -228,7 +225,7 @@ class EntityVectorRetriever:
 
     def _communities(self, seeds: list[WalkSeed]) -> list[str]:
         """Return trace lines with the lowest communities of the entities."""
-        held = communities_of(self._store)
+        held = self._store.capabilities.communities
         if held is None:
             return []
         around = held.of_entities(seed_entity_ids(seeds))
@@ -265,7 +262,6 @@ class GraphVectorRetriever:
     """
 
     name = "graph_vector"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

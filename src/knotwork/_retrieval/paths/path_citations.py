@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork._retrieval.paths.path_enumeration import LinkReader, complete_pattern
 from knotwork._retrieval.paths.path_ranking import RankedPattern
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import LinksRelations, ReadsRelations
-from knotwork.records import ENTITY_EDGES, Chunk, GraphPath, Hop, Relation, Span
+from knotwork.records import Chunk, GraphPath, Hop, Span
 
 MOST_ANSWERS = 1_000
 """Maximum number of answers listed for a path."""
@@ -112,7 +110,7 @@ def _hop(
 def _find_statements(
     triples: Sequence[_Triple], store: Store, found: Mapping[str, int]
 ) -> dict[_Triple, StatingChunk]:
-    chunks = _chunks_of(triples, store)
+    chunks = store.graph.relation_chunks(triples, limit=_CHUNKS)
     last = len(found)
     chosen = {
         triple: min(ids, key=lambda chunk: (found.get(chunk, last), chunk))
@@ -123,28 +121,15 @@ def _find_statements(
     return {triple: StatingChunk(chunk, spans.get(triple)) for triple, chunk in chosen.items()}
 
 
-def _chunks_of(triples: Sequence[_Triple], store: Store) -> list[tuple[str, ...]]:
-    graph = store.graph
-    if isinstance(graph, LinksRelations):
-        return graph.relation_chunks(triples, limit=_CHUNKS)
-    sources = {source for source, _, _ in triples}
-    edges = graph.neighbours(sources, direction="out", types=ENTITY_EDGES)
-    known = {(e.source, e.relation, e.target): e.chunks for found in edges.values() for e in found}
-    return [known.get(triple, ())[:_CHUNKS] for triple in triples]
-
-
 def _spans_of(chosen: Mapping[_Triple, str], store: Store) -> dict[_Triple, Span]:
     """Return the spans that state relations: as extracted, or else a sentence with both ends."""
-    ids = set(chosen.values())
     spans: dict[_Triple, Span] = {}
-    if isinstance(store.graph, ReadsRelations):
-        contributed: defaultdict[str, list[Relation]] = defaultdict(list)
-        contributed.update(store.graph.relations(ids))
-        for triple, chunk in chosen.items():
-            for relation in contributed[chunk]:
-                key = relation.source, relation.relation, relation.target
-                if key == triple and relation.span is not None:
-                    spans[triple] = relation.span
+    contributed = store.graph.relations(set(chosen.values()))
+    for triple, chunk in chosen.items():
+        for relation in contributed.get(chunk, ()):
+            key = relation.source, relation.relation, relation.target
+            if key == triple and relation.span is not None:
+                spans[triple] = relation.span
     left = {triple: chunk for triple, chunk in chosen.items() if triple not in spans}
     chunks = store.documents.chunks(set(left.values()))
     places = _mention_places(chunks, store)

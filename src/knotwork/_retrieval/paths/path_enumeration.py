@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 
 from knotwork._retrieval.paths.path_question import NAMES_RELATION, PathSeed, RelationWording
-from knotwork._stores.base import Store
-from knotwork._stores.extensions import LinksRelations, RelationLink
-from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, ENTITY_EDGES, Edge
+from knotwork._stores.base import RelationLink, Store
+from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION
 
 PathStep = tuple[str, bool]
 """A relation, and True if it is followed from its source to its target."""
@@ -269,11 +268,7 @@ class LinkReader:
         missing = [key for key in dict.fromkeys(ids) if key not in self._known]
         if not missing:
             return
-        graph = self._graph
-        if isinstance(graph, LinksRelations):
-            found = graph.relation_links(missing, limit=self._limit)
-        else:
-            found = self._from_neighbours(missing)
+        found = self._graph.relation_links(missing, limit=self._limit)
         for key in missing:
             links = [link for link in found.get(key, ()) if link.relation not in UNSTATED_RELATIONS]
             links.sort(key=lambda link: (-link.weight, link.other, link.relation, link.forward))
@@ -282,19 +277,3 @@ class LinkReader:
     def of(self, entity_id: str) -> Sequence[RelationLink]:
         """Return the links of an entity, or none if it was not read."""
         return self._known.get(entity_id, ())
-
-    def _from_neighbours(self, ids: Sequence[str]) -> dict[str, list[RelationLink]]:
-        found: dict[str, list[RelationLink]] = {key: [] for key in ids}
-        types = ENTITY_EDGES
-        limit = self._limit
-        leaving = self._graph.neighbours(ids, direction="out", types=types, fan=limit)
-        reaching = self._graph.neighbours(ids, direction="in", types=types, fan=limit)
-        for key in ids:
-            found[key] += [_link_of(edge, forward=True) for edge in leaving.get(key, ())[:limit]]
-            found[key] += [_link_of(edge, forward=False) for edge in reaching.get(key, ())[:limit]]
-        return found
-
-
-def _link_of(edge: Edge, *, forward: bool) -> RelationLink:
-    other = edge.target if forward else edge.source
-    return RelationLink(edge.relation, forward, other, edge.weight)

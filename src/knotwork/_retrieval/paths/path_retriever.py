@@ -37,8 +37,7 @@ from knotwork._retrieval.paths.path_ranking import (
     read_trees,
     shipped_trees,
 )
-from knotwork._stores.base import Capability, Store
-from knotwork._stores.property_graphs import StoresPropertyGraphs
+from knotwork._stores.base import Store
 from knotwork._text.terms import STOP_WORDS
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
@@ -74,7 +73,6 @@ class PathsRetriever:
     """
 
     name = "paths"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -312,7 +310,8 @@ def _path(subject: Mention, step: Step) -> GraphPath:
 
 def find_imported_chunks(chunks: Collection[Chunk], store: Store) -> set[str]:
     """Return the ids of the chunks that are lines of an imported graph."""
-    if not isinstance(store, StoresPropertyGraphs) or not store.property_graphs.names():
+    graphs = store.capabilities.property_graphs
+    if graphs is None or not graphs.names():
         return set()
     documents = store.documents.documents({chunk.document_id for chunk in chunks})
     stating = {key for key, document in documents.items() if document.uri.startswith(GRAPH_URI)}

@@ -1,7 +1,8 @@
 """A graph as a query target: its schema, its stored values, plans written as Cypher.
 
-Everything goes through `RunsCypher`, so it works with any store that runs Cypher, and with imported
-graphs as with the index's own. Names are in backticks if needed; values are always parameters.
+Everything goes through `CypherRunner`, so it works with any store that runs Cypher, and with
+imported graphs as with the index's own. Names are in backticks if needed; values are always
+parameters.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from knotwork._retrieval.queries.target_schema import (
     shape_property,
 )
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresCommunities
-from knotwork._stores.property_graphs import OWN_GRAPH, RunsCypher, StoresPropertyGraphs
-from knotwork.errors import QueryRefused, RetrievalError
+from knotwork._stores.capabilities import OWN_GRAPH
+from knotwork._stores.parts import require_cypher
+from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
 
 SAMPLED_NODES = 300
@@ -109,8 +110,8 @@ class CypherGraph:
         return Statement(text, parameters, origin="fragments")
 
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
-        """Run a statement on the graph. Raises as `RunsCypher.cypher`."""
-        result = self._cypher.cypher(
+        """Run a statement on the graph. Raises as `CypherRunner`."""
+        result = self._cypher(
             statement.text,
             statement.parameters,
             graph=self._graph,
@@ -163,13 +164,14 @@ class CypherGraph:
 
     def _communities(self) -> tuple[tuple[KindShape, ...], tuple[LinkShape, ...]]:
         """Return the kind of communities and the link to them, if there are any."""
-        if not isinstance(self._store, StoresCommunities):
+        communities = self._store.capabilities.communities
+        if communities is None:
             return (), ()
-        ids = [key for level in self._store.communities.levels() for key in level]
+        ids = [key for level in communities.levels() for key in level]
         if not ids:
             return (), ()
         kind = str(QueriedLabel.COMMUNITY)
-        members = sum(found.size for found in self._store.communities.communities(ids).values())
+        members = sum(found.size for found in communities.communities(ids).values())
         link = LinkShape(str(QueriedEdgeType.IN_COMMUNITY), "Entity", kind, members)
         return (KindShape(kind, len(ids), _COMMUNITY),), (link,)
 
@@ -215,28 +217,19 @@ class CypherGraph:
                         yield StoredValue(kind.name, item.name, value)
 
     def _rows(self, statement: str) -> Sequence[tuple[PropertyValue, ...]]:
-        return self._cypher.cypher(
+        return self._cypher(
             statement, graph=self._graph, row_limit=MOST_VALUES, timeout_s=SCHEMA_TIMEOUT_S
         ).rows
-
-
-def require_cypher(store: Store) -> RunsCypher:
-    """Return the store as `RunsCypher`. Raises RetrievalError if it cannot run Cypher."""
-    if not isinstance(store, RunsCypher):
-        raise RetrievalError(
-            f"The store {store.url} does not support Cypher.", fix="Use an index in a file."
-        )
-    return store
 
 
 def choose_graph(store: Store, wanted: str | None) -> str:
     """Return ``wanted``, or the only imported graph, or that of the documents."""
     if wanted is not None:
         return wanted
-    if isinstance(store, StoresPropertyGraphs):
-        names = store.property_graphs.names()
-        if len(names) == 1:
-            return names[0]
+    graphs = store.capabilities.property_graphs
+    names = graphs.names() if graphs is not None else []
+    if len(names) == 1:
+        return names[0]
     return OWN_GRAPH
 
 

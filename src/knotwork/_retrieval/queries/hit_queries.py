@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from knotwork._cypher.statement_parser import parse_statement
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, rank_sentences
-from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S, require_cypher
+from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._retrieval.queries.query_rows import is_node
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
+from knotwork._stores.parts import require_cypher
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError, QueryTimeout
 from knotwork.records import RETRIEVAL_QUERY, Evidence, Hit, Label, PropertyValue, QueryResult
 
@@ -72,8 +73,8 @@ def run_over_hits(
     number in the column `score` of their rows, or else with the score of the last hit. ``embedder``
     ranks their sentences; without one, words do.
 
-    Raises QuerySyntaxError, QueryRefused and QueryTimeout as `RunsCypher`; RetrievalError for a
-    store that cannot run Cypher.
+    Raises QuerySyntaxError, QueryRefused and QueryTimeout as `CypherRunner`; MissingCapability
+    for a store that cannot run Cypher.
     """
     result = _run(evidence, query, store)
     found = _find_chunks(result, {hit.chunk.id for hit in evidence.hits})
@@ -93,7 +94,7 @@ def _run(evidence: Evidence, query: HitQuery, store: Store) -> QueryResult:
     hits = [{"id": hit.chunk.id, "score": hit.score} for hit in evidence.hits]
     given = {"question": evidence.query.text, **query.parameters, _HITS: hits}
     try:
-        result = require_cypher(store).cypher(
+        result = require_cypher(store)(
             _START + query.statement, given, row_limit=ROW_LIMIT, timeout_s=RUN_TIMEOUT_S
         )
     except (QuerySyntaxError, QueryRefused, QueryTimeout) as error:

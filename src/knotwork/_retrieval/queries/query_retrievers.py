@@ -12,7 +12,7 @@ from pathlib import Path
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph, require_cypher
+from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
     ExampleBook,
@@ -36,6 +36,7 @@ from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRet
 from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork._stores.base import Store
 from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.parts import require_cypher
 from knotwork._stores.table_file import TableFile, tables_path
 from knotwork.errors import StoreNotFound
 

@@ -22,7 +22,7 @@ from knotwork._retrieval.queries.query_plans import (
 )
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, cite_rows
 from knotwork._retrieval.queries.stored_values import find_mentions
-from knotwork._stores.base import Capability, Store
+from knotwork._stores.base import Store
 from knotwork.errors import (
     ModelError,
     QueryRefused,
@@ -153,7 +153,6 @@ class StatementRetriever(ABC):
     """
 
     name = "statement"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
     def __init__(self, *, store: Store, embedder: Embedder | None, rounds: int = ROUNDS) -> None:
         self._store = store

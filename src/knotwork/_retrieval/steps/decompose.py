@@ -82,7 +82,6 @@ class Decompose:
         self._model = require_model(model, self.name) if options.by == "model" else None
         self._beam = options.beam
         self._weight = options.weight
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question, combined with that for its parts."""

@@ -51,7 +51,6 @@ class Diversify:
         self._embedder_name = embedder.name if embedder is not None else ""
         self._base = base
         self._strength = options.strength
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best hits, each with its score after those before it."""

@@ -78,7 +78,6 @@ class Rerank:
         self._depth = options.depth
         usual = 0.2 if self._reranker is None and self._model is None else 0.7
         self._weight = options.weight if options.weight >= 0 else usual
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence with its best hits reordered."""
@@ -180,7 +179,6 @@ class Prune:
         self._base = base
         self._share = options.share
         self._sentences = options.sentences
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence without weak hits and sentences."""
@@ -226,7 +224,6 @@ class EvidenceBudget:
             raise ConfigError(f"`tokens` is `{options.tokens}`, but must be at least 1.")
         self._base = base
         self._tokens = options.tokens
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence without the hits that do not fit."""

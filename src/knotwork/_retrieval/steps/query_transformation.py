@@ -83,7 +83,6 @@ class Expand:
         self._by = options.by
         self._terms = options.terms
         self._weight = options.weight
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for its expansion."""
@@ -205,7 +204,6 @@ class Hyde:
         self._base = base
         self._model = require_model(model, self.name) if options.by == "model" else None
         self._weight = options.weight
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for the hypothetical passage."""
@@ -282,7 +280,6 @@ class Rewrite:
         self._store = store
         self._base = base
         self._model = require_model(model, self.name) if options.by == "model" else None
-        self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the rewritten question; its query is the original one."""

@@ -40,6 +40,7 @@ from knotwork._service.workspaces import Workspace
 from knotwork.errors import (
     Conflict,
     InvalidRequest,
+    MissingCapability,
     NotPermitted,
     RequestTooLarge,
     RetrievalError,
@@ -271,7 +272,7 @@ def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
     for name in names:
         try:
             build_retriever(name, store=base.store, embedder=embedder)
-        except RetrievalError:
+        except (RetrievalError, MissingCapability):
             continue
 
 

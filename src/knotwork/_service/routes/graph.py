@@ -15,7 +15,6 @@ from knotwork._service.access import ReadWorkspace, Server
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import Offsets, PathShape, RequestModel, ResultShape, Text
 from knotwork._service.workspaces import Workspace
-from knotwork._stores.extensions import StoresCommunities, read_parents
 from knotwork.errors import NotFound
 from knotwork.records import Chunk, Document, Entity, Subgraph
 
@@ -368,7 +367,8 @@ async def list_communities(
 
     def read() -> CommunityList:
         store = workspace.base.store
-        levels = store.communities.levels() if isinstance(store, StoresCommunities) else []
+        communities = store.capabilities.communities
+        levels = communities.levels() if communities is not None else []
         if parent:
             topics: Sequence[Topic] = topics_within(store, parent)
             total = len(topics)
@@ -394,10 +394,10 @@ async def show_community(
     """Return a community with its report and its members."""
 
     def read() -> CommunityShape:
-        store = workspace.base.store
-        if isinstance(store, StoresCommunities):
-            found = store.communities.communities([community])
-            reports = store.communities.reports([community])
+        communities = workspace.base.store.capabilities.communities
+        if communities is not None:
+            found = communities.communities([community])
+            reports = communities.reports([community])
             if community in found and community in reports:
                 topic = Topic(found[community], reports[community])
                 return _describe_communities(workspace, [topic], _MOST_MEMBERS)[0]
@@ -431,8 +431,8 @@ def _describe_communities(
     chunks = store.documents.chunks({i for topic in topics for i in topic.report.chunk_ids})
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
     names = workspace.base.communities.member_names(topics, most=members)
-    communities = store.communities if isinstance(store, StoresCommunities) else None
-    parents = Counter(read_parents(communities).values()) if communities and topics else Counter()
+    communities = store.capabilities.communities
+    parents = Counter(communities.parents().values()) if communities and topics else Counter()
     stale = frozenset(communities.stale()) if communities and topics else frozenset()
     return [
         CommunityShape.of(

@@ -24,7 +24,6 @@ from knotwork._service.server import Service
 from knotwork._service.uploads import SpooledFile, check_content, parse_upload_name, store_files
 from knotwork._service.workspaces import INCOMPLETE_PREFIX, Workspace
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.property_graphs import StoresPropertyGraphs
 from knotwork.errors import LoadError, NotFound
 from knotwork.records._documents import GRAPH_URI
 
@@ -104,7 +103,8 @@ async def list_graphs(server: Server, workspace: ReadWorkspace) -> Envelope[list
 
     def read() -> list[ImportedGraph]:
         store = workspace.base.store
-        graphs = store.property_graphs.names() if isinstance(store, StoresPropertyGraphs) else []
+        property_graphs = store.capabilities.property_graphs
+        graphs = property_graphs.names() if property_graphs is not None else []
         return [
             ImportedGraph(
                 name=name,

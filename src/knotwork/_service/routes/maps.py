@@ -33,7 +33,6 @@ from knotwork._service.schemas.maps import (
     PartShape,
 )
 from knotwork._service.workspaces import Workspace
-from knotwork._stores.extensions import StoresCommunities
 from knotwork.errors import InvalidRequest, NotFound
 from knotwork.records import CommunityReport, content_id
 
@@ -331,11 +330,11 @@ def _community_title(graph_map: GraphMap, place: int, report: CommunityReport | 
 def _community_reports(
     workspace: Workspace, graph_map: GraphMap, places: Sequence[int]
 ) -> dict[int, CommunityReport]:
-    store = workspace.base.store
-    if not isinstance(store, StoresCommunities):
+    communities = workspace.base.store.capabilities.communities
+    if communities is None:
         return {}
     ids = {graph_map.community_id(place): place for place in places}
-    return {ids[key]: report for key, report in store.communities.reports(list(ids)).items()}
+    return {ids[key]: report for key, report in communities.reports(list(ids)).items()}
 
 
 def _largest_communities(graph_map: GraphMap, places: Keys, limit: int) -> list[int]:

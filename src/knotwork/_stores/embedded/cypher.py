@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._cypher import PropertyGraph
+from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.cypher_graphs import (
-    OWN_GRAPH,
     GraphCache,
     GraphSource,
     edge_id,
@@ -59,7 +59,7 @@ class EmbeddedCypher:
         row_limit: int = 1_000,
         timeout_s: float = 10.0,
     ) -> QueryResult:
-        """Run a statement; see `RunsCypher`."""
+        """Run a statement; see `CypherRunner`."""
         with self._database.reading():
             found = self._cache.get(graph, self._source(graph))
             return run_cypher(

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from knotwork._stores.base import Scored
+from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.embedded.contributions import (
     relation_key,
     remove_contributions,
@@ -24,7 +24,6 @@ from knotwork._stores.embedded.graph_rows import (
     scan_edges,
 )
 from knotwork._stores.embedded.packing import keys_of, pack_keys, unpack_spans
-from knotwork._stores.extensions import RelationLink
 from knotwork._stores.graph_view import EDGE_CHUNKS, AdjacentEdge, strongest_edges, walk_graph
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
@@ -493,7 +492,7 @@ _RELATION_NAME = "SELECT name FROM relation WHERE id = ?"
 def read_relation_links(
     connection: apsw.Connection, keys: Iterable[tuple[str, int]], *, limit: int
 ) -> dict[str, list[RelationLink]]:
-    """Return the relations of each (id, key); see `LinksRelations.relation_links`."""
+    """Return the relations of each (id, key); see `GraphStore.relation_links`."""
     execute: Callable[..., Any] = connection.execute
 
     @cache

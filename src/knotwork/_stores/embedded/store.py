@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knotwork._stores.base import Capability
+from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.embedded.communities import EmbeddedCommunities
 from knotwork._stores.embedded.database import Database, find_faults
 from knotwork._stores.embedded.documents import (
@@ -26,7 +26,6 @@ from knotwork._stores.embedded.resolutions import EmbeddedHomonyms, EmbeddedReso
 from knotwork._stores.embedded.schema import MIGRATIONS, Migration
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
-from knotwork._stores.property_graphs import OWN_GRAPH
 from knotwork._stores.removal import remove_documents
 from knotwork.records import PropertyValue, QueryResult
 
@@ -39,8 +38,6 @@ class EmbeddedStore:
 
     Open it with `EmbeddedStore.open`.
     """
-
-    capabilities = frozenset({Capability.TEXT, Capability.VECTORS, Capability.GRAPH})
 
     def __init__(self, database: Database) -> None:
         self.url = str(database.path)
@@ -85,6 +82,22 @@ class EmbeddedStore:
         )
         return cls(database)
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """All optional parts."""
+        return Capabilities(
+            communities=self.communities,
+            readings=self.readings,
+            questions=self.questions,
+            resolutions=self.resolutions,
+            homonyms=self.homonyms,
+            property_graphs=self.property_graphs,
+            fields=self.fields,
+            cypher=self.cypher,
+            vector_replacement=self,
+            self_check=self.check,
+        )
+
     def texts(self, name: str) -> EmbeddedTexts:
         """Return the text index of this name; first use creates it."""
         with self._creating:
@@ -108,7 +121,7 @@ class EmbeddedStore:
         row_limit: int = 1_000,
         timeout_s: float = 10.0,
     ) -> QueryResult:
-        """Run a statement; see `RunsCypher`. The first one imports the Cypher language."""
+        """Run a statement; see `CypherRunner`. The first one imports the Cypher language."""
         from knotwork._stores.embedded.cypher import EmbeddedCypher
 
         with self._creating:
@@ -119,7 +132,7 @@ class EmbeddedStore:
         )
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Move the vectors of ``source`` to index ``name``; see `ReplacesVectors`."""
+        """Move the vectors of ``source`` to index ``name``; see `VectorReplacement`."""
         self.vectors(name).take_over(self.vectors(source))
 
     def clear_vectors(self, name: str) -> None:

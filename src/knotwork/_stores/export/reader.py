@@ -18,7 +18,6 @@ from tempfile import NamedTemporaryFile
 from typing import IO, TextIO, TypeVar
 
 from knotwork._stores.base import Store
-from knotwork._stores.extensions import StoresReadings
 from knotwork._stores.graph_view import chunk_node, document_node, entity_node, section_node
 from knotwork._stores.resolutions import read_groups
 from knotwork.errors import StoreBusy
@@ -228,14 +227,15 @@ def _export_node(node: Node, **more: ExportValue) -> ExportedNode:
 
 def _entity_descriptions(store: Store, entity_ids: Collection[str]) -> dict[str, str]:
     """Return the summary of each entity, or else its distinct descriptions as lines."""
-    if not isinstance(store, StoresReadings):
+    readings = store.capabilities.readings
+    if readings is None:
         return {}
-    descriptions = store.readings.descriptions(entity_ids)
+    descriptions = readings.descriptions(entity_ids)
     lines = {
         key: "\n".join(dict.fromkeys(description.text for description in given))
         for key, given in descriptions.items()
     }
-    summaries = store.readings.summaries(entity_ids)
+    summaries = readings.summaries(entity_ids)
     return lines | {key: summary.text for key, summary in summaries.items()}
 
 

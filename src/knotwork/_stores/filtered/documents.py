@@ -17,7 +17,7 @@ from knotwork._stores.base import (
     TextIndex,
     VectorIndex,
 )
-from knotwork._stores.extensions import QuestionStore
+from knotwork._stores.capabilities import QuestionStore
 from knotwork._stores.fields import Selection
 from knotwork._stores.id_sets import IdSet
 from knotwork.errors import StoreReadOnly

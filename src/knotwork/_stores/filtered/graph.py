@@ -14,18 +14,16 @@ from functools import cached_property
 from itertools import islice
 from typing import TypeVar
 
-from knotwork._stores.base import GraphStore, Scored
-from knotwork._stores.extensions import (
-    CommunityStore,
-    LinksRelations,
-    ReadingStore,
-    ReadsRelations,
-    has_readings,
-    read_parents,
-)
+from knotwork._stores.base import GraphStore, RelationLink, Scored
+from knotwork._stores.capabilities import CommunityStore, ReadingStore
 from knotwork._stores.fields import Selection
 from knotwork._stores.filtered.documents import refuse_to_write
-from knotwork._stores.graph_view import EDGE_CHUNKS, AdjacentEdge, walk_graph
+from knotwork._stores.graph_view import (
+    EDGE_CHUNKS,
+    AdjacentEdge,
+    links_of_neighbours,
+    walk_graph,
+)
 from knotwork._stores.id_sets import IdSet
 from knotwork.records import (
     ENTITY_EDGES,
@@ -57,7 +55,7 @@ _ALL_CHUNKS = (1 << 63) - 1
 
 
 class FilteredGraph:
-    """The `GraphStore` of a filtered index, which also reads relations by chunk."""
+    """The `GraphStore` of a filtered index."""
 
     upsert = refuse_to_write
     remove_chunks = refuse_to_write
@@ -93,10 +91,21 @@ class FilteredGraph:
         return self._graph.mentions(self._allowed(chunk_ids))
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        """Return the relations of each allowed chunk; empty if the store cannot read relations."""
-        if not isinstance(self._graph, ReadsRelations):
-            return {}
+        """Return the relations that each allowed chunk contributes."""
         return self._graph.relations(self._allowed(chunk_ids))
+
+    def relation_links(
+        self, entity_ids: Collection[str], *, limit: int
+    ) -> dict[str, list[RelationLink]]:
+        """Return the relations of each entity that an allowed chunk states, without chunks."""
+        return links_of_neighbours(self, entity_ids, limit=limit)
+
+    def relation_chunks(
+        self, relations: Sequence[tuple[str, str, str]], *, limit: int
+    ) -> list[tuple[str, ...]]:
+        """Return the first ``limit`` allowed chunks of each (source, relation, target)."""
+        found = self._graph.relation_chunks(relations, limit=_ALL_CHUNKS)
+        return [tuple(self._allowed(chunks)[: max(limit, 0)]) for chunks in found]
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
@@ -211,7 +220,8 @@ class FilteredGraph:
         ]
         support: dict[_EdgeKey, tuple[str, ...]] = {}
         if truncated:
-            read = self._read_support(truncated)
+            keys = [(edge.source, edge.relation, edge.target) for edge in truncated]
+            read = self._graph.relation_chunks(keys, limit=_ALL_CHUNKS)
             support = dict(zip(map(_key, truncated), read, strict=True))
         kept: list[Edge] = []
         for edge in edges:
@@ -228,18 +238,6 @@ class FilteredGraph:
             if exists:
                 kept.append(edge)
         return kept
-
-    def _read_support(self, edges: Sequence[Edge]) -> list[tuple[str, ...]]:
-        """Return all chunks that state each relation."""
-        if isinstance(self._graph, LinksRelations):
-            keys = [(edge.source, edge.relation, edge.target) for edge in edges]
-            return self._graph.relation_chunks(keys, limit=_ALL_CHUNKS)
-        return [self._support.get(_key(edge), ()) for edge in edges]
-
-    @cached_property
-    def _support(self) -> dict[_EdgeKey, tuple[str, ...]]:
-        scanned = self._graph.edges(types=ENTITY_EDGES)
-        return {_key(edge): edge.chunks for edge in scanned if len(edge.chunks) > EDGE_CHUNKS}
 
 
 def _key(edge: Edge) -> _EdgeKey:
@@ -331,7 +329,7 @@ class FilteredCommunities:
 
     def parents(self) -> Mapping[str, str | None]:
         """Return the parent of each community, None for the topmost, by ascending id."""
-        parents = read_parents(self._held)
+        parents = self._held.parents()
         return {key: above for key, above in parents.items() if key in self._allowed}
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
@@ -399,7 +397,7 @@ class FilteredReadings:
 
     def has_readings(self) -> bool:
         """Return True if there is a reading of any chunk of the whole index."""
-        return has_readings(self._held)
+        return self._held.has_readings()
 
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
         """Return the descriptions of each entity from allowed chunks, ordered by chunk id."""

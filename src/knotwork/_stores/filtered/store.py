@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from knotwork._stores.base import Ledger, Store, TextIndex, VectorIndex
-from knotwork._stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
+from knotwork._stores.capabilities import (
+    OWN_GRAPH,
+    Capabilities,
+    CypherRunner,
+    PropertyGraphStore,
+)
 from knotwork._stores.fields import URI, FieldStore, Selection
 from knotwork._stores.filtered.documents import (
     FilteredDocuments,
@@ -21,18 +26,6 @@ from knotwork._stores.filtered.documents import (
 )
 from knotwork._stores.filtered.graph import FilteredCommunities, FilteredGraph, FilteredReadings
 from knotwork._stores.id_sets import IdSet
-from knotwork._stores.property_graphs import (
-    OWN_GRAPH,
-    PropertyGraphStore,
-    RunsCypher,
-    StoresPropertyGraphs,
-)
-from knotwork._stores.resolutions import (
-    HomonymStore,
-    ResolutionStore,
-    StoresHomonyms,
-    StoresResolutions,
-)
 from knotwork._stores.vectors import final_name
 from knotwork.records import GRAPH_URI, Comparison, Condition, PropertyValue, QueryResult
 
@@ -51,41 +44,43 @@ class FilteredStore:
     The selection does not follow writes: select again after one.
     """
 
-    fields: FieldStore
-    communities: FilteredCommunities
-    readings: FilteredReadings
-    questions: FilteredQuestions
-    resolutions: ResolutionStore
-    homonyms: HomonymStore
-    property_graphs: FilteredPropertyGraphs
-
     set_meta = refuse_to_write
     transaction = refuse_to_write
     remove_documents = refuse_to_write
 
     def __init__(self, store: Store, fields: FieldStore, selection: Selection) -> None:
         self.url = store.url
-        self.capabilities = store.capabilities
         self.selection = selection
         self._store = store
         self.documents = FilteredDocuments(store.documents, selection)
         self.graph = FilteredGraph(
             store.graph, selection, mentioned=lambda: fields.mentioned(selection.chunks)
         )
-        if isinstance(store, StoresCommunities):
-            self.communities = FilteredCommunities(store.communities, selection, self.graph)
-        if isinstance(store, StoresReadings):
-            self.readings = FilteredReadings(store.readings, selection)
-        if isinstance(store, StoresResolutions):
-            self.resolutions = store.resolutions
-        if isinstance(store, StoresQuestions):
-            self.questions = FilteredQuestions(store.questions, selection)
-        if isinstance(store, StoresHomonyms):
-            self.homonyms = store.homonyms
-        if isinstance(store, StoresPropertyGraphs):
-            self.property_graphs = FilteredPropertyGraphs(store.property_graphs, fields, selection)
-        if isinstance(store, RunsCypher):
-            self.cypher = FilteredCypher(self, store).run
+        whole = store.capabilities
+        self._communities: FilteredCommunities | None = None
+        readings: FilteredReadings | None = None
+        questions: FilteredQuestions | None = None
+        property_graphs: FilteredPropertyGraphs | None = None
+        cypher: CypherRunner | None = None
+        if whole.communities is not None:
+            self._communities = FilteredCommunities(whole.communities, selection, self.graph)
+        if whole.readings is not None:
+            readings = FilteredReadings(whole.readings, selection)
+        if whole.questions is not None:
+            questions = FilteredQuestions(whole.questions, selection)
+        if whole.property_graphs is not None:
+            property_graphs = FilteredPropertyGraphs(whole.property_graphs, fields, selection)
+        if whole.cypher is not None:
+            cypher = FilteredCypher(self, whole.cypher).run
+        self.capabilities = Capabilities(
+            communities=self._communities,
+            readings=readings,
+            questions=questions,
+            resolutions=whole.resolutions,
+            homonyms=whole.homonyms,
+            property_graphs=property_graphs,
+            cypher=cypher,
+        )
 
     @property
     def ledger(self) -> Ledger:
@@ -108,6 +103,11 @@ class FilteredStore:
         """Return the generation of the whole store."""
         return self._store.generation()
 
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction of the whole store."""
+        return self._store.writing
+
     def close(self) -> None:
         """Do nothing, as the whole store stays open."""
 
@@ -117,8 +117,7 @@ class FilteredStore:
         if name == "entity":
             return self.graph.allowed_entities
         if name == "report":
-            held = getattr(self, "communities", None)
-            return held.reported if isinstance(held, FilteredCommunities) else IdSet(())
+            return self._communities.reported if self._communities else IdSet(())
         return self.selection.chunks
 
 
@@ -146,9 +145,9 @@ class FilteredPropertyGraphs:
 class FilteredCypher:
     """Run statements on the restricted index graph and on imported graphs that are allowed."""
 
-    def __init__(self, store: FilteredStore, runs: RunsCypher) -> None:
+    def __init__(self, store: FilteredStore, run_whole: CypherRunner) -> None:
         self._store = store
-        self._runs = runs
+        self._run_whole = run_whole
         self._own: PropertyGraph | None = None
 
     def run(
@@ -160,7 +159,7 @@ class FilteredCypher:
         row_limit: int = 1_000,
         timeout_s: float = 10.0,
     ) -> QueryResult:
-        """Run a statement; see `RunsCypher`. Raises UnknownName for a graph that is not allowed."""
+        """Run a statement; see `CypherRunner`. Raises UnknownName for an excluded graph."""
         # The first statement imports the Cypher language.
         from knotwork._stores.cypher_graphs import project_store, run_cypher, unknown_graph
 
@@ -170,9 +169,10 @@ class FilteredCypher:
             return run_cypher(
                 self._own, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )
-        names = self._store.property_graphs.names()
+        graphs = self._store.capabilities.property_graphs
+        names = graphs.names() if graphs is not None else []
         if graph not in names:
             raise unknown_graph(graph, names)
-        return self._runs.cypher(
+        return self._run_whole(
             statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
         )

@@ -112,6 +112,9 @@ class MemoryLedger:
         stored = self._state().ledger
         yield from (stored[uri] for uri in sorted(stored))
 
+    def settings_counts(self) -> dict[str, int]:
+        return Counter(e.settings for e in self.entries() if not e.error_reason)
+
     def remove(self, uris: Collection[str]) -> None:
         with self._transaction():
             for uri in uris:

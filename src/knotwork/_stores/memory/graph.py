@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from knotwork._stores.base import Scored
+from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.graph_view import (
     EDGE_CHUNKS,
     AdjacentEdge,
@@ -16,6 +16,7 @@ from knotwork._stores.graph_view import (
     edge_order,
     entity_node,
     entity_type,
+    links_of_neighbours,
     most_frequent,
     section_node,
     strongest_edges,
@@ -92,6 +93,18 @@ class MemoryGraph:
             if key[0] in wanted:
                 found[key[0]].append(relation)
         return dict(found)
+
+    def relation_links(
+        self, entity_ids: Collection[str], *, limit: int
+    ) -> dict[str, list[RelationLink]]:
+        return links_of_neighbours(self, entity_ids, limit=limit)
+
+    def relation_chunks(
+        self, relations: Sequence[tuple[str, str, str]], *, limit: int
+    ) -> list[tuple[str, ...]]:
+        edges = self.edges(types=ENTITY_EDGES)
+        chunks = {(edge.source, edge.relation, edge.target): edge.chunks for edge in edges}
+        return [chunks.get(relation, ())[: max(limit, 0)] for relation in relations]
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0

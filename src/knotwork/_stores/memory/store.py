@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from knotwork._stores.base import Capability
+from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.cypher_graphs import (
-    OWN_GRAPH,
     GraphCache,
     GraphSource,
     project_imported,
@@ -44,8 +43,6 @@ class MemoryStore:
     A transaction changes a copy that only its thread sees, and publishes the copy at the end.
     """
 
-    capabilities = frozenset({Capability.TEXT, Capability.VECTORS, Capability.GRAPH})
-
     def __init__(self) -> None:
         self.url = "memory:"
         self._published = State()
@@ -66,6 +63,21 @@ class MemoryStore:
         self.questions = MemoryQuestions(access)
         self.cypher = MemoryCypher(self).run
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """All optional parts; dictionaries need no check."""
+        return Capabilities(
+            communities=self.communities,
+            readings=self.readings,
+            questions=self.questions,
+            resolutions=self.resolutions,
+            homonyms=self.homonyms,
+            property_graphs=self.property_graphs,
+            fields=self.fields,
+            cypher=self.cypher,
+            vector_replacement=self,
+        )
+
     def texts(self, name: str) -> MemoryTexts:
         """Return the text index of this name."""
         return MemoryTexts(self._access, name)
@@ -75,7 +87,7 @@ class MemoryStore:
         return MemoryVectors(self._access, name)
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Move the vectors of ``source`` to index ``name``; see `ReplacesVectors`."""
+        """Move the vectors of ``source`` to index ``name``; see `VectorReplacement`."""
         self.vectors(name).take_over(self.vectors(source))
 
     def clear_vectors(self, name: str) -> None:
@@ -146,7 +158,7 @@ class MemoryCypher:
         row_limit: int = 1_000,
         timeout_s: float = 10.0,
     ) -> QueryResult:
-        """Run a statement; see `RunsCypher`."""
+        """Run a statement; see `CypherRunner`."""
         found = self._cache.get(graph, self._source(graph))
         return run_cypher(found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s)
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from knotwork._retrieval.community_search import communities_of
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
@@ -162,7 +161,7 @@ def _is_meant(node: Node, types: Collection[str] | None) -> bool:
 
 def _importances(store: Store) -> dict[str, float]:
     """Return the importance of entities in the topmost communities, weighted by community size."""
-    held = communities_of(store)
+    held = store.capabilities.communities
     levels = held.levels() if held else []
     found: dict[str, float] = defaultdict(float)
     for community in held.communities(levels[0]).values() if held and levels else ():

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knotwork._retrieval.community_search import ReportSource, communities_of, find_communities
+from knotwork._retrieval.community_search import ReportSource, find_communities
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
 from knotwork._synthesis.citations import show_sentence
@@ -290,7 +290,7 @@ def _theme_lines(
     store: Store, reports: ReportSource, language: str, *, known: set[Span], most: int
 ) -> list[SummaryLine]:
     """Return lines for the largest communities, those in the language of the question first."""
-    held = communities_of(store)
+    held = store.capabilities.communities
     if held is None:
         return []
     ids = [item.id for item in find_communities("", store=store, most=CANDIDATE_THEMES)]
