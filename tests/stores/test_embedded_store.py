@@ -18,12 +18,12 @@ from knotwork.testing._enrichment_contract import (
 from knotwork.testing._field_contract import FieldStoreContract
 from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
-from knotwork.testing._search_contract import (
-    TextIndexContract,
+from knotwork.testing._store_contract import StoreContract
+from knotwork.testing._text_index_contract import TextIndexContract
+from knotwork.testing._vector_index_contract import (
     VectorIndexContract,
     VectorReplacementContract,
 )
-from knotwork.testing._store_contract import StoreContract
 
 pytestmark = pytest.mark.slow
 

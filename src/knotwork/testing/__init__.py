@@ -22,15 +22,23 @@ if TYPE_CHECKING:
     from knotwork.testing._field_contract import FieldStoreContract
     from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
     from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
-    from knotwork.testing._search_contract import (
+    from knotwork.testing._store_contract import StoreContract
+    from knotwork.testing._text_index_contract import (
+        ApproximateTextIndexContract,
         TextIndexContract,
+    )
+    from knotwork.testing._vector_index_contract import (
+        ApproximateVectorIndexContract,
+        ApproximateVectorReplacementContract,
         VectorIndexContract,
         VectorReplacementContract,
     )
-    from knotwork.testing._store_contract import StoreContract
     from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 _HOMES = {
+    "ApproximateTextIndexContract": "_text_index_contract",
+    "ApproximateVectorIndexContract": "_vector_index_contract",
+    "ApproximateVectorReplacementContract": "_vector_index_contract",
     "BrokenStream": "_chat_models",
     "ChatModelContract": "_chat_contract",
     "CommunityStoreContract": "_enrichment_contract",
@@ -51,12 +59,15 @@ _HOMES = {
     "ScriptMismatch": "_chat_models",
     "ScriptedChatModel": "_chat_models",
     "StoreContract": "_store_contract",
-    "TextIndexContract": "_search_contract",
-    "VectorIndexContract": "_search_contract",
-    "VectorReplacementContract": "_search_contract",
+    "TextIndexContract": "_text_index_contract",
+    "VectorIndexContract": "_vector_index_contract",
+    "VectorReplacementContract": "_vector_index_contract",
 }
 
 __all__ = [
+    "ApproximateTextIndexContract",
+    "ApproximateVectorIndexContract",
+    "ApproximateVectorReplacementContract",
     "BrokenStream",
     "ChatModelContract",
     "CommunityStoreContract",

@@ -1,13 +1,13 @@
-"""Contract suites for the full-text and vector indexes of a store.
+"""Contract suites for the vector indexes of a store, exact and approximate.
 
-Full text: BM25 with known numbers. Vectors: exact search, content keys, replacement. Both: ties,
-filters, removal.
+An exact index returns the largest dot products. An approximate one keeps the same rules (writes are
+visible, filters, limits, ties, content keys, errors) and true scores, but may miss some of the
+nearest vectors; its test class declares how many.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -15,173 +15,10 @@ import pytest
 from knotwork._stores.base import FloatMatrix, Scored, Store
 from knotwork._stores.parts import require_vector_replacement
 from knotwork._stores.vectors import staged_name
-from knotwork._text.terms import content_terms, terms
 from knotwork.errors import DimensionMismatch, StoreError
 from knotwork.records import content_id
 
-_TEXT_IDS = sorted(content_id("item", n) for n in range(9))
 _ABSENT = content_id("absent")
-_TEXTS = [
-    "The quick brown fox",
-    "A lazy dog sleeps; the dog dreams of foxes",
-    "北京是中华人民共和国的首都",
-    "臺北市立動物園",
-    "Foxes and dogs and cats",
-    "3.5 percent of 1,000",
-    "an unrelated sentence about nothing",
-    "another unrelated sentence about nothing",
-    "",
-]
-
-
-def bm25(texts: dict[str, str], query: str) -> dict[str, float]:
-    """Return BM25 scores by the published formula (Robertson and Zaragoza, 2009)."""
-    counts = {key: Counter(terms(text)) for key, text in texts.items()}
-    mean = sum(c.total() for c in counts.values()) / len(counts)
-    scores: dict[str, float] = {}
-    for term in set(content_terms(query)):
-        holders = [key for key, count in counts.items() if term in count]
-        odds = (len(texts) - len(holders) + 0.5) / (len(holders) + 0.5)
-        idf = math.log(odds) if odds > 1 else 1e-6
-        for key in holders:
-            times = counts[key][term]
-            norm = 1.2 * (0.25 + 0.75 * counts[key].total() / mean)
-            scores[key] = scores.get(key, 0.0) + idf * times * 2.2 / (times + norm)
-    return scores
-
-
-class TextIndexContract:
-    """Tests of a `TextIndex`. Subclass it and define the fixture ``store``."""
-
-    @pytest.mark.parametrize(
-        "query", ["fox", "Which dog dreams?", "首都", "动物园", "3.5%", "1000"]
-    )
-    def test_scores_are_those_of_the_formula(self, store: Store, query: str) -> None:
-        texts = dict(zip(_TEXT_IDS, _TEXTS, strict=True))
-        index = store.texts("chunk")
-        index.add(texts.items())
-        expected = bm25(texts, query)
-        found = index.search(query, k=99)
-        assert found
-        assert {i: pytest.approx(score, abs=1e-9) for i, score in found} == expected
-        assert found == sorted(found, key=lambda s: (-s.score, s.id))
-        assert index.search(query, k=1) == found[:1]
-
-    def test_equal_scores_come_by_id(self, store: Store) -> None:
-        store.texts("chunk").add([(i, "same words") for i in reversed(_TEXT_IDS)])
-        found = store.texts("chunk").search("words", k=4)
-        assert [scored.id for scored in found] == _TEXT_IDS[:4]
-        assert len({scored.score for scored in found}) == 1
-
-    def test_stop_words_count_only_alone(self, store: Store) -> None:
-        index = store.texts("chunk")
-        index.add(
-            [
-                (_TEXT_IDS[0], "the cat"),
-                (_TEXT_IDS[1], "the hat"),
-                (_TEXT_IDS[2], "x"),
-                (_TEXT_IDS[3], "y"),
-            ]
-        )
-        assert [s.id for s in index.search("the cat", k=9)] == [_TEXT_IDS[0]]
-        assert [s.id for s in index.search("the", k=9)] == _TEXT_IDS[:2]
-
-    def test_where_filters_before_the_cut(self, store: Store) -> None:
-        index = store.texts("chunk")
-        index.add([(i, "dog " * (9 - n)) for n, i in enumerate(_TEXT_IDS)])
-        found = index.search(
-            "dog", k=2, where=[_TEXT_IDS[7], _TEXT_IDS[5], _TEXT_IDS[8], _ABSENT, "no id"]
-        )
-        everywhere = index.search("dog", k=99)
-        assert (
-            found
-            == [s for s in everywhere if s.id in {_TEXT_IDS[5], _TEXT_IDS[7], _TEXT_IDS[8]}][:2]
-        )
-        assert index.search("dog", k=2, where=[]) == []
-
-    def test_adding_again_replaces(self, store: Store) -> None:
-        index = store.texts("chunk")
-        index.add([(_TEXT_IDS[0], "old text"), (_TEXT_IDS[1], "other")])
-        index.add([(_TEXT_IDS[0], "new text")])
-        assert index.search("old", k=9) == []
-        assert [s.id for s in index.search("new", k=9)] == [_TEXT_IDS[0]]
-        assert index.count() == 2
-
-    def test_removal_leaves_the_scores_of_a_fresh_index(self, store: Store) -> None:
-        texts = dict(zip(_TEXT_IDS, _TEXTS, strict=True))
-        index = store.texts("chunk")
-        index.add(texts.items())
-        for gone in (_TEXT_IDS[4], _TEXT_IDS[0]):
-            index.remove([gone, _ABSENT])
-            del texts[gone]
-            for query in ("dog", "首都", "unrelated sentence"):
-                found = {i: pytest.approx(score, abs=1e-9) for i, score in index.search(query, k=9)}
-                assert found == bm25(texts, query)
-        assert index.count() == len(texts)
-        assert index.document_frequencies(["fox", "dog", "quick"]) == {"fox": 1, "dog": 1}
-
-    def test_document_frequencies_count_items(self, store: Store) -> None:
-        index = store.texts("chunk")
-        index.add(zip(_TEXT_IDS, _TEXTS, strict=True))
-        assert index.document_frequencies(["fox", "dog", "3.5", "fox", "absent"]) == {
-            "fox": 3,
-            "dog": 2,
-            "3.5": 1,
-        }
-
-    def test_occurrences_count_terms_in_items(self, store: Store) -> None:
-        index = store.texts("chunk")
-        assert index.occurrences(_TEXT_IDS[:2], ["fox"]).tolist() == [[0], [0]]
-        index.add(zip(_TEXT_IDS, _TEXTS, strict=True))
-        index.add([(_TEXT_IDS[3], "fox fox dog"), (_TEXT_IDS[4], "gone")])
-        index.remove([_TEXT_IDS[4]])
-        ids = [_TEXT_IDS[3], _ABSENT, _TEXT_IDS[1], "no id", _TEXT_IDS[4], _TEXT_IDS[3]]
-        counts = index.occurrences(ids, ["dog", "首都", "fox", "absent"])
-        assert counts.dtype == np.int32
-        assert counts.tolist() == [
-            [1, 0, 2, 0],
-            [0] * 4,
-            [2, 0, 1, 0],
-            [0] * 4,
-            [0] * 4,
-            [1, 0, 2, 0],
-        ]
-        assert index.occurrences([], ["dog"]).shape == (0, 1)
-        assert index.occurrences(ids, []).shape == (6, 0)
-
-    @pytest.mark.parametrize("query", ["", "?!", '"', "NOT AND OR", "a* ^b col:c {d}", "NEAR(a b)"])
-    def test_any_text_is_a_query(self, store: Store, query: str) -> None:
-        index = store.texts("chunk")
-        assert index.search(query, k=3) == []
-        index.add([(_TEXT_IDS[0], "near col d and more"), (_TEXT_IDS[1], "x"), (_TEXT_IDS[2], "y")])
-        assert all(isinstance(scored, Scored) for scored in index.search(query, k=3))
-
-    def test_no_item_shares_no_term(self, store: Store) -> None:
-        store.texts("chunk").add([(_TEXT_IDS[0], "words")])
-        assert store.texts("chunk").search("other", k=3) == []
-        assert store.texts("chunk").search("words", k=0) == []
-
-    def test_indexes_are_apart(self, store: Store) -> None:
-        store.texts("chunk").add([(_TEXT_IDS[0], "words")])
-        assert store.texts("entity").search("words", k=3) == []
-        assert store.texts("entity").count() == 0
-        store.texts("entity").remove(_TEXT_IDS)
-        assert store.texts("chunk").count() == 1
-
-    def test_occurrences_count_terms_by_item(self, store: Store) -> None:
-        index = store.texts("chunk")
-        first, second, absent = (content_id("item", n) for n in range(3))
-        index.add([(first, "A river, another river and a bridge."), (second, "长江大桥")])
-        counts = index.occurrences([second, absent, first], ["river", "bridg", "长江", "boat"])
-        assert counts.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [2, 1, 0, 0]]
-        index.add([(first, "A boat.")])
-        index.remove([second])
-        counts = index.occurrences([first, second], ["river", "boat", "长江"])
-        assert counts.tolist() == [[0, 1, 0], [0, 0, 0]]
-        assert index.occurrences([], ["river"]).shape == (0, 1)
-        assert index.occurrences([first], []).shape == (1, 0)
-
-
 _VECTOR_IDS = sorted(content_id("vector", n) for n in range(60))
 
 
@@ -192,40 +29,70 @@ def unit_rows(count: int, dimension: int = 16, *, seed: int = 7) -> FloatMatrix:
     return rows.astype(np.float32)
 
 
-class VectorIndexContract:
-    """Tests of a `VectorIndex`. Subclass it and define the fixture ``store``."""
+class _ExactVectors:
+    """How the results of an exact index are checked."""
 
-    def test_search_is_exact(self, store: Store) -> None:
-        rows, query = unit_rows(60), unit_rows(1, seed=1)[0]
-        index = store.vectors("chunk")
-        index.put((i, i, row[None]) for i, row in zip(_VECTOR_IDS, rows, strict=True))
-        scores = rows.astype(np.float64) @ query.astype(np.float64)
-        order = np.argsort(-scores)[:10]
-        found = index.search(query, k=10)
-        assert [scored.id for scored in found] == [_VECTOR_IDS[n] for n in order]
-        assert [scored.score for scored in found] == pytest.approx(
-            scores[order].tolist(), abs=1e-12
-        )
-        assert len(index.search(query, k=999)) == 60
-        assert index.search(query, k=0) == []
+    def check_found(
+        self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
+    ) -> None:
+        """Check an unlimited search: it equals the oracle."""
+        assert found == _rank_exactly(held, query)
 
-    def test_equal_rows_score_equally_and_come_by_id(self, store: Store) -> None:
-        row, query = unit_rows(1, 384), unit_rows(1, 384, seed=1)[0]
-        index = store.vectors("chunk")
-        index.put((i, i, row) for i in reversed(_VECTOR_IDS))
-        found = index.search(query, k=5)
-        assert [scored.id for scored in found] == _VECTOR_IDS[:5]
-        assert len({scored.score for scored in found}) == 1
 
-    def test_where_filters_before_the_cut(self, store: Store) -> None:
-        rows, query = unit_rows(60), unit_rows(1, seed=2)[0]
+class _ApproximateVectors:
+    """How the results of an approximate index are checked."""
+
+    least_recall = 0.9
+    """The least mean share of the 10 nearest vectors among the 10 that the index finds."""
+
+    score_tolerance = 1e-3
+    """The largest difference between a score and the dot product."""
+
+    def check_found(
+        self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
+    ) -> None:
+        """Check a search: items that are held, with their scores, in the order of their scores."""
+        assert bool(found) == bool(held)
+        assert len({scored.id for scored in found}) == len(found)
+        assert list(found) == sorted(found, key=lambda s: (-s.score, s.id))
+        assert held.keys() >= {scored.id for scored in found}
+        exact = dict(_rank_exactly({s.id: held[s.id] for s in found}, query))
+        assert all(abs(exact[s.id] - s.score) <= self.score_tolerance for s in found)
+
+
+class _VectorIndexRules:
+    """Tests that every `VectorIndex` passes; `check_found` says how close results must be."""
+
+    def check_found(
+        self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
+    ) -> None:
+        """Check what a search for ``query`` found among the vectors ``held``."""
+        raise NotImplementedError
+
+    def test_each_vector_is_nearest_to_itself(self, store: Store) -> None:
+        rows = unit_rows(60)
         index = store.vectors("chunk")
         index.put((i, i, row) for i, row in zip(_VECTOR_IDS, rows, strict=True))
+        for identifier, row in zip(_VECTOR_IDS, rows, strict=True):
+            assert [scored.id for scored in index.search(row, k=1)] == [identifier]
+        index.remove(_VECTOR_IDS[:30])
+        assert not {s.id for s in index.search(rows[0], k=99)}.intersection(_VECTOR_IDS[:30])
+
+    def test_limits_and_filters_are_kept(self, store: Store) -> None:
+        rows, query = unit_rows(60), unit_rows(1, seed=2)[0]
+        held = dict(zip(_VECTOR_IDS, rows, strict=True))
+        index = store.vectors("chunk")
+        index.put((i, i, row) for i, row in held.items())
+        for k in (1, 7, 60, 99):
+            found = index.search(query, k=k)
+            assert 0 < len(found) <= k
+            assert index.search(query, k=k) == found
         among = [*_VECTOR_IDS[5:25], _ABSENT, "no id"]
-        expected = [s for s in index.search(query, k=99) if s.id in among]
-        assert index.search(query, k=3, where=among) == expected[:3]
-        assert index.search(query, k=99, where=among) == expected
+        allowed = {i: held[i] for i in _VECTOR_IDS[5:25]}
+        self.check_found(index.search(query, k=99, where=among), allowed, query)
+        assert len(index.search(query, k=3, where=among)) == 3
         assert index.search(query, k=3, where=[]) == []
+        assert index.search(query, k=0) == []
 
     def test_matrices_come_back(self, store: Store) -> None:
         half = unit_rows(5).astype(np.float16).astype(np.float32)
@@ -290,16 +157,16 @@ class VectorIndexContract:
             new = dict(zip(_VECTOR_IDS[start : start + 12], rows[start : start + 12], strict=True))
             index.put((i, i, row) for i, row in new.items())
             held |= new
-            assert index.search(query, k=99) == _rank_exactly(held, query)
+            self.check_found(index.search(query, k=99), held, query)
             moved = dict.fromkeys(list(held)[1::9], rows[(start + 30) % 60])
             index.put((i, i, row) for i, row in moved.items())
             held |= moved
-            assert index.search(query, k=99) == _rank_exactly(held, query)
+            self.check_found(index.search(query, k=99), held, query)
             gone = list(held)[::5]
             index.remove([*gone, _ABSENT])
             for identifier in gone:
                 del held[identifier]
-            assert index.search(query, k=99) == _rank_exactly(held, query)
+            self.check_found(index.search(query, k=99), held, query)
             assert index.count() == len(held)
 
     def test_another_length_is_refused(self, store: Store) -> None:
@@ -328,8 +195,80 @@ class VectorIndexContract:
         assert list(store.vectors("entity").get(_VECTOR_IDS)) == [_VECTOR_IDS[1]]
 
 
-class VectorReplacementContract:
-    """Tests of `VectorReplacement`. Subclass it and define the fixture ``store``."""
+class VectorIndexContract(_ExactVectors, _VectorIndexRules):
+    """Tests of an exact `VectorIndex`. Subclass it and define the fixture ``store``."""
+
+    def test_search_is_exact(self, store: Store) -> None:
+        rows, query = unit_rows(60), unit_rows(1, seed=1)[0]
+        index = store.vectors("chunk")
+        index.put((i, i, row[None]) for i, row in zip(_VECTOR_IDS, rows, strict=True))
+        scores = rows.astype(np.float64) @ query.astype(np.float64)
+        order = np.argsort(-scores)[:10]
+        found = index.search(query, k=10)
+        assert [scored.id for scored in found] == [_VECTOR_IDS[n] for n in order]
+        assert [scored.score for scored in found] == pytest.approx(
+            scores[order].tolist(), abs=1e-12
+        )
+        assert len(index.search(query, k=999)) == 60
+        assert index.search(query, k=0) == []
+
+    def test_equal_rows_score_equally_and_come_by_id(self, store: Store) -> None:
+        row, query = unit_rows(1, 384), unit_rows(1, 384, seed=1)[0]
+        index = store.vectors("chunk")
+        index.put((i, i, row) for i in reversed(_VECTOR_IDS))
+        found = index.search(query, k=5)
+        assert [scored.id for scored in found] == _VECTOR_IDS[:5]
+        assert len({scored.score for scored in found}) == 1
+
+    def test_where_filters_before_the_cut(self, store: Store) -> None:
+        rows, query = unit_rows(60), unit_rows(1, seed=2)[0]
+        index = store.vectors("chunk")
+        index.put((i, i, row) for i, row in zip(_VECTOR_IDS, rows, strict=True))
+        among = [*_VECTOR_IDS[5:25], _ABSENT, "no id"]
+        expected = [s for s in index.search(query, k=99) if s.id in among]
+        assert index.search(query, k=3, where=among) == expected[:3]
+        assert index.search(query, k=99, where=among) == expected
+        assert index.search(query, k=3, where=[]) == []
+
+
+_RECALLED_ROWS = 1_000
+_RECALL_QUERIES = 50
+
+
+class ApproximateVectorIndexContract(_ApproximateVectors, _VectorIndexRules):
+    """Tests of a `VectorIndex` that may miss some of the nearest vectors, as HNSW and IVF do.
+
+    What it finds has true scores. Subclass it, define the fixture ``store``, and set what it must
+    reach if that is not the default.
+    """
+
+    def test_most_of_the_nearest_vectors_are_found(self, store: Store) -> None:
+        ids = sorted(content_id("many", n) for n in range(_RECALLED_ROWS))
+        held = dict(zip(ids, unit_rows(_RECALLED_ROWS, 24), strict=True))
+        index = store.vectors("chunk")
+        index.put((i, i, row) for i, row in held.items())
+        matrix = np.array(list(held.values()))
+        among = ids[::4]
+        recalls: dict[str, list[float]] = {"all": [], "filtered": []}
+        for query in unit_rows(_RECALL_QUERIES, 24, seed=3):
+            scores = dict(zip(ids, (matrix @ query).tolist(), strict=True))
+            for name, allowed, where in (("all", ids, None), ("filtered", among, among)):
+                found = index.search(query, k=10, where=where)
+                self.check_found(found, {i: held[i] for i in allowed}, query)
+                nearest = sorted(allowed, key=lambda i: -scores[i])[:10]
+                recalls[name].append(len({s.id for s in found}.intersection(nearest)) / 10)
+        assert np.mean(recalls["all"]) >= self.least_recall
+        assert np.mean(recalls["filtered"]) >= self.least_recall
+
+
+class _VectorReplacementRules:
+    """Tests that every `VectorReplacement` passes."""
+
+    def check_found(
+        self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
+    ) -> None:
+        """Check what a search for ``query`` found among the vectors ``held``."""
+        raise NotImplementedError
 
     def test_replaced_vectors_are_those_of_the_source(self, store: Store) -> None:
         old, new = unit_rows(40), unit_rows(50, seed=2)
@@ -340,10 +279,10 @@ class VectorReplacementContract:
         # The last write to the index is later than that to the source.
         index.remove(_VECTOR_IDS[30:40])
         held = dict(zip(_VECTOR_IDS, old[:30], strict=False))
-        assert index.search(query, k=99) == _rank_exactly(held, query)
+        self.check_found(index.search(query, k=99), held, query)
         require_vector_replacement(store).replace_vectors("chunk", staged_name("chunk"))
         held = dict(zip(_VECTOR_IDS, new, strict=False))
-        assert index.search(query, k=99) == _rank_exactly(held, query)
+        self.check_found(index.search(query, k=99), held, query)
         assert index.count() == 50
         assert source.count() == 0
         assert index.by_key(["old"]) == {}
@@ -352,7 +291,7 @@ class VectorReplacementContract:
         )
         index.put([(_VECTOR_IDS[55], "later", old[:1])])
         held[_VECTOR_IDS[55]] = old[0]
-        assert index.search(query, k=99) == _rank_exactly(held, query)
+        self.check_found(index.search(query, k=99), held, query)
 
     def test_the_new_vectors_may_be_of_another_length(self, store: Store) -> None:
         for name, rows in (("chunk", 1), ("sentence", 3)):
@@ -415,7 +354,15 @@ class VectorReplacementContract:
         assert source.get(_VECTOR_IDS)[_VECTOR_IDS[0]].shape == (1, 9)
 
 
-def _rank_exactly(held: dict[str, FloatMatrix], query: FloatMatrix) -> list[Scored]:
+class VectorReplacementContract(_ExactVectors, _VectorReplacementRules):
+    """Tests of `VectorReplacement` in an exact index. Define the fixture ``store``."""
+
+
+class ApproximateVectorReplacementContract(_ApproximateVectors, _VectorReplacementRules):
+    """Tests of `VectorReplacement` in an approximate index. Define the fixture ``store``."""
+
+
+def _rank_exactly(held: Mapping[str, FloatMatrix], query: FloatMatrix) -> list[Scored]:
     wide = query.astype(np.float64)
     scored = [Scored(i, float((row.astype(np.float64) * wide).sum())) for i, row in held.items()]
     return sorted(scored, key=lambda s: (-s.score, s.id))
