@@ -5,19 +5,23 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stores.minimal_store import MinimalStore
 
 from knotwork._stores.base import Store
+from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.memory import MemoryStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import (
+    ENTITY_EDGES,
     AllOf,
     AnyOf,
     Description,
@@ -121,6 +125,7 @@ def shown(store) -> dict[str, object]:
     every = [i for ids in chunks.values() for i in ids]
     entities = [entity_id(name.lower()) for name in NAMES]
     around = graph.neighbours([*documents, *every, *entities])
+    stated = [(e.source, e.relation, e.target) for e in graph.edges(types=ENTITY_EDGES)]
     return {
         "documents": documents,
         "chunks": chunks,
@@ -128,6 +133,11 @@ def shown(store) -> dict[str, object]:
         "forms": set(graph.lookup([name.lower() for name in NAMES])),
         "mentions": graph.mentions(every),
         "relations": graph.relations(every),
+        "links": {
+            key: {(link.relation, link.forward, link.other) for link in links}
+            for key, links in graph.relation_links(entities, limit=1_000).items()
+        },
+        "stating": {n: graph.relation_chunks(stated, limit=n) for n in (1, 1_000)},
         "about": {fan: graph.about(entities, fan=fan) for fan in (1, 2, 50)},
         "nodes": [node.id for node in graph.find(limit=1_000)],
         "edges": [(e.type, e.source, e.target, e.relation, e.chunks) for e in graph.edges()],
@@ -288,3 +298,13 @@ def test_it_cannot_be_written_to(store) -> None:
     with pytest.raises(StoreReadOnly):
         left.texts("chunk").add([("a", "b")])
     assert isinstance(left, Store)
+
+
+def test_it_has_the_optional_parts_of_its_store() -> None:
+    whole = MemoryStore()
+    selection = whole.fields.select(where("title", "=", "none"))
+    plain = FilteredStore(MinimalStore(whole), whole.fields, selection)
+    assert plain.capabilities == Capabilities()
+    rich = FilteredStore(whole, whole.fields, selection).capabilities
+    missing = {field.name for field in fields(rich) if getattr(rich, field.name) is None}
+    assert missing == {"fields", "self_check", "vector_replacement"}
