@@ -85,7 +85,7 @@ def test_a_knowledge_base_takes_parameters_by_name():
 
 
 def test_a_store_without_cypher_says_so():
-    refused = pytest.raises(MissingCapability, match="`minimal:` does not support Cypher")
+    refused = pytest.raises(MissingCapability, match="`memory:` does not support Cypher")
     with KnowledgeBase(MinimalStore()) as base, refused:
         base.graph.cypher("RETURN 1")
 

@@ -60,7 +60,7 @@ def test_indexing_reports_what_the_store_cannot_hold(store):
     assert report.added == 2
     (note,) = (note for note in report.notes if "does not support" in note)
     assert note == (
-        "The store `minimal:` does not support descriptions of entities, merged entities, "
+        "The store `memory:` does not support descriptions of entities, merged entities, "
         "homonyms, communities. They were left out."
     )
     assert store.whole.readings.described() == []
@@ -121,7 +121,7 @@ USES: dict[str, Use] = {
 @pytest.mark.parametrize("part", USES)
 def test_each_optional_feature_is_refused_by_name(base, store, part):
     before = store.generation()
-    with pytest.raises(MissingCapability, match=rf"`minimal:` does not support {part}") as caught:
+    with pytest.raises(MissingCapability, match=rf"`memory:` does not support {part}") as caught:
         USES[part](base)
     assert caught.value.capability == part
     assert "Use an index file" in caught.value.fix
@@ -203,10 +203,10 @@ def test_a_graph_is_refused(store, tmp_path):
 
 
 def test_the_error_is_one_of_stores():
-    error = MissingCapability("minimal:", "Cypher")
+    error = MissingCapability("memory:", "Cypher")
     assert isinstance(error, StoreError)
     assert (error.exit_code, error.http_status) == (2, 409)
     assert str(error) == (
-        "The store `minimal:` does not support Cypher. Use an index file: it supports everything "
+        "The store `memory:` does not support Cypher. Use an index file: it supports everything "
         "that Knotwork does."
     )

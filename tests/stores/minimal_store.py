@@ -13,7 +13,7 @@ from knotwork._stores.removal import remove_documents
 class MinimalStore:
     """The required parts of another store, by default a new memory store."""
 
-    url = "minimal:"
+    url = "memory:"  # any other would have a call cache in a file
 
     def __init__(
         self, whole: Store | None = None, capabilities: Capabilities | None = None

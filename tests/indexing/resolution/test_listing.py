@@ -101,7 +101,7 @@ def test_a_store_that_holds_no_decisions_has_none_and_takes_none(base):
     plain = MinimalStore(base.store)
     entities = Entities(plain)
     assert read_same_names(plain) == SameNames()
-    with pytest.raises(MissingCapability, match=r"`minimal:` does not support merged entities"):
+    with pytest.raises(MissingCapability, match=r"`memory:` does not support merged entities"):
         entities.merge("WHO", "Kenya")
-    with pytest.raises(MissingCapability, match=r"`minimal:` does not support merged entities"):
+    with pytest.raises(MissingCapability, match=r"`memory:` does not support merged entities"):
         entities.find_aliases()
