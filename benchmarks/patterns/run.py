@@ -30,7 +30,7 @@ from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_qu
 from knotwork._indexing.communities import refresh_communities, refresh_reports
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference import open_embedder
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
@@ -102,7 +102,7 @@ PATTERNS = (
 
 
 def main() -> None:
-    left_out = {*retriever_names(model=False)} - {"auto", *PATTERNS}
+    left_out = {*RETRIEVERS.names(plugins=False)} - {*PATTERNS}
     assert not left_out, f"PATTERNS lacks {left_out}"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="the folder with a folder for each set")

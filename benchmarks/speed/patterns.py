@@ -26,7 +26,7 @@ from search import KnownVectors, run_apart, timed_calls
 from knotwork._indexing.communities import refresh_communities, refresh_reports
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import Query
 
@@ -112,7 +112,7 @@ def show(name: str, row: dict[str, float]) -> None:
 
 
 def main() -> None:
-    known = [name for name in retriever_names(model=False) if name != "auto"]
+    known = RETRIEVERS.names(plugins=False)
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, action="append", default=[], help="repeatable")
     parser.add_argument("--size", type=int, default=100_000, help="chunks")

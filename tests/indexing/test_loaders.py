@@ -13,8 +13,9 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
-from knotwork._indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
+from knotwork._indexing.loaders import load_document, load_file, supported_suffixes
 from knotwork._indexing.loaders.loader import format_size
+from knotwork._indexing.loaders.loader_registry import builtin_loaders
 from knotwork.errors import LoadError
 
 
@@ -29,7 +30,7 @@ def test_every_format_is_read():
     read = {name: load(name, data) for name, data in files.items()}
     assert all(document.text.strip() and document.title for document in read.values())
     suffixes = {name[1:] for name in files}
-    for loader in LOADERS:
+    for loader in builtin_loaders().values():
         assert suffixes & set(loader.suffixes), loader.name
     assert set(supported_suffixes()) >= suffixes
 

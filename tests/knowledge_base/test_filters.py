@@ -70,7 +70,7 @@ def uris_of(kb, evidence):
     return {document.uri for document in kb.store.documents.documents(ids).values()}
 
 
-@pytest.mark.parametrize("retriever", [*retriever_names(model=False), *COMPOSED])
+@pytest.mark.parametrize("retriever", [*retriever_names(), *COMPOSED])
 def test_no_retriever_returns_anything_outside(kb, retriever) -> None:
     found = 0
     for question in QUESTIONS:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._registry import Entry
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import (
     RETRIEVERS,
-    RetrieverPattern,
     may_ask_model,
     may_rerank,
 )
@@ -212,12 +212,13 @@ class FaultyRetriever:
     def __init__(self, *, store, embedder, options=None):
         raise TypeError("a bug, not a wrong option")
 
+    def retrieve(self, query):
+        raise AssertionError
+
 
 def test_a_bug_in_a_constructor_is_not_reported_as_a_wrong_option(index, monkeypatch):
-    pattern = RetrieverPattern(f"{__name__}:FaultyRetriever", "fails")
-    monkeypatch.setattr(
-        "knotwork._retrieval.retriever_builder.RETRIEVERS", {**RETRIEVERS, "faulty": pattern}
-    )
+    entry = Entry("faulty", f"{__name__}:FaultyRetriever", distribution="faults")
+    monkeypatch.setitem(vars(RETRIEVERS), "_plugins", ({"faulty": entry}, {}))
     for options in ({}, {"size": 2}):
         with pytest.raises(TypeError, match="a bug"):
             build_retriever("faulty", store=index, options=options)

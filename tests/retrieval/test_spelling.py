@@ -79,7 +79,7 @@ def test_only_words_that_no_document_has_are_replaced(manual, text):
         assert corrected == text
 
 
-@pytest.mark.parametrize("name", sorted(set(retriever_names(model=False)) - {"dense"}))
+@pytest.mark.parametrize("name", sorted(set(retriever_names()) - {"dense"}))
 def test_every_retriever_reads_what_is_meant(manual, name):
     retriever = build_retriever(name, store=manual, embedder=None)
     right = retriever.retrieve(Query("what does the collector write?"))

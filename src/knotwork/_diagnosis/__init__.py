@@ -17,6 +17,7 @@ from knotwork._diagnosis.installation import (
     check_settings,
 )
 from knotwork._diagnosis.models import check_chat_models, check_embedder, check_reader
+from knotwork._diagnosis.plugins import check_plugins
 
 __all__ = ["Check", "diagnose"]
 
@@ -30,6 +31,7 @@ def diagnose(loaded: Loaded) -> Iterator[Check]:
     yield check_python()
     yield check_libraries()
     yield check_extras()
+    yield from check_plugins()
     yield check_settings(loaded)
     yield check_components(loaded.settings)
     yield from check_secrets(loaded)

@@ -20,7 +20,7 @@ from knotwork import __version__
 from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS
 from knotwork._indexing.splitters import make_splitter
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
 from knotwork._stores.urls import index_file
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import KnotworkError, UnknownName
@@ -148,8 +148,8 @@ def check_components(settings: Settings) -> Check:
             parent_tokens=index.parent_tokens,
         )
         extractor = make_extractor(index.extractor, dictionary=dictionary)
-        if retriever not in retriever_names():
-            raise UnknownName("retriever", retriever, retriever_names())
+        if retriever != AUTO:
+            RETRIEVERS.load(retriever)
         algorithm = settings.communities.algorithm
         if algorithm not in COMMUNITY_ALGORITHMS:
             raise UnknownName("community algorithm", algorithm, COMMUNITY_ALGORITHMS)

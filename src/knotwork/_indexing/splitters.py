@@ -6,15 +6,16 @@ Chunks consist of whole sentences, are about equally large, and are exact spans 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from knotwork._indexing.section_tree import SectionBody, SectionTree
+from knotwork._registry import Entry, Registry
 from knotwork._text.sentences import character_boundary, split_sentences, wrapping_width
 from knotwork._text.token_counts import token_starts
-from knotwork.errors import ConfigError, UnknownName
+from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Document, Section, Span, content_id
 
 
@@ -190,12 +191,18 @@ class WholeSplitter:
         return tree.sections, chunks
 
 
-SPLITTERS: Mapping[str, Callable[[ChunkSizes], Splitter]] = {
-    StructureSplitter.name: StructureSplitter,
-    WholeSplitter.name: WholeSplitter,
-    SentenceWindowSplitter.name: SentenceWindowSplitter,
-    ParentChildSplitter.name: ParentChildSplitter,
-}
+_HERE = "knotwork._indexing.splitters"
+SPLITTERS: Registry[Splitter] = Registry(
+    "splitters",
+    (
+        Entry("structure", f"{_HERE}:StructureSplitter"),
+        Entry("whole", f"{_HERE}:WholeSplitter"),
+        Entry("sentence-window", f"{_HERE}:SentenceWindowSplitter"),
+        Entry("parent-child", f"{_HERE}:ParentChildSplitter"),
+    ),
+    kind="splitter",
+    protocol=Splitter,
+)
 
 
 def make_splitter(
@@ -209,13 +216,10 @@ def make_splitter(
 
     Raises UnknownName if no splitter has the name, ConfigError if the sizes are inconsistent.
     """
-    if name not in SPLITTERS:
-        raise UnknownName("splitter", name, SPLITTERS)
-    return SPLITTERS[name](
-        ChunkSizes(
-            chunk_tokens=chunk_tokens, overlap_tokens=overlap_tokens, parent_tokens=parent_tokens
-        )
+    sizes = ChunkSizes(
+        chunk_tokens=chunk_tokens, overlap_tokens=overlap_tokens, parent_tokens=parent_tokens
     )
+    return SPLITTERS.create(name, sizes=sizes)
 
 
 def group_regions(

@@ -1,14 +1,15 @@
 """Open embedders, chat models, rerankers and answer readers by name.
 
 A name is "SCHEME:MODEL", such as "openai:gpt-4o". The module of a model is imported when the model
-is opened. To add a scheme, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`.
+is opened. To add a scheme, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`. Its target is
+called with ``model``, the part of the name after the colon, and ``settings``, its section.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, get_args
+from typing import Literal, Protocol, get_args
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
 from knotwork._inference.chat import ChatModel
@@ -17,37 +18,37 @@ from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
 from knotwork._inference.retries import RetryingChat, RetryPolicy
+from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 NONE = "none"
 """The name that disables a model."""
-Factory = TypeVar("Factory")
+_HERE = "knotwork._inference.model_registry"
 
 
-def choose_factory(
-    spec: str, factories: Mapping[str, Factory], *, what: str, others: Sequence[str] = (NONE,)
-) -> tuple[Factory, str]:
-    """Return the factory for the scheme of ``spec``, and the model's name after the colon.
+def open_model(
+    spec: str, models: Registry[Part], settings: object, *, others: Sequence[str] = (NONE,)
+) -> Part:
+    """Return the model that ``spec``, SCHEME:MODEL, names.
 
-    ``what`` is the kind of model for errors, such as "embedding model"; ``others`` are the valid
-    names without a scheme. Raises UnknownName for an unknown scheme, ConfigError if the name of
-    the model is missing.
+    ``others`` are the valid names without a scheme. Raises UnknownName for an unknown scheme,
+    ConfigError if the name of the model is missing, and the errors of the model.
     """
     scheme, _, model = spec.partition(":")
-    if scheme not in factories:
-        raise UnknownName(what, spec, [*others, *(f"{known}:…" for known in factories)])
+    if scheme not in models:
+        valid = [*others, *(f"{known}:…" for known in models.names())]
+        raise UnknownName(models.kind, spec, valid)
     if not model:
         raise ConfigError(
-            f"The {what} `{spec}` has no name after its scheme.",
+            f"The {models.kind} `{spec}` has no name after its scheme.",
             fix=f"Write the name of the model after the colon: {scheme}:NAME",
         )
-    return factories[scheme], model
+    return models.create(scheme, model=model, settings=settings)
 
 
 NO_EMBEDDER = NONE
 AUTO_EMBEDDER = "auto"
 """Selects the model of an existing index, or the preferred local model for a new one."""
-EmbedderFactory = Callable[[str, EmbeddingSettings], Embedder]
 
 
 def open_embedder(
@@ -64,10 +65,8 @@ def open_embedder(
         return None
     if spec == AUTO_EMBEDDER:
         spec = choose_model(stored)
-    factory, model = choose_factory(
-        spec, EMBEDDERS, what="embedding model", others=(NONE, AUTO_EMBEDDER)
-    )
-    return factory(model, settings or EmbeddingSettings())
+    settings = settings or EmbeddingSettings()
+    return open_model(spec, EMBEDDERS, settings, others=(NONE, AUTO_EMBEDDER))
 
 
 def choose_model(stored: str = "") -> str:
@@ -94,13 +93,15 @@ def explain_choice(spec: str, stored: str = "") -> str:
     return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
 
 
-def _open_local_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+def open_local_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    """Open an embedder that runs in this process."""
     from knotwork._inference.local_models.local_embedders import open_local
 
     return open_local(model, settings)
 
 
-def _open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    """Open an embedder on a server with the interface of OpenAI."""
     from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
 
@@ -115,7 +116,7 @@ def _open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     )
 
 
-def _open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+def open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     """Open the embedder without a model, "hashing:256": for trials and tests."""
     from knotwork._inference.embedder import HashingEmbedder
 
@@ -129,17 +130,22 @@ def _open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     return HashingEmbedder(int(model))
 
 
-EMBEDDERS: dict[str, EmbedderFactory] = {
-    "hashing": _open_hashing_embedder,
-    "local": _open_local_embedder,
-    "openai": _open_openai_embedder,
-}
+EMBEDDERS: Registry[Embedder] = Registry(
+    "embedders",
+    (
+        Entry("hashing", f"{_HERE}:open_hashing_embedder"),
+        Entry("local", f"{_HERE}:open_local_embedder"),
+        Entry("openai", f"{_HERE}:open_openai_embedder"),
+    ),
+    kind="embedding model",
+    protocol=Embedder,
+    reserved=(NONE, AUTO_EMBEDDER),
+)
 
 
 NO_CHAT_MODEL = NONE
 ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge"]
 MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
-ChatModelFactory = Callable[[str, LlmSettings], ChatModel]
 _RETRY_JITTER = 0.5
 
 
@@ -189,14 +195,15 @@ class ChatModels:
         if spec == NO_CHAT_MODEL:
             return None
         if spec not in self._opened:
-            factory, model = choose_factory(spec, CHAT_MODELS, what="language model")
-            client = RateLimitedChat(factory(model, self._settings), self._limiter)
+            opened = open_model(spec, CHAT_MODELS, self._settings)
+            client = RateLimitedChat(opened, self._limiter)
             # Retries go outside, so that a call that waits to be repeated holds no slot.
             self._opened[spec] = RetryingChat(client, self._retries)
         return self._opened[spec]
 
 
-def _open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
+def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model on a server with the interface of OpenAI."""
     from knotwork._inference.model_servers import ChatServer
     from knotwork._inference.openai_chat import OpenAIChat
 
@@ -211,10 +218,13 @@ def _open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     )
 
 
-CHAT_MODELS: dict[str, ChatModelFactory] = {"openai": _open_openai_chat}
-
-
-RerankerFactory = Callable[[str, RerankSettings], Reranker]
+CHAT_MODELS: Registry[ChatModel] = Registry(
+    "chat_models",
+    (Entry("openai", f"{_HERE}:open_openai_chat"),),
+    kind="language model",
+    protocol=ChatModel,
+    reserved=(NO_CHAT_MODEL,),
+)
 
 
 def open_reranker(settings: RerankSettings) -> Reranker | None:
@@ -226,11 +236,11 @@ def open_reranker(settings: RerankSettings) -> Reranker | None:
     """
     if settings.model == NONE:
         return None
-    factory, model = choose_factory(settings.model, RERANKERS, what="reranking model")
-    return factory(model, settings)
+    return open_model(settings.model, RERANKERS, settings)
 
 
-def _open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
+def open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
+    """Open a reranker that runs in this process: its folder, or its name."""
     from knotwork._inference.local_models.local_rerankers import OnnxReranker, find_graph
 
     folder = Path(model).expanduser()
@@ -242,7 +252,8 @@ def _open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
     return LocalReranker(model, download=settings.download)
 
 
-def _open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
+def open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
+    """Open a reranker on a server."""
     from knotwork._inference.cross_encoders import ServedReranker
     from knotwork._inference.model_servers import ChatServer
     from knotwork._inference.retries import RetryPolicy
@@ -257,10 +268,16 @@ def _open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
     return ServedReranker(model, server, retries=RetryPolicy(attempts=2, patience_s=2.0))
 
 
-RERANKERS: dict[str, RerankerFactory] = {
-    "local": _open_local_reranker,
-    "served": _open_served_reranker,
-}
+RERANKERS: Registry[Reranker] = Registry(
+    "rerankers",
+    (
+        Entry("local", f"{_HERE}:open_local_reranker"),
+        Entry("served", f"{_HERE}:open_served_reranker"),
+    ),
+    kind="reranking model",
+    protocol=Reranker,
+    reserved=(NONE,),
+)
 
 
 AUTO_READER, NO_READER = "auto", "off"

@@ -1,8 +1,8 @@
-"""The protocol of retrievers: a query in, evidence with its reasons out."""
+"""The protocols of retrievers and steps: a query in, evidence with its reasons out."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from knotwork.records import Evidence, Query
 
@@ -19,3 +19,14 @@ class Retriever(Protocol):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for a query; finding nothing is no error."""
+
+
+class Step(Retriever, Protocol):
+    """A retriever around another, which its constructor takes as ``base``.
+
+    A step that changes the question ``precedes`` the retriever in a specification, one that changes
+    the evidence follows it. ``searches`` is how often it searches for one question, at most.
+    """
+
+    precedes: ClassVar[bool]
+    searches: ClassVar[int]

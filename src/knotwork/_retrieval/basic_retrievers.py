@@ -12,7 +12,7 @@ from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, r
 from knotwork._retrieval.question import can_embed, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
-from knotwork.errors import ConfigError, RetrievalError
+from knotwork.errors import ConfigError
 from knotwork.records import Evidence, Query
 
 UNREAD_QUESTION_NOTE = (
@@ -46,12 +46,7 @@ class DenseRetriever:
 
     name = "dense"
 
-    def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
-        if embedder is None:
-            raise RetrievalError(
-                "The retriever `dense` needs an embedder, but none is configured.",
-                fix="Install the extra `local`, configure [embedding], or use `bm25` or `auto`.",
-            )
+    def __init__(self, *, store: Store, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -17,14 +16,14 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import Retriever
+from knotwork._registry import Registry, required_parameters, takes
+from knotwork._retrieval.base import Retriever, Step
 from knotwork._retrieval.fusion import FusedRetriever
 from knotwork._retrieval.retriever_registry import (
     AUTO,
+    FUSE,
     RETRIEVERS,
     STEPS,
-    RetrieverPattern,
-    StepPattern,
     resolve_auto,
     retriever_names,
 )
@@ -40,9 +39,6 @@ from knotwork._retrieval.specification_grammar import (
 from knotwork._stores.base import Store
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Evidence, Query
-
-FUSE = "fuse"
-"""The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
 
 MOST_SEARCHES = 64
 """Searches per question, at most: a specification from outside must not keep a service busy."""
@@ -67,14 +63,16 @@ def build_retriever(
 ) -> Retriever:
     """Build a retriever over a store from a name or from a specification.
 
-    ``options`` are fields of the retriever's ``Options``, for a plain name only.
+    ``options`` are fields of the retriever's ``Options``, for a plain name only. A constructor is
+    called with those of ``store``, ``embedder``, ``model``, ``reranker``, ``base`` and ``options``
+    that it declares; a parameter without a default must not be None.
 
     Raises UnknownName for an unknown retriever, step or option, ConfigError for an invalid
     specification or value, MissingCapability if the store lacks a part that the retriever needs,
     and RetrievalError if a required embedder or model is missing.
     """
     inputs = _Inputs(store, embedder, model, reranker)
-    if resolve_auto(name, store) in RETRIEVERS:
+    if name == AUTO or name in RETRIEVERS:
         return _build_named(name, inputs, options or {})
     if options or not (is_expression(name) or name in STEPS):
         raise UnknownName("retriever", name, retriever_names())
@@ -165,16 +163,15 @@ class _SpecificationBuilder:
             side = "before" if _is_before(call) else "after"
             reason = f"`{call.name}` is a step and must be {side} a retriever"
             raise specification_error(self._text, call.position, reason)
-        pattern = RETRIEVERS.get(call.name)
-        if pattern is None and call.name != AUTO:
+        if call.name != AUTO and call.name not in RETRIEVERS:
             raise _unknown_part(call.name)
         if not call.options and call.inner is None:
             return _build_named(call.name, self._inputs, {})
-        if pattern is None:
+        if call.name == AUTO:
             raise specification_error(self._text, call.position, f"`{AUTO}` has no options")
         base = None
         if call.inner is not None:
-            if not pattern.takes_base:
+            if not takes(RETRIEVERS.load(call.name), "base"):
                 reason = f"`{call.name}` does not take a retriever as argument"
                 raise specification_error(self._text, call.inner.position, reason)
             base = self.build(call.inner)
@@ -185,13 +182,14 @@ class _SpecificationBuilder:
         if call.inner is not None:
             reason = f"`{call.name}` already follows a retriever and cannot take another"
             raise specification_error(self._text, call.inner.position, reason)
-        part = STEPS.get(call.name) or RETRIEVERS.get(call.name)
-        if part is None:
+        if call.name in STEPS:
+            return _construct(call.name, STEPS, self._inputs, call.options, base)
+        if call.name not in RETRIEVERS:
             raise _unknown_part(call.name)
-        if isinstance(part, RetrieverPattern) and not part.takes_base:
+        if not takes(RETRIEVERS.load(call.name), "base"):
             reason = f"`{call.name}` is a retriever; join it to another with `+`"
             raise specification_error(self._text, call.position, reason)
-        return _construct(call.name, part, self._inputs, call.options, base)
+        return _construct(call.name, RETRIEVERS, self._inputs, call.options, base)
 
     def _summed(self, call: RetrieverCall) -> RetrieverSum:
         """Return the sum in ``fuse(bm25 + dense)``; one retriever is a sum of one."""
@@ -211,11 +209,11 @@ class _SpecificationBuilder:
 
 
 def _is_before(call: RetrieverCall) -> bool:
-    return call.name in STEPS and STEPS[call.name].order == "before"
+    return call.name in STEPS and bool(STEPS.load(call.name).precedes)
 
 
 def _unknown_part(name: str) -> UnknownName:
-    return UnknownName("retriever or step", name, [*retriever_names(), *STEPS, FUSE])
+    return UnknownName("retriever or step", name, [*retriever_names(), *STEPS.names(), FUSE])
 
 
 def _count_searches(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> int:
@@ -227,7 +225,7 @@ def _count_searches(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> i
     total = 1
     for stage in node.stages:
         if isinstance(stage, RetrieverCall) and stage.name in STEPS:
-            total *= STEPS[stage.name].searches
+            total *= STEPS.load(stage.name).searches
         else:
             total *= _count_searches(stage)
     return total
@@ -237,38 +235,48 @@ def _build_named(
     name: str, inputs: _Inputs, options: Mapping[str, object], base: Retriever | None = None
 ) -> Retriever:
     """Build a retriever of the registry. Raises MissingCapability if the store cannot serve it."""
-    pattern = RETRIEVERS[resolve_auto(name, inputs.store)]
-    if pattern.needs_model and inputs.model is None:
-        raise RetrievalError(
-            f"The retriever `{name}` needs a language model, but none is configured.",
-            fix="Set llm.model, or use `auto`.",
-        )
-    return _construct(name, pattern, inputs, options, base)
+    return _construct(resolve_auto(name, inputs.store), RETRIEVERS, inputs, options, base)
+
+
+_NEEDED = {
+    "embedder": (
+        "an embedder",
+        "Install the extra `local`, configure [embedding], or use `bm25` or `auto`.",
+    ),
+    "model": ("a language model", "Set llm.model, or use `auto`."),
+    "reranker": ("a reranking model", "Set rerank.model, or use `auto`."),
+}
+"""What a constructor may require, as errors name it, and how to supply it."""
 
 
 def _construct(
     name: str,
-    part: RetrieverPattern | StepPattern,
+    parts: Registry[Retriever] | Registry[Step],
     inputs: _Inputs,
     options: Mapping[str, object],
     base: Retriever | None,
 ) -> Retriever:
-    """Import the class of a retriever or step and call it with what it declares to take."""
-    module, _, class_name = part.import_path.partition(":")
-    part_class = getattr(import_module(module), class_name)
-    arguments: dict[str, object] = {"store": inputs.store, "embedder": inputs.embedder}
-    if part.takes_model:
-        arguments["model"] = inputs.model
-    if part.takes_reranker:
-        arguments["reranker"] = inputs.reranker
+    """Create a retriever or step from what its constructor declares to take."""
+    target = parts.load(name)
+    offered: dict[str, object] = {
+        "store": inputs.store,
+        "embedder": inputs.embedder,
+        "model": inputs.model,
+        "reranker": inputs.reranker,
+    }
+    for required in sorted(required_parameters(target)):
+        if required in _NEEDED and offered[required] is None:
+            what, fix = _NEEDED[required]
+            raise RetrievalError(
+                f"The retriever `{name}` needs {what}, but none is configured.", fix=fix
+            )
     if base is not None:
-        arguments["base"] = base
+        offered["base"] = base
     if options:
-        declared = getattr(part_class, "Options", None)
+        declared = getattr(target, "Options", None)
         checked = _checked_options(name, declared, options)
-        arguments["options"] = declared(**checked) if declared else None
-    retriever: Retriever = part_class(**arguments)
-    return retriever
+        offered["options"] = declared(**checked) if declared else None
+    return parts.create(name, **offered)
 
 
 def _checked_options(

@@ -1,36 +1,46 @@
-"""Open the store that a URL or file path names."""
+"""Open the store that a URL or file path names. To add a scheme, add an entry to `STORES`."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from knotwork._registry import Entry, Registry
 from knotwork._stores.base import Store
 from knotwork.errors import UnknownName
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
-_SCHEMES = {
-    "memory": "memory:",
-    "file": "file:PATH",
-}
+
+STORES: Registry[Store] = Registry(
+    "stores",
+    (
+        Entry("memory", "knotwork._stores.memory:MemoryStore", "memory:"),
+        Entry("file", "knotwork._stores.urls:open_index_file", "file:PATH"),
+    ),
+    kind="store scheme",
+    protocol=Store,
+)
 
 
 def open_store(url: str, *, read_only: bool = False, create: bool = False) -> Store:
-    """Open the store at ``url``: ``memory:``, or the path of an index file.
+    """Open the store at ``url``: ``memory:``, the path of an index file, or a URL of a plugin.
 
     Raises UnknownName for another scheme, StoreNotFound if the file is missing and ``create`` is
     off, SchemaMismatch if the file is not an index that this version can read.
     """
-    scheme, rest = _split(url)
-    if scheme == "memory":
-        from knotwork._stores.memory import MemoryStore
+    scheme, _ = _split(url)
+    if scheme not in STORES:
+        builtin = [STORES.find(name).summary for name in STORES.names(plugins=False)]
+        plugins = set(STORES.names()) - set(STORES.names(plugins=False))
+        raise UnknownName(STORES.kind, scheme, [*builtin, *(f"{name}://…" for name in plugins)])
+    return STORES.create(scheme, url=url, read_only=read_only, create=create)
 
-        return MemoryStore()
-    if scheme == "file":
-        from knotwork._stores.embedded import EmbeddedStore
 
-        return EmbeddedStore.open(Path(rest), read_only=read_only, create=create)
-    raise UnknownName("store scheme", scheme, _SCHEMES.values())
+def open_index_file(*, url: str, read_only: bool, create: bool) -> Store:
+    """Open an index file, as `open_store` does."""
+    from knotwork._stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open(Path(_split(url)[1]), read_only=read_only, create=create)
 
 
 def index_file(url: str) -> Path | None:
@@ -47,6 +57,6 @@ def _split(url: str) -> tuple[str, str]:
     scheme, rest = match.group(1).lower(), match.group(2)
     if scheme == "file":
         return scheme, rest.removeprefix("//")
-    if scheme in _SCHEMES or rest.startswith("//"):
+    if scheme == "memory" or rest.startswith("//"):
         return scheme, rest
     return "file", url

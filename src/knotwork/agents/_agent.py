@@ -273,7 +273,7 @@ def make_tools(
     return {
         name: AgentTool(
             name,
-            RETRIEVERS[name].summary if name in RETRIEVERS else name,
+            RETRIEVERS.describe(name).summary if name in RETRIEVERS else name,
             build_retriever(
                 name,
                 store=store,

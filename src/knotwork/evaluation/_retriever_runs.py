@@ -25,7 +25,7 @@ from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.role_models import RoleModels
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._retrieval.specification_grammar import is_expression
 from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor
@@ -264,6 +264,6 @@ def read_retrievers(listed: str) -> list[str]:
     names = [name.strip() for name in _OUTSIDE_PARENTHESES.split(listed)]
     names = list(dict.fromkeys(name for name in names if name)) or [""]
     for name in names:
-        if name not in retriever_names() and not is_expression(name):
+        if name != AUTO and name not in RETRIEVERS and not is_expression(name):
             raise UnknownName("retriever", name, retriever_names())
     return names

@@ -32,10 +32,10 @@ def titles(evidence):
     return [hit.chunk.document_title for hit in evidence.hits]
 
 
-@pytest.mark.parametrize("name", sorted(STEPS))
+@pytest.mark.parametrize("name", STEPS.names(plugins=False))
 @pytest.mark.parametrize("question", ["", "???", "的", "xyzzy plugh", "a" * 3_000, NESTED])
 def test_every_step_takes_every_question(index, embedder, name, question):
-    text = f"{name} > graph" if STEPS[name].order == "before" else f"graph > {name}"
+    text = f"{name} > graph" if STEPS.load(name).precedes else f"graph > {name}"
     evidence = ask(index, embedder, text, question, k=3)
     assert len(evidence.hits) <= 3
     assert evidence.query == Query(question, k=3)
@@ -45,9 +45,9 @@ def test_every_step_takes_every_question(index, embedder, name, question):
     assert evidence == ask(index, embedder, text, question, k=3)
 
 
-@pytest.mark.parametrize("name", sorted(STEPS))
+@pytest.mark.parametrize("name", STEPS.names(plugins=False))
 def test_every_step_works_without_vectors_or_text(index, embedder, name):
-    text = f"{name} > bm25" if STEPS[name].order == "before" else f"bm25 > {name}"
+    text = f"{name} > bm25" if STEPS.load(name).precedes else f"bm25 > {name}"
     assert titles(ask(index, None, text, "silver birch bark"))[0] == "Silver Birch"
     empty = build_index(open_store("memory:", create=True), embedder, passages={})
     assert ask(empty, None, text).hits == ()

@@ -137,7 +137,7 @@ def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]
     from knotwork.evaluation._retriever_runs import describe_retriever_runs, read_retrievers
 
     every = options["every"]
-    names = _all_names(session) if every else read_retrievers(options["retrievers"])
+    names = _all_names() if every else read_retrievers(options["retrievers"])
     dataset = load_dataset(folder, hide_titles=options["hide_titles"], limit=options["limit"])
     run = run_retriever_evaluation(session, dataset, names, skipping=every)
     if options["plot"] is not None:
@@ -148,12 +148,11 @@ def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]
         print_retriever_evaluation(session, run)
 
 
-def _all_names(session: Session) -> list[str]:
+def _all_names() -> list[str]:
     """Return every retriever except `auto`, which stands for another, with the baseline first."""
     from knotwork._retrieval.retriever_registry import AUTO, retriever_names
 
-    names = retriever_names(model=bool(session.settings.llm.model))
-    return [BASELINE, *(name for name in names if name not in {AUTO, BASELINE})]
+    return [BASELINE, *(name for name in retriever_names() if name not in {AUTO, BASELINE})]
 
 
 def run_retriever_evaluation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,12 @@ from knotwork._cli.session import (
     show_examples,
     with_session,
 )
+
+if TYPE_CHECKING:
+    from knotwork._registry import Entry
+
+_REQUIREMENTS = {"model": "a language model", "embedder": "vectors", "reranker": "a reranker"}
+"""What a retriever may need, as users read it."""
 
 
 @click.command(
@@ -85,35 +91,44 @@ def retrievers_command(session: Session) -> None:
         STEPS,
     )
 
+    retrievers, steps = RETRIEVERS.entries(), STEPS.entries()
+    faults = [*RETRIEVERS.faults(), *STEPS.faults()]
     if session.common.json:
         session.terminal.emit(
             {
                 "auto": AUTO_IS,
                 "auto_over_graphs": AUTO_OVER_GRAPHS,
                 "retrievers": {
-                    name: {
-                        "summary": pattern.summary,
-                        "needs": _list_requirements(
-                            model=pattern.needs_model, embedder=pattern.needs_embedder
-                        ),
+                    entry.name: {
+                        "summary": entry.summary,
+                        "needs": _list_requirements(entry),
+                        "distribution": entry.distribution,
                     }
-                    for name, pattern in sorted(RETRIEVERS.items())
+                    for entry in retrievers
                 },
-                "steps": {name: step.summary for name, step in sorted(STEPS.items())},
+                "steps": {entry.name: entry.summary for entry in steps},
+                "faults": [str(fault) for fault in faults],
             }
         )
         return
     terminal = session.terminal
     terminal.say("Retrievers", style="bold")
     rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} if a graph was imported", "")]
-    for name, pattern in sorted(RETRIEVERS.items()):
-        needs = _list_requirements(model=pattern.needs_model, embedder=pattern.needs_embedder)
-        rows.append((name, pattern.summary, f"needs {' and '.join(needs)}" if needs else ""))
+    rows += [(entry.name, entry.summary, _describe_needs(entry)) for entry in retrievers]
     terminal.table(rows, indent=2)
     terminal.say("\nSteps before or after a retriever", style="bold")
-    terminal.table([(name, step.summary) for name, step in sorted(STEPS.items())], indent=2)
+    terminal.table([(e.name, e.summary, _describe_needs(e)) for e in steps], indent=2)
     terminal.say("\nExample of a combination: decompose > bm25 + graph > diversify")
+    for fault in faults:
+        terminal.note(str(fault), style="yellow")
 
 
-def _list_requirements(*, model: bool, embedder: bool) -> list[str]:
-    return [*(["a language model"] if model else []), *(["vectors"] if embedder else [])]
+def _describe_needs(entry: Entry) -> str:
+    """Return what a retriever needs, and the distribution of a plugin."""
+    needs = _list_requirements(entry)
+    parts = [f"needs {' and '.join(needs)}"] if needs else []
+    return "; ".join([*parts, *([f"from {entry.origin}"] if entry.is_plugin else [])])
+
+
+def _list_requirements(entry: Entry) -> list[str]:
+    return [text for need, text in _REQUIREMENTS.items() if need in entry.needs]

@@ -2,7 +2,6 @@
 
 from knotwork._indexing.loaders.loader import Content, Loader, Source, TextBuilder
 from knotwork._indexing.loaders.loader_registry import (
-    LOADERS,
     load_document,
     load_edge_keys,
     load_file,
@@ -10,7 +9,6 @@ from knotwork._indexing.loaders.loader_registry import (
 )
 
 __all__ = [
-    "LOADERS",
     "Content",
     "Loader",
     "Source",

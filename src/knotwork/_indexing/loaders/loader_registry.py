@@ -5,62 +5,119 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import stat
 import warnings
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
 from knotwork._indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
-from knotwork._indexing.loaders.docx import WordLoader
-from knotwork._indexing.loaders.epub import EpubLoader
-from knotwork._indexing.loaders.html import HtmlLoader
-from knotwork._indexing.loaders.json_records import JsonLoader
 from knotwork._indexing.loaders.loader import MEGABYTE, Content, Loader, Source, format_size
-from knotwork._indexing.loaders.mail import MailLoader
-from knotwork._indexing.loaders.markdown import MarkdownLoader
-from knotwork._indexing.loaders.pdf import PdfLoader
-from knotwork._indexing.loaders.plain_text import TextLoader
-from knotwork._indexing.loaders.pptx import SlidesLoader
-from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
 from knotwork._indexing.loaders.titles_and_captions import choose_title
+from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language
-from knotwork.errors import LoadError
+from knotwork.errors import ConfigError, LoadError
 from knotwork.records import Document
 
-_TEXT = TextLoader()
-_EPUB, _WORD, _SLIDES, _SHEETS = EpubLoader(), WordLoader(), SlidesLoader(), SheetsLoader()
-LOADERS: tuple[Loader, ...] = (
-    _TEXT,
-    MarkdownLoader(),
-    HtmlLoader(),
-    PdfLoader(),
-    _WORD,
-    _SLIDES,
-    _SHEETS,
-    DelimitedLoader(),
-    JsonLoader(),
-    _EPUB,
-    MailLoader(),
+_log = logging.getLogger("knotwork.indexing")
+_SUFFIX = re.compile(r"\.[^.\sA-Z/]+")
+
+_HERE = "knotwork._indexing.loaders"
+LOADERS: Registry[Loader] = Registry(
+    "loaders",
+    (
+        Entry("text", f"{_HERE}.plain_text:TextLoader", "plain text"),
+        Entry("markdown", f"{_HERE}.markdown:MarkdownLoader", "Markdown"),
+        Entry("html", f"{_HERE}.html:HtmlLoader", "web pages"),
+        Entry("pdf", f"{_HERE}.pdf:PdfLoader", "PDF"),
+        Entry("docx", f"{_HERE}.docx:WordLoader", "documents of Word"),
+        Entry("pptx", f"{_HERE}.pptx:SlidesLoader", "slides of PowerPoint"),
+        Entry("xlsx", f"{_HERE}.spreadsheets:SheetsLoader", "spreadsheets of Excel"),
+        Entry("csv", f"{_HERE}.spreadsheets:DelimitedLoader", "tables as delimited text"),
+        Entry("json", f"{_HERE}.json_records:JsonLoader", "JSON, and records as JSON lines"),
+        Entry("epub", f"{_HERE}.epub:EpubLoader", "books"),
+        Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails"),
+    ),
+    kind="loader",
+    protocol=Loader,
 )
 _DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
 """Drawings stored as text: indexing them would fill the index with names of fonts."""
 
-_BY_SUFFIX = {suffix: loader for loader in LOADERS for suffix in loader.suffixes}
-# The members of a ZIP archive identify its format, whatever the name of the file.
-_BY_MEMBER: dict[str, Loader] = {
-    "word/document.xml": _WORD,
-    "ppt/presentation.xml": _SLIDES,
-    "xl/workbook.xml": _SHEETS,
-    "META-INF/container.xml": _EPUB,
+_BY_MEMBER = {
+    "word/document.xml": "docx",
+    "ppt/presentation.xml": "pptx",
+    "xl/workbook.xml": "xlsx",
+    "META-INF/container.xml": "epub",
 }
+"""The loaders of ZIP archives by a member that identifies the format, whatever the file's name."""
+
+
+@cache
+def builtin_loaders() -> dict[str, Loader]:
+    """Return the built-in loaders by name."""
+    return {name: LOADERS.create(name) for name in LOADERS.names(plugins=False)}
+
+
+@cache
+def plugin_loaders() -> dict[str, Loader]:
+    """Return the loaders of plugins by name.
+
+    One that cannot be made, or that reads a suffix of another loader, is refused: its error is
+    logged and among the faults of `LOADERS`.
+    """
+    found: dict[str, Loader] = {}
+    taken = dict.fromkeys(_by_suffix(builtin_loaders().values()), CORE)
+    for name in LOADERS.names():
+        entry = LOADERS.find(name)
+        if not entry.is_plugin:
+            continue
+        try:
+            loader = LOADERS.create(name)
+            _check_formats(entry, loader, taken)
+        except Exception as error:  # noqa: BLE001 - a plugin must not stop the run
+            if not isinstance(error, ConfigError):
+                error = LOADERS.fault(entry, f"{type(error).__name__}: {error}")
+            LOADERS.refuse(name, error)
+            _log.warning("%s", error)
+            continue
+        found[name] = loader
+        taken.update(dict.fromkeys(loader.suffixes, entry.origin))
+    return found
+
+
+def _check_formats(entry: Entry, loader: Loader, taken: Mapping[str, str]) -> None:
+    """Raise ConfigError for invalid suffixes or signatures, and for a suffix that is ``taken``."""
+    suffixes, signatures = loader.suffixes, loader.signatures
+    if not isinstance(suffixes, tuple) or not all(map(_SUFFIX.fullmatch, suffixes)):
+        reason = f"`suffixes` is {suffixes!r}, but must be a tuple such as ('.ini', '.cfg')"
+        raise LOADERS.fault(entry, reason)
+    if not isinstance(signatures, tuple) or not all(
+        isinstance(signature, bytes) and signature for signature in signatures
+    ):
+        reason = f"`signatures` is {signatures!r}, but must be a tuple such as (b'%PDF-',)"
+        raise LOADERS.fault(entry, reason)
+    for suffix in suffixes:
+        if suffix in taken:
+            raise LOADERS.fault(
+                entry,
+                f"files named `*{suffix}` are read by a loader of {taken[suffix]} already",
+                fix=f"Uninstall {entry.distribution}, or remove the suffix from its loader.",
+            )
+
+
+def _by_suffix(loaders: Iterable[Loader]) -> dict[str, Loader]:
+    return {suffix: loader for loader in loaders for suffix in loader.suffixes}
 
 
 def supported_suffixes() -> tuple[str, ...]:
     """Return all suffixes with a loader, sorted; other files are read if they are plain text."""
-    return tuple(sorted(_BY_SUFFIX))
+    return tuple(sorted(_by_suffix([*builtin_loaders().values(), *plugin_loaders().values()])))
 
 
 def load_file(
@@ -177,15 +234,22 @@ def _load_content(source: Source) -> Content:
 def _choose_loader(source: Source) -> Loader:
     """Return the loader for the signature of the content, else for the suffix.
 
+    Plugins are looked at only if no built-in loader reads the suffix.
+
     Raises LoadError ("unsupported", "password") if no loader can read the file.
     """
-    if source.suffix in _DRAWINGS:
+    loaders = list(builtin_loaders().values())
+    by_suffix = _by_suffix(loaders).get(source.suffix)
+    if by_suffix is None:
+        plugins = plugin_loaders().values()
+        by_suffix = _by_suffix(plugins).get(source.suffix)
+        loaders += plugins
+    if by_suffix is None and source.suffix in _DRAWINGS:
         raise LoadError(
             "unsupported",
             f"`{source.uri}` is a drawing, which has no text to index.",
             fix="Leave it out with `exclude`.",
         )
-    by_suffix = _BY_SUFFIX.get(source.suffix)
     if source.data.startswith(ZIP_SIGNATURE):
         archive_loader = _archive_loader(source) or by_suffix
         if archive_loader is None:
@@ -194,17 +258,19 @@ def _choose_loader(source: Source) -> Loader:
     if source.data.startswith(OLE_SIGNATURE):
         check_archive(source)
     start = source.data[:1_024].lstrip()
-    for loader in LOADERS:
+    for loader in loaders:
         if start.startswith(loader.signatures) and loader.signatures:
+            is_html = loader is builtin_loaders()["html"]
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
-            return by_suffix if by_suffix is not None and loader.name == "html" else loader
+            return by_suffix if by_suffix is not None and is_html else loader
     if by_suffix is not None:
         return by_suffix
+    text = builtin_loaders()["text"]
     try:
-        _TEXT.load(source)
+        text.load(source)
     except LoadError as error:
         raise _unsupported(source) from error
-    return _TEXT
+    return text
 
 
 def _archive_loader(source: Source) -> Loader | None:
@@ -214,7 +280,7 @@ def _archive_loader(source: Source) -> Loader | None:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return None
-    return next((loader for member, loader in _BY_MEMBER.items() if member in names), None)
+    return next((builtin_loaders()[_BY_MEMBER[name]] for name in _BY_MEMBER if name in names), None)
 
 
 def _unsupported(source: Source) -> LoadError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
@@ -16,8 +17,6 @@ from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
     ExampleBook,
-    FragmentTranslator,
-    ModelTranslator,
     read_examples,
 )
 from knotwork._retrieval.queries.plan_assembly import assemble_plans
@@ -34,6 +33,7 @@ from knotwork._retrieval.queries.schema_linker import SchemaLinker
 from knotwork._retrieval.queries.sql_target import SqlTables
 from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
 from knotwork._retrieval.queries.target_schema import TargetSchema
+from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.parts import require_cypher
@@ -48,7 +48,7 @@ SURENESS_BY_COST = 0.12
 class RuleTranslator:
     """Assembles plans by rules and returns the next best one at each call."""
 
-    def __init__(self, target: QueryTarget, embedder: Embedder | None) -> None:
+    def __init__(self, target: QueryTarget, embedder: Embedder | None = None) -> None:
         self._target = target
         self._embedder = embedder
         self._linker: tuple[TargetSchema, SchemaLinker] | None = None
@@ -80,7 +80,61 @@ class RuleTranslator:
         return self._linker[1]
 
 
-class DynamicCypherRetriever(StatementRetriever):
+def _sureness(plan: QueryPlan) -> float:
+    if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
+        return 0.2  # a question rarely asks for all nodes of a kind
+    return max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
+
+
+class TranslatingRetriever(StatementRetriever):
+    """Finds rows by the statement of a translator.
+
+    ``translator`` is one, or the name of one in `TRANSLATORS`. Without it, those in ``by_model``
+    are tried in order if there is a model, then the rules.
+    """
+
+    by_model: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None,
+        model: ChatModel | None,
+        translator: str | Translator,
+        examples: Sequence[Example] | str | Path = (),
+        rounds: int,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, rounds=rounds)
+        self._model = model
+        self._translator = translator
+        if isinstance(examples, str | Path):
+            examples = read_examples(Path(examples))
+        self._examples = ExampleBook(examples, embedder=embedder)
+        self._translators: tuple[QueryTarget, list[Translator]] | None = None
+
+    def translators(self, target: QueryTarget) -> Sequence[Translator]:
+        """Return the translator that was chosen, else those of a model, then the rules."""
+        if not isinstance(self._translator, str):
+            return [self._translator]
+        if self._translators is None or self._translators[0] is not target:
+            usual = (*(self.by_model if self._model else ()), "rules")
+            names = (self._translator,) if self._translator else usual
+            made = [
+                make_translator(
+                    name,
+                    target,
+                    embedder=self._embedder,
+                    model=self._model,
+                    examples=self._examples,
+                )
+                for name in names
+            ]
+            self._translators = target, made
+        return self._translators[1]
+
+
+class DynamicCypherRetriever(TranslatingRetriever):
     """Finds rows of a graph by a query assembled from the question.
 
     ``graph`` is the name of an imported graph, by default the only one, or else that of the
@@ -89,6 +143,7 @@ class DynamicCypherRetriever(StatementRetriever):
     """
 
     name = "dynamic_cypher"
+    by_model = ("fragments",)
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -97,6 +152,7 @@ class DynamicCypherRetriever(StatementRetriever):
         graph: str | None = None
         words: Mapping[str, tuple[str, ...]] | None = None
         rounds: int = ROUNDS
+        translator: str = ""
 
     def __init__(
         self,
@@ -104,44 +160,30 @@ class DynamicCypherRetriever(StatementRetriever):
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
+        translator: str | Translator = "",
         options: Options | None = None,
+        examples: Sequence[Example] | str | Path = (),
     ) -> None:
         options = options or self.Options()
-        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
+        super().__init__(
+            store=store,
+            embedder=embedder,
+            model=model,
+            translator=options.translator or translator,
+            examples=examples,
+            rounds=options.rounds,
+        )
         require_cypher(store)
         self._graph = options.graph
         self._words = options.words
-        self._model = model
         self._target: CypherGraph | None = None
-        self._rules: RuleTranslator | None = None
 
     def target(self) -> CypherGraph:
         """Return the graph to query."""
         name = choose_graph(self._store, self._graph)
         if self._target is None or self._target.graph != name:
             self._target = CypherGraph(self._store, graph=name, words=self._words)
-            self._rules = RuleTranslator(self._target, self._embedder)
         return self._target
-
-    def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model's fragments, if there is a model, then the rules."""
-        rules = self._rules or RuleTranslator(target, self._embedder)
-        return [FragmentTranslator(target, self._model), rules] if self._model else [rules]
-
-
-def _open_examples(
-    examples: Sequence[Example] | str | Path, embedder: Embedder | None
-) -> ExampleBook:
-    """Return a book of these examples, or of those in the file at this path."""
-    if isinstance(examples, str | Path):
-        examples = read_examples(Path(examples))
-    return ExampleBook(examples, embedder=embedder)
-
-
-def _sureness(plan: QueryPlan) -> float:
-    if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
-        return 0.2  # a question rarely asks for all nodes of a kind
-    return max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
 
 
 class TextToCypherRetriever(DynamicCypherRetriever):
@@ -152,6 +194,7 @@ class TextToCypherRetriever(DynamicCypherRetriever):
     """
 
     name = "text_to_cypher"
+    by_model = ("statement",)
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(DynamicCypherRetriever.Options):
@@ -165,22 +208,21 @@ class TextToCypherRetriever(DynamicCypherRetriever):
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
+        translator: str | Translator = "",
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
-        super().__init__(store=store, embedder=embedder, options=options)
-        self._writer = model
-        self._examples = _open_examples(options.examples, embedder)
-
-    def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model, if there is one, then the rules."""
-        rules = super().translators(target)
-        if self._writer is None:
-            return rules
-        return [ModelTranslator(self._writer, self._examples), *rules]
+        super().__init__(
+            store=store,
+            embedder=embedder,
+            model=model,
+            translator=translator,
+            options=options,
+            examples=options.examples,
+        )
 
 
-class TextToSqlRetriever(StatementRetriever):
+class TextToSqlRetriever(TranslatingRetriever):
     """Finds rows of the tables beside an index by a statement of a model or of rules.
 
     ``tables`` is the file of the tables, by default the one beside the index (``knotwork tables
@@ -188,6 +230,7 @@ class TextToSqlRetriever(StatementRetriever):
     """
 
     name = "text_to_sql"
+    by_model = ("statement",)
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -197,6 +240,7 @@ class TextToSqlRetriever(StatementRetriever):
         words: Mapping[str, tuple[str, ...]] | None = None
         examples: Sequence[Example] | str | Path = ()
         rounds: int = ROUNDS
+        translator: str = ""
 
     def __init__(
         self,
@@ -204,15 +248,20 @@ class TextToSqlRetriever(StatementRetriever):
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
+        translator: str | Translator = "",
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
-        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
+        super().__init__(
+            store=store,
+            embedder=embedder,
+            model=model,
+            translator=options.translator or translator,
+            examples=options.examples,
+            rounds=options.rounds,
+        )
         path = Path(options.tables) if options.tables is not None else tables_path(store.url)
         self._tables = SqlTables(TableFile(path), words=options.words) if path is not None else None
-        self._writer = model
-        self._examples = _open_examples(options.examples, embedder)
-        self._rules = RuleTranslator(self._tables, embedder) if self._tables else None
 
     def target(self) -> QueryTarget:
         """Return the tables. Raises StoreNotFound if there cannot be any, or under a filter."""
@@ -221,11 +270,3 @@ class TextToSqlRetriever(StatementRetriever):
         if self._tables is None:
             raise StoreNotFound("An index in memory has no tables beside it.")
         return self._tables
-
-    def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the model, if there is one, then the rules."""
-        del target
-        rules: list[Translator] = [self._rules] if self._rules else []
-        if self._writer is None:
-            return rules
-        return [ModelTranslator(self._writer, self._examples), *rules]

@@ -53,6 +53,8 @@ class Decompose:
     """
 
     name = "decompose"
+    precedes = True
+    searches = 8
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

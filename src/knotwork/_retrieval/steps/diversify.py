@@ -29,6 +29,8 @@ class Diversify:
     """
 
     name = "diversify"
+    precedes = False
+    searches = 1
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

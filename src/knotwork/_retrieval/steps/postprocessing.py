@@ -41,6 +41,8 @@ class Rerank:
     """
 
     name = "rerank"
+    precedes = False
+    searches = 1
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -155,6 +157,8 @@ class Prune:
     """
 
     name = "prune"
+    precedes = False
+    searches = 1
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -203,6 +207,8 @@ class EvidenceBudget:
     """Keeps the best passages with at most ``tokens`` together (`knotwork._text.token_counts`)."""
 
     name = "budget"
+    precedes = False
+    searches = 1
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

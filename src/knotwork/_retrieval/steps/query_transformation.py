@@ -53,6 +53,8 @@ class Expand:
     """
 
     name = "expand"
+    precedes = True
+    searches = 3
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -178,6 +180,8 @@ class Hyde:
     """
 
     name = "hyde"
+    precedes = True
+    searches = 3
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -257,6 +261,8 @@ class Rewrite:
     """
 
     name = "rewrite"
+    precedes = True
+    searches = 1
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:

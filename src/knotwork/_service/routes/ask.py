@@ -115,16 +115,14 @@ async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
             "auto": AUTO_IS,
             "retrievers": [
                 {
-                    "name": name,
-                    "summary": pattern.summary,
-                    "needs_model": pattern.needs_model,
-                    "needs_embedder": pattern.needs_embedder,
+                    "name": entry.name,
+                    "summary": entry.summary,
+                    "needs_model": "model" in entry.needs,
+                    "needs_embedder": "embedder" in entry.needs,
                 }
-                for name, pattern in sorted(RETRIEVERS.items())
+                for entry in RETRIEVERS.entries()
             ],
-            "steps": [
-                {"name": name, "summary": step.summary} for name, step in sorted(STEPS.items())
-            ],
+            "steps": [{"name": entry.name, "summary": entry.summary} for entry in STEPS.entries()],
             "modes": list(ASK_MODES),
         }
     )

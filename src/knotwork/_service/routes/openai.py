@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._service.access import Caller, Server, lease
 from knotwork._service.keys import AccessKey
 from knotwork._service.questions import ask, ask_events, check_question
@@ -308,7 +308,7 @@ MODEL_SEPARATOR = ":"
 async def list_models(key: Caller, server: Server) -> ModelList:
     """List the workspaces that the key may see, each alone and with each retriever."""
     names = await server.threads.run(server.workspaces.names)
-    retrievers = retriever_names(model=False)
+    retrievers = retriever_names()
     return ModelList(
         data=[
             ModelShape(id=name if not retriever else f"{name}{MODEL_SEPARATOR}{retriever}")
@@ -324,7 +324,7 @@ async def show_model(key: Caller, server: Server, model: str) -> ModelShape:
     """Return a model, if it exists."""
     _, retriever = split_model(model)
     with lease_model(server, key, model):
-        if retriever and retriever not in retriever_names():
+        if retriever and retriever != AUTO and retriever not in RETRIEVERS:
             raise model_not_found(model)
         return ModelShape(id=model)
 

@@ -1,0 +1,335 @@
+"""Find parts by name: those of Knotwork, and plugins of installed distributions.
+
+A `Registry` has the parts of one kind. A part is an `Entry`: a name, and the target
+``module:attribute`` that makes the part, imported on first use. Plugins are entry points in the
+group of a registry; they are looked up when a name is not built in, or when all names are listed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from knotwork.errors import ConfigError, UnknownName
+
+GROUP_PREFIX = "knotwork."
+CORE = "knotwork"
+"""The distribution of the parts that are built in."""
+
+Part = TypeVar("Part")
+
+_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_LONGEST_REASON = 300
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The name of a part, the target that makes it, and the distribution that it is from.
+
+    ``summary`` is a one-line description. ``needs`` are the models, such as "embedder", without
+    which the part cannot work. Those of a plugin are read from its target: see `Registry.entries`.
+    """
+
+    name: str
+    target: str
+    summary: str = ""
+    needs: frozenset[str] = frozenset()
+    distribution: str = CORE
+    version: str = ""
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether the part is from another distribution than Knotwork."""
+        return self.distribution != CORE
+
+    @property
+    def origin(self) -> str:
+        """The distribution with its version, as in "knotwork-ini 0.1.0"."""
+        return f"{self.distribution} {self.version}".strip()
+
+
+class Registry(Generic[Part]):
+    """The parts of one kind by name; built-in parts and plugins are entries of the same form.
+
+    ``group`` is the group of their entry points, ``kind`` names a part in errors, ``protocol`` is
+    what each part implements. A target is called with those of the offered arguments that it
+    declares as parameters. ``protocol`` is None if targets are not called. Names in ``reserved``
+    cannot be used.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        builtin: Iterable[Entry],
+        *,
+        kind: str,
+        protocol: type | None,
+        reserved: Collection[str] = (),
+    ) -> None:
+        self.group = GROUP_PREFIX + group
+        self.kind = kind
+        self._protocol = protocol
+        self._reserved = reserved
+        self._builtin: dict[str, Entry] = {}
+        for entry in builtin:
+            self._check_name(entry, self._builtin)
+            self._builtin[entry.name] = entry
+
+    def _check_name(self, entry: Entry, others: Mapping[str, Entry]) -> None:
+        """Raise ConfigError if the name is invalid, reserved or that of another entry."""
+        if not _NAME.fullmatch(entry.name):
+            raise self.fault(
+                entry,
+                "its name is invalid: a name starts with a letter and has letters, digits, `-` "
+                "and `_`",
+            )
+        if entry.name in self._reserved:
+            raise self.fault(entry, "its name is reserved by Knotwork")
+        if entry.name in others:
+            other = others[entry.name]
+            raise self.fault(
+                entry,
+                f"{other.origin} has a {self.kind} of this name too",
+                fix=f"Uninstall {entry.distribution}"
+                + (f" or {other.distribution}." if other.is_plugin else "."),
+            )
+
+    @cached_property
+    def _plugins(self) -> tuple[dict[str, Entry], dict[str, ConfigError]]:
+        """The plugins that can be used, and the errors of all others, by name.
+
+        Two plugins of one name are both refused: which of them is found first is chance.
+        """
+        accepted: dict[str, Entry] = {}
+        refused: dict[str, ConfigError] = {}
+        for entry in installed_plugins().get(self.group, ()):
+            try:
+                self._check_name(entry, {**self._builtin, **accepted})
+                accepted[entry.name] = entry
+            except ConfigError as error:
+                refused.setdefault(entry.name, error)
+        return {name: accepted[name] for name in accepted if name not in refused}, refused
+
+    def refuse(self, name: str, error: ConfigError) -> None:
+        """Refuse a plugin: using its name raises this error from now on."""
+        accepted, refused = self._plugins
+        accepted.pop(name, None)
+        refused[name] = error
+
+    def fault(self, entry: Entry, reason: str, *, fix: str = "") -> ConfigError:
+        """Return the error for a part that cannot be used; ``reason`` follows a colon."""
+        return ConfigError(
+            f"The {self.kind} `{entry.name}` of {entry.origin} cannot be used: {reason}.",
+            fix=fix or f"Update it: pip install --upgrade {entry.distribution}. Or uninstall it.",
+        )
+
+    def __contains__(self, name: str) -> bool:
+        if name in self._builtin:
+            return True
+        if name in self._reserved or not _NAME.fullmatch(name):
+            return False
+        return any(name in found for found in self._plugins)
+
+    def names(self, *, plugins: bool = True) -> list[str]:
+        """Return the names that can be used, sorted; with ``plugins=False`` those built in."""
+        return sorted({*self._builtin, *(self._plugins[0] if plugins else ())})
+
+    def find(self, name: str) -> Entry:
+        """Return the entry of a name.
+
+        Raises UnknownName, or ConfigError if the name is that of plugins which were refused.
+        """
+        if name in self._builtin:
+            return self._builtin[name]
+        accepted, refused = self._plugins
+        if name in refused:
+            raise ConfigError(refused[name].message, fix=refused[name].fix)
+        if name not in accepted:
+            raise UnknownName(self.kind, name, self.names())
+        return accepted[name]
+
+    def entries(self) -> list[Entry]:
+        """Return the descriptions of all parts that can be used, sorted by name.
+
+        Imports plugins; one that cannot be imported is refused.
+        """
+        found = list(self._builtin.values())
+        for name in list(self._plugins[0]):
+            try:
+                found.append(self.describe(name))
+            except ConfigError as error:
+                self.refuse(name, error)
+        return sorted(found, key=lambda entry: entry.name)
+
+    def describe(self, name: str) -> Entry:
+        """Return the entry of a name with its summary and needs; import it if it is a plugin.
+
+        The summary of a plugin is the first line of its docstring, and its needs are its parameters
+        without a default. Raises as `load`.
+        """
+        entry = self.find(name)
+        if not entry.is_plugin:
+            return entry
+        target = self.load(name)
+        summary = (inspect.getdoc(target) or "").partition("\n")[0].rstrip(".")
+        needs = required_parameters(target) if self._protocol else frozenset()
+        return replace(entry, summary=summary, needs=needs)
+
+    def faults(self) -> list[ConfigError]:
+        """Return the errors of the plugins that cannot be used. Imports all others."""
+        self.entries()
+        return list(self._plugins[1].values())
+
+    def load(self, name: str) -> Any:  # noqa: ANN401 - a class, a function or a module
+        """Import and return the target of a name.
+
+        Raises UnknownName, and ConfigError for a plugin that cannot be imported or whose target
+        lacks a method of the protocol.
+        """
+        entry = self.find(name)
+        module, _, attribute = entry.target.partition(":")
+        try:
+            target: Any = import_module(module)
+            for step in filter(None, attribute.split(".")):
+                target = getattr(target, step)
+        except (Exception, SystemExit) as error:
+            if not entry.is_plugin:
+                raise
+            reason = f"importing `{entry.target}` raised {type(error).__name__}: {error}"
+            raise self.fault(entry, _one_line(reason)) from error
+        if self._protocol is not None:
+            if not callable(target):
+                raise self.fault(entry, f"`{entry.target}` is neither a class nor a function")
+            self._require(entry, target, _members(self._protocol, of_target=target))
+        return target
+
+    def create(self, name: str, **offered: object) -> Part:
+        """Return a new part: call the target with those of the ``offered`` arguments it declares.
+
+        Raises as `load`, and ConfigError for a plugin that requires another argument or makes
+        something that lacks a member of the protocol. Errors of the target itself pass through.
+        """
+        entry, target = self.find(name), self.load(name)
+        unknown = required_parameters(target) - offered.keys()
+        if unknown:
+            raise self.fault(
+                entry,
+                f"it requires {_listed(unknown)}, but is offered only {_listed(offered)}",
+            )
+        part: Part = target(**{key: offered[key] for key in offered if takes(target, key)})
+        assert self._protocol is not None, "parts without a protocol are loaded"
+        self._require(entry, part, _members(self._protocol))
+        return part
+
+    def check(self, part: object) -> None:
+        """Check an object that is given instead of a name. Raises ConfigError."""
+        assert self._protocol is not None, "parts without a protocol are loaded"
+        missing = _lacking(part, _members(self._protocol))
+        if missing:
+            raise ConfigError(
+                f"A `{type(part).__name__}` is not a valid {self.kind}: it lacks "
+                f"{_listed(missing)}.",
+                fix=f"Give the name of a {self.kind}, or an object that implements "
+                f"`{self._protocol.__name__}`.",
+            )
+
+    def _require(self, entry: Entry, part: object, members: Collection[str]) -> None:
+        missing = _lacking(part, members)
+        if missing:
+            protocol = self._protocol.__name__ if self._protocol else ""
+            raise self.fault(entry, f"it lacks {_listed(missing)} of `{protocol}`")
+
+
+@cache
+def installed_plugins() -> Mapping[str, tuple[Entry, ...]]:
+    """Return the entry points of all installed distributions in groups of Knotwork, by group.
+
+    Of two installations of one distribution, that found first on the path counts, as for imports.
+    """
+    # Imported here: most commands need no plugin, and this takes as long as their start.
+    from importlib.metadata import distributions
+
+    found: defaultdict[str, list[Entry]] = defaultdict(list)
+    seen: set[str] = set()
+    for distribution in distributions():
+        if GROUP_PREFIX not in (distribution.read_text("entry_points.txt") or ""):
+            continue
+        name = distribution.metadata["Name"] or "an unnamed distribution"
+        identity = re.sub(r"[-_.]+", "-", name).lower()
+        if identity in seen:
+            continue
+        seen.add(identity)
+        for point in distribution.entry_points:
+            if point.group.startswith(GROUP_PREFIX):
+                target = point.value.partition("[")[0].strip()
+                found[point.group].append(
+                    Entry(point.name, target, distribution=name, version=distribution.version)
+                )
+    return {group: tuple(sorted(entries, key=_by_origin)) for group, entries in found.items()}
+
+
+def _by_origin(entry: Entry) -> tuple[str, str]:
+    return entry.distribution, entry.name
+
+
+def takes(target: Any, name: str) -> bool:  # noqa: ANN401 - any callable
+    """Return True if a callable takes a keyword argument of this name."""
+    parameters = inspect.signature(target).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def required_parameters(target: Any) -> frozenset[str]:  # noqa: ANN401 - any callable
+    """Return the parameters of a callable that have no default."""
+    return frozenset(
+        name
+        for name, parameter in inspect.signature(target).parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    )
+
+
+def _members(protocol: type, *, of_target: object = None) -> list[str]:
+    """Return the public members of a protocol.
+
+    With ``of_target``, those that a target has before it is called: methods of a class, and what
+    the protocol declares as ClassVar.
+    """
+    members: dict[str, None] = {}
+    for base in reversed(protocol.__mro__):
+        if not getattr(base, "_is_protocol", False):
+            continue
+        hints = inspect.get_annotations(base)
+        declared = {name for name in hints if str(hints[name]).startswith("ClassVar")}
+        methods = {name for name, value in vars(base).items() if inspect.isfunction(value)}
+        if of_target is None:
+            wanted = [*hints, *vars(base)]
+        elif isinstance(of_target, type):
+            wanted = sorted(declared | methods)
+        else:
+            wanted = sorted(declared)
+        members.update(dict.fromkeys(name for name in wanted if not name.startswith("_")))
+    return list(members)
+
+
+def _lacking(part: object, members: Iterable[str]) -> list[str]:
+    """Return the members that an object lacks; a property that it has is not evaluated."""
+    return [
+        name
+        for name in members
+        if inspect.getattr_static(part, name, _MISSING) is _MISSING and not hasattr(part, name)
+    ]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_REASON].rstrip(".")
