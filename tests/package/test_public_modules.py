@@ -17,6 +17,7 @@ PUBLIC = (
     "knotwork.errors",
     "knotwork.evaluation",
     "knotwork.mcp_server",
+    "knotwork.plugins",
     "knotwork.records",
     "knotwork.testing",
     "knotwork.testing.model_server",

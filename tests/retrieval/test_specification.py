@@ -209,7 +209,7 @@ class FaultyRetriever:
     class Options:
         size: int = 1
 
-    def __init__(self, *, store, embedder, options=None):
+    def __init__(self, *, store, options=None):
         raise TypeError("a bug, not a wrong option")
 
     def retrieve(self, query):

@@ -20,6 +20,7 @@ from knotwork._indexing.preparation import load_error_of, prepare
 from knotwork._indexing.prepared import Candidate, Unprepared
 from knotwork._indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import SourceSelection
+from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import IndexingStages, compose_stages
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import (
@@ -35,6 +36,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import Ledger, Store
 from knotwork._text.token_counts import count_tokens
+from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
 from knotwork.errors import ModelError, ModelUnavailable
 
@@ -64,6 +66,8 @@ class IndexingRun:
         *,
         embedder: Embedder | None,
         chat_model: ChatModel | None = None,
+        splitter: Splitter | None = None,
+        extractor: Extractor | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -78,7 +82,12 @@ class IndexingRun:
         )
         self.tally = Tally(models=self.models)
         self.stages = compose_stages(
-            settings, embedder=embedder, models=self.models, tier=options.get("tier")
+            settings,
+            embedder=embedder,
+            models=self.models,
+            tier=options.get("tier"),
+            splitter=splitter,
+            extractor=extractor,
         )
 
     def events(self, selection: SourceSelection) -> Iterator[IndexEvent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -57,21 +57,17 @@ def compose_stages(
     embedder: Embedder | None,
     models: ModelRun,
     tier: str | None = None,
+    splitter: Splitter | None = None,
+    extractor: Extractor | None = None,
 ) -> IndexingStages:
-    """Return the stages that settings ask for.
+    """Return the stages that settings ask for; a ``splitter`` and ``extractor`` replace theirs.
 
     ``tier`` is that of all documents; by default, new ones have that of the settings, and those
     that a model read once stay so. Raises UnknownName for an unknown tier, and ConfigError for the
     tier "full" without a model, an unreadable schema, and invalid settings of models.
     """
     index, extraction = settings.index, settings.extraction
-    splitter = make_splitter(
-        index.splitter,
-        chunk_tokens=index.chunk_tokens,
-        overlap_tokens=index.overlap_tokens,
-        parent_tokens=index.parent_tokens,
-    )
-    rules = _make_rules(index)
+    splitter, rules = splitter or _make_splitter(index), _make_extractor(index, extractor)
     embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
     chosen = read_tier(tier or settings.llm.tier)
     wants_model = chosen is not Tier.NONE and models.has("extract")
@@ -90,7 +86,7 @@ def compose_stages(
         extraction.check_relations,
     )
     tiers = Tiers(
-        plain=_fingerprint(index, embedding.identity, rules),
+        plain=_fingerprint(index, embedding.identity, splitter, rules),
         read=content_id(*map(str, shaping), schema.fingerprint),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
@@ -106,10 +102,17 @@ def compose_stages(
     return IndexingStages(splitter, rules, embedding, tiers, model_extractor, chosen, questions)
 
 
-def plain_fingerprints(settings: Settings, identities: Collection[str]) -> dict[str, str]:
-    """Return `Tiers.plain` under these settings, for each of several `Embedding.identity`."""
-    rules = _make_rules(settings.index)
-    return {identity: _fingerprint(settings.index, identity, rules) for identity in identities}
+def plain_fingerprints(
+    settings: Settings,
+    identities: Collection[str],
+    *,
+    splitter: Splitter | None = None,
+    extractor: Extractor | None = None,
+) -> dict[str, str]:
+    """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
+    index = settings.index
+    splitter, rules = splitter or _make_splitter(index), _make_extractor(index, extractor)
+    return {identity: _fingerprint(index, identity, splitter, rules) for identity in identities}
 
 
 def read_tier(name: str) -> Tier:
@@ -120,15 +123,26 @@ def read_tier(name: str) -> Tier:
         raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
 
 
-def _fingerprint(index: IndexSettings, identity: str, rules: Extractor) -> str:
+def _fingerprint(index: IndexSettings, identity: str, splitter: Splitter, rules: Extractor) -> str:
     # Questions are named only if they are written, so that older indexes stay current.
     asked = f" {questions_identity(index.questions)}" if index.questions != "none" else ""
+    # The name of a splitter that is given as an object, or of a plugin's, stands for its settings.
+    index = replace(index, splitter=splitter.name)
     return fingerprint(index, identity, f"{rules.name}{asked}")
 
 
-def _make_rules(index: IndexSettings) -> Extractor:
+def _make_splitter(index: IndexSettings) -> Splitter:
+    return make_splitter(
+        index.splitter,
+        chunk_tokens=index.chunk_tokens,
+        overlap_tokens=index.overlap_tokens,
+        parent_tokens=index.parent_tokens,
+    )
+
+
+def _make_extractor(index: IndexSettings, given: Extractor | None) -> Extractor:
     return make_extractor(
-        index.extractor,
+        given or index.extractor,
         dictionary=Path(index.dictionary) if index.dictionary else None,
         recording=Path(index.recording) if index.recording else None,
     )

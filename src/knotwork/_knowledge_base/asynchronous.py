@@ -32,10 +32,14 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.former_names import find_moved, warn_moved
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.tables import Tables
+from knotwork._stores.base import Store
 from knotwork.errors import StoreError
 
 if TYPE_CHECKING:
     from knotwork._indexing.communities.index_reports import Topic
+    from knotwork._indexing.splitters import Splitter
+    from knotwork._retrieval.queries.query_plans import Translator
+    from knotwork._transform.extractor import Extractor
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
@@ -285,15 +289,18 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
 
 
 @asynccontextmanager
-async def open_async(
-    path: str | Path | None = None,
+async def open_async(  # noqa: PLR0913 - the parts of `knotwork.open`
+    path: str | Path | Store | None = None,
     *,
     threads: int = THREADS,
     settings: Settings | str | Path | None = None,
     read_only: bool = False,
-    embedder: Embedder | None = None,
-    chat_model: ChatModel | None = None,
-    reranker: Reranker | None = None,
+    embedder: str | Embedder | None = None,
+    chat_model: str | ChatModel | None = None,
+    reranker: str | Reranker | None = None,
+    splitter: str | Splitter | None = None,
+    extractor: str | Extractor | None = None,
+    translator: str | Translator = "",
     **overrides: object,
 ) -> AsyncIterator[AsyncKnowledgeBase]:
     """Open a knowledge base for asyncio as `knotwork.open` does, and close it on exit."""
@@ -305,6 +312,9 @@ async def open_async(
         embedder=embedder,
         chat_model=chat_model,
         reranker=reranker,
+        splitter=splitter,
+        extractor=extractor,
+        translator=translator,
         **overrides,
     )
     async with AsyncKnowledgeBase(await asyncio.to_thread(begin), threads=threads) as opened:

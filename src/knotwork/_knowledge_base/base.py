@@ -10,9 +10,10 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from knotwork._config import Settings, load_settings
 from knotwork._config.settings import setting_fields
@@ -49,10 +50,13 @@ if TYPE_CHECKING:
     from knotwork._indexing.foreign_indexes import ImportReport
     from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
+    from knotwork._indexing.splitters import Splitter
     from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._retrieval.queries.query_plans import Translator
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
+    from knotwork._transform.extractor import Extractor
 
 
 class KnowledgeBase:
@@ -79,16 +83,23 @@ class KnowledgeBase:
         embedder: Embedder | None = None,
         chat_model: ChatModel | None = None,
         reranker: Reranker | None = None,
+        splitter: Splitter | None = None,
+        extractor: Extractor | None = None,
+        translator: str | Translator = "",
     ) -> None:
         self.store = store
         self.settings = settings or Settings()
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
-        self.retrievers = Retrievers(store, self.settings, self.models, chat_model=chat_model)
+        self.retrievers = Retrievers(
+            store, self.settings, self.models, chat_model=chat_model, translator=translator
+        )
         self.graph = KnowledgeGraph(store, self.settings, self.models)
         self.entities = Entities(store)
         self.communities = Communities(store, self.settings, self.retrievers)
         self.tables = Tables(store)
         self._chat_model = chat_model
+        self._splitter = splitter
+        self._extractor = extractor
         self._engine: AnswerEngine | None = None
         self._lock = threading.RLock()
 
@@ -190,7 +201,13 @@ class KnowledgeBase:
         from knotwork._knowledge_base.reembedding import reembed, resolve_embedder
 
         embedder = resolve_embedder(model, self.settings, given=self.models.given_embedder)
-        yield from reembed(self.store, self.settings, embedder)
+        yield from reembed(
+            self.store,
+            self.settings,
+            embedder,
+            splitter=self._splitter,
+            extractor=self._extractor,
+        )
         self.models.replace_embedder(embedder)
         self.retrievers.clear()
 
@@ -384,7 +401,13 @@ class KnowledgeBase:
         from knotwork._indexing.runs import IndexingRun
 
         return IndexingRun(
-            self.store, self.settings, options, embedder=self.embedder, chat_model=self._chat_model
+            self.store,
+            self.settings,
+            options,
+            embedder=self.embedder,
+            chat_model=self._chat_model,
+            splitter=self._splitter,
+            extractor=self._extractor,
         )
 
 
@@ -397,31 +420,69 @@ def _last_report(events: Iterator[IndexEvent]) -> IndexReport:
     return report
 
 
-def open(  # noqa: A001 - `knotwork.open` is how it is called
-    path: str | Path | None = None,
+def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any of its parts
+    path: str | Path | Store | None = None,
     *,
     settings: Settings | str | Path | None = None,
     read_only: bool = False,
-    embedder: Embedder | None = None,
-    chat_model: ChatModel | None = None,
-    reranker: Reranker | None = None,
+    embedder: str | Embedder | None = None,
+    chat_model: str | ChatModel | None = None,
+    reranker: str | Reranker | None = None,
+    splitter: str | Splitter | None = None,
+    extractor: str | Extractor | None = None,
+    translator: str | Translator = "",
     **overrides: object,
 ) -> KnowledgeBase:
     """Open the knowledge base at ``path``, and create it if it does not exist; load no model.
 
-    ``path`` is a file or ``memory:``, by default ``store.path``. ``settings`` are Settings, or the
-    file to read them from, by default `knotwork.toml` and the environment. ``overrides`` are single
-    settings as SECTION_KEY, for example ``embedding_model="none"`` or ``index_chunk_tokens=300``.
-    ``embedder``, ``chat_model`` and ``reranker`` replace those of the settings.
+    ``path`` is a file, ``memory:``, the URL of a plugin's store, or a store, which `close` closes;
+    by default it is ``store.path``. ``settings`` are Settings, or the file to read them from, by
+    default `knotwork.toml` and the environment. ``overrides`` are single settings as SECTION_KEY,
+    for example ``index_chunk_tokens=300``.
+
+    ``embedder``, ``chat_model``, ``reranker``, ``splitter`` and ``extractor`` are objects that
+    replace those of the settings, or names, as the settings have them. The names of a splitter and
+    an extractor decide which documents are indexed again. ``translator``, an object or a name,
+    writes the statements of `dynamic_cypher`, `text_to_cypher` and `text_to_sql`.
 
     Raises StoreNotFound for a missing index that is to be opened ``read_only``, SchemaMismatch if
-    the file is not an index of this version, ConfigError or UnknownName for invalid settings.
+    the file is not an index of this version, UnknownName for an unknown name, and ConfigError for
+    invalid settings or an object that does not implement the protocol of its part.
     """
+    named = {
+        "embedding_model": embedder,
+        "llm_model": chat_model,
+        "rerank_model": reranker,
+        "index_splitter": splitter,
+        "index_extractor": extractor,
+    }
+    overrides |= {name: part for name, part in named.items() if isinstance(part, str)}
     loaded = _load_settings(settings, overrides)
-    url = str(path) if path is not None else loaded.store.path
-    store = open_store(url, read_only=read_only, create=not read_only)
+    if path is None or isinstance(path, str | Path):
+        url = loaded.store.path if path is None else str(path)
+        store = open_store(url, read_only=read_only, create=not read_only)
+    else:
+        store = _given(path, "_stores.urls", "STORES")
     register_views()
-    return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model, reranker=reranker)
+    return KnowledgeBase(
+        store,
+        loaded,
+        embedder=_given(embedder, "_inference.model_registry", "EMBEDDERS"),
+        chat_model=_given(chat_model, "_inference.model_registry", "CHAT_MODELS"),
+        reranker=_given(reranker, "_inference.model_registry", "RERANKERS"),
+        splitter=_given(splitter, "_indexing.splitters", "SPLITTERS"),
+        extractor=_given(extractor, "_transform.extractor_registry", "EXTRACTORS"),
+        translator=translator,
+    )
+
+
+def _given(part: Any, module: str, registry: str) -> Any:  # noqa: ANN401 - a part of any kind
+    """Return a part that is given as an object, None for a name; raise ConfigError if invalid."""
+    if part is None or isinstance(part, str):
+        return None
+    # Imported here: the names in settings are read when their part is first used.
+    getattr(import_module(f"knotwork.{module}"), registry).check(part)
+    return part
 
 
 def _load_settings(

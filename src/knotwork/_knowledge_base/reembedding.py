@@ -15,7 +15,9 @@ from knotwork._inference.model_registry import choose_model, open_embedder
 from knotwork.errors import ConfigError, MissingExtra
 
 if TYPE_CHECKING:
+    from knotwork._indexing.splitters import Splitter
     from knotwork._stores.base import Store
+    from knotwork._transform.extractor import Extractor
 
 
 SETTINGS_NOTE = (
@@ -46,13 +48,23 @@ def resolve_embedder(
     return embedder
 
 
-def reembed(store: Store, settings: Settings, embedder: Embedder) -> Iterator[EmbedEvent]:
+def reembed(
+    store: Store,
+    settings: Settings,
+    embedder: Embedder,
+    *,
+    splitter: Splitter | None = None,
+    extractor: Extractor | None = None,
+) -> Iterator[EmbedEvent]:
     """Embed an index again, and yield every step as `Reembedding.run` does.
 
+    ``splitter`` and ``extractor`` are those of the index if they are not those of the settings.
     The report has a note if the settings name another embedder than the index now has.
     """
     embedding = Embedding(embedder)
-    known = plain_fingerprints(settings, identities(store, embedding))
+    known = plain_fingerprints(
+        settings, identities(store, embedding), splitter=splitter, extractor=extractor
+    )
     for event in Reembedding(store, embedding, fingerprints=known).run():
         if event.report is None:
             yield event

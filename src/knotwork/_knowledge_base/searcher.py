@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from knotwork._inference.role_models import RoleModels
     from knotwork._retrieval.filter_parser import FilterSpec
     from knotwork._retrieval.queries.hit_queries import HitQuery
+    from knotwork._retrieval.queries.query_plans import Translator
 
 MAX_RETRIEVERS = 64
 """Retrievers kept for the next question; the limit is for callers that compose ever new ones."""
@@ -75,7 +76,8 @@ class SearchScope(NamedTuple):
 class Retrievers:
     """The retrievers of one index and of its filtered parts, kept between questions.
 
-    ``chat_model`` replaces the language model of the settings. Safe for many threads.
+    ``chat_model`` replaces the language model of the settings. ``translator``, or the one of this
+    name, writes the statements of retrievers by query. Safe for many threads.
     """
 
     def __init__(
@@ -85,11 +87,13 @@ class Retrievers:
         models: LocalModels,
         *,
         chat_model: ChatModel | None = None,
+        translator: str | Translator = "",
     ) -> None:
         self.store = store
         self.settings = settings
         self.models = models
         self._chat_model = chat_model
+        self._translator = translator
         self._search_models: RoleModels | None = None
         self._whole = FilteredIndex(store)
         self._filtered: dict[Filter, FilteredIndex] = {}
@@ -172,6 +176,7 @@ class Retrievers:
                     embedder=embedder,
                     model=self._keyword_model() if may_ask_model(name) else None,
                     reranker=self.models.reranker if may_rerank(name) else None,
+                    translator=self._translator,
                 )
             return kept[key], notes
 

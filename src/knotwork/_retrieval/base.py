@@ -21,7 +21,7 @@ class Retriever(Protocol):
         """Return the evidence for a query; finding nothing is no error."""
 
 
-class Step(Retriever, Protocol):
+class RetrieverStep(Retriever, Protocol):
     """A retriever around another, which its constructor takes as ``base``.
 
     A step that changes the question ``precedes`` the retriever in a specification, one that changes

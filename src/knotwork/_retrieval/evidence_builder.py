@@ -19,12 +19,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import (
     ChunkFeatures,
     Features,
     rank_sentences,
 )
-from knotwork._retrieval.question import Question
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
 from knotwork._text.languages import detect_language
 from knotwork.records import Evidence, Hit, Query, Step
@@ -41,6 +43,29 @@ def parts_of_base(features: Features) -> dict[str, float]:
         "coverage": features.coverage,
         "bm25": features.bm25,
     }
+
+
+def rank_evidence(
+    query: Query,
+    scores: Mapping[str, float],
+    *,
+    retriever: str,
+    store: Store,
+    embedder: Embedder | None = None,
+) -> Evidence:
+    """Return the ``query.k`` chunks with the best scores, by chunk id, as the evidence of a
+    retriever.
+
+    Each hit has the relevance of its sentences to the question, from which answers are made; with
+    an embedder, vectors decide it too. The confidence is that of a search by words.
+    """
+    question = read_question(
+        query.text, store=store, embedder=embedder, weights=DEFAULT_WEIGHTS, link=False
+    )
+    ranked = rank(scores, query.k)
+    features = ChunkFeatures(question, store, DEFAULT_WEIGHTS, ranked)
+    parts = {item.id: {retriever: item.score} for item in ranked}
+    return make_evidence(query, retriever, ranked, parts, features, store)
 
 
 def make_evidence(

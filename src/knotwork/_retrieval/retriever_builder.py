@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._registry import Registry, required_parameters, takes
-from knotwork._retrieval.base import Retriever, Step
+from knotwork._retrieval.base import Retriever, RetrieverStep
 from knotwork._retrieval.fusion import FusedRetriever
 from knotwork._retrieval.retriever_registry import (
     AUTO,
@@ -40,6 +40,9 @@ from knotwork._stores.base import Store
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Evidence, Query
 
+if TYPE_CHECKING:
+    from knotwork._retrieval.queries.query_plans import Translator
+
 MOST_SEARCHES = 64
 """Searches per question, at most: a specification from outside must not keep a service busy."""
 
@@ -59,19 +62,20 @@ def build_retriever(
     embedder: Embedder | None = None,
     model: ChatModel | None = None,
     reranker: Reranker | None = None,
+    translator: str | Translator = "",
     options: Mapping[str, object] | None = None,
 ) -> Retriever:
     """Build a retriever over a store from a name or from a specification.
 
     ``options`` are fields of the retriever's ``Options``, for a plain name only. A constructor is
-    called with those of ``store``, ``embedder``, ``model``, ``reranker``, ``base`` and ``options``
-    that it declares; a parameter without a default must not be None.
+    called with those of ``store``, ``embedder``, ``model``, ``reranker``, ``translator``, ``base``
+    and ``options`` that it declares; a parameter without a default must not be None.
 
     Raises UnknownName for an unknown retriever, step or option, ConfigError for an invalid
     specification or value, MissingCapability if the store lacks a part that the retriever needs,
     and RetrievalError if a required embedder or model is missing.
     """
-    inputs = _Inputs(store, embedder, model, reranker)
+    inputs = _Inputs(store, embedder, model, reranker, translator)
     if name == AUTO or name in RETRIEVERS:
         return _build_named(name, inputs, options or {})
     if options or not (is_expression(name) or name in STEPS):
@@ -105,6 +109,7 @@ class _Inputs:
     embedder: Embedder | None
     model: ChatModel | None
     reranker: Reranker | None
+    translator: str | Translator
 
 
 class ComposedRetriever:
@@ -251,7 +256,7 @@ _NEEDED = {
 
 def _construct(
     name: str,
-    parts: Registry[Retriever] | Registry[Step],
+    parts: Registry[Retriever] | Registry[RetrieverStep],
     inputs: _Inputs,
     options: Mapping[str, object],
     base: Retriever | None,
@@ -263,6 +268,7 @@ def _construct(
         "embedder": inputs.embedder,
         "model": inputs.model,
         "reranker": inputs.reranker,
+        "translator": inputs.translator,
     }
     for required in sorted(required_parameters(target)):
         if required in _NEEDED and offered[required] is None:

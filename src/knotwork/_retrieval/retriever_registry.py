@@ -8,7 +8,7 @@ what it is given: see `build_retriever`.
 from __future__ import annotations
 
 from knotwork._registry import Entry, Registry, takes
-from knotwork._retrieval.base import Retriever, Step
+from knotwork._retrieval.base import Retriever, RetrieverStep
 from knotwork._retrieval.specification_grammar import calls_of, parse_specification
 from knotwork._stores.base import Store
 
@@ -191,11 +191,11 @@ RETRIEVERS: Registry[Retriever] = Registry(
     protocol=Retriever,
     reserved={AUTO, FUSE, *(step.name for step in _STEPS)},
 )
-STEPS: Registry[Step] = Registry(
+STEPS: Registry[RetrieverStep] = Registry(
     "steps",
     _STEPS,
     kind="step",
-    protocol=Step,
+    protocol=RetrieverStep,
     reserved={AUTO, FUSE, *(retriever.name for retriever in _RETRIEVERS)},
 )
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
 
+from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
 from knotwork._indexing.loaders.loader import MEGABYTE, Source, format_size
 from knotwork._service.schemas.workspaces import RefusedFile
@@ -142,7 +143,10 @@ def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
     suffix = PurePosixPath(file.name).suffix.lower()
     if not head.strip():
         raise LoadError("empty", f"`{file.name}` is empty.", fix="Omit it.")
-    if head.startswith((ZIP_SIGNATURE, OLE_SIGNATURE)):
+    if find_plugin_loader(suffix, head) is not None:
+        if head.startswith(ZIP_SIGNATURE):
+            _check_sizes(file, max_file_mb)
+    elif head.startswith((ZIP_SIGNATURE, OLE_SIGNATURE)):
         _check_zip(file, max_file_mb)
     elif suffix in _ZIP_SUFFIXES:
         raise _wrong_format(file.name, suffix.removeprefix("."))
@@ -161,10 +165,7 @@ def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
 def _check_zip(file: SpooledFile, max_file_mb: float) -> None:
     import zipfile
 
-    file.stream.seek(0)
-    data = file.stream.read()
-    check_archive(Source(file.name, data, max_bytes=int(max_file_mb * MEGABYTE)))
-    file.stream.seek(0)
+    _check_sizes(file, max_file_mb)
     with zipfile.ZipFile(file.stream) as archive:
         names = set(archive.namelist())
     if not names & _ZIP_DOCUMENT_PARTS:
@@ -173,6 +174,14 @@ def _check_zip(file: SpooledFile, max_file_mb: float) -> None:
             f"`{file.name}` is an archive, not a document.",
             fix="Unpack it, and upload its files.",
         )
+
+
+def _check_sizes(file: SpooledFile, max_file_mb: float) -> None:
+    """Raise LoadError for an archive that is too large when decompressed, encrypted or broken."""
+    file.stream.seek(0)
+    data = file.stream.read()
+    check_archive(Source(file.name, data, max_bytes=int(max_file_mb * MEGABYTE)))
+    file.stream.seek(0)
 
 
 def _wrong_format(name: str, expected: str) -> LoadError:

@@ -17,7 +17,7 @@ STORES: Registry[Store] = Registry(
         Entry("memory", "knotwork._stores.memory:MemoryStore", "memory:"),
         Entry("file", "knotwork._stores.urls:open_index_file", "file:PATH"),
     ),
-    kind="store scheme",
+    kind="store",
     protocol=Store,
 )
 
@@ -32,7 +32,7 @@ def open_store(url: str, *, read_only: bool = False, create: bool = False) -> St
     if scheme not in STORES:
         builtin = [STORES.find(name).summary for name in STORES.names(plugins=False)]
         plugins = set(STORES.names()) - set(STORES.names(plugins=False))
-        raise UnknownName(STORES.kind, scheme, [*builtin, *(f"{name}://…" for name in plugins)])
+        raise UnknownName("store scheme", scheme, [*builtin, *(f"{name}://…" for name in plugins)])
     return STORES.create(scheme, url=url, read_only=read_only, create=create)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from knotwork._registry import Entry, Registry, takes
 from knotwork._transform.extractor import Extractor
-from knotwork._transform.rules import Dictionary, RuleExtractor
 from knotwork.errors import ConfigError
 
 EXTRACTORS: Registry[Extractor] = Registry(
@@ -17,26 +16,35 @@ EXTRACTORS: Registry[Extractor] = Registry(
 )
 
 
-def make_rules(*, dictionary: Path | None = None) -> RuleExtractor:
+def make_rules(*, dictionary: Path | None = None) -> Extractor:
     """Return the extractor by rules, with a user's dictionary of terms."""
+    from knotwork._transform.rules import Dictionary, RuleExtractor
+
     return RuleExtractor(dictionary=Dictionary.read(dictionary) if dictionary else None)
 
 
 def make_extractor(
-    name: str = "rules", *, dictionary: Path | None = None, recording: Path | None = None
+    extractor: str | Extractor = "rules",
+    *,
+    dictionary: Path | None = None,
+    recording: Path | None = None,
 ) -> Extractor:
-    """Return the extractor of this name, with a user's dictionary of terms.
+    """Return the extractor itself, or the one of this name, with a user's dictionary of terms.
 
     The extractions of a ``recording`` made elsewhere are added to its results. Raises UnknownName
     for an unknown extractor, ConfigError if the dictionary or the recording cannot be read, or if
     the extractor takes no dictionary.
     """
-    if dictionary is not None and not takes(EXTRACTORS.load(name), "dictionary"):
+    name = extractor if isinstance(extractor, str) else extractor.name
+    if dictionary is not None and (
+        name is not extractor or not takes(EXTRACTORS.load(name), "dictionary")
+    ):
         raise ConfigError(
             f"The extractor `{name}` takes no dictionary, but `index.dictionary` is {dictionary}.",
             fix='Remove index.dictionary, or set index.extractor to "rules".',
         )
-    extractor = EXTRACTORS.create(name, dictionary=dictionary)
+    if isinstance(extractor, str):
+        extractor = EXTRACTORS.create(extractor, dictionary=dictionary)
     if recording is None:
         return extractor
     from knotwork._transform.model.recorded_extractor import RecordedExtractor, Recording

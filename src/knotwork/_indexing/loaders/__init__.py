@@ -2,6 +2,7 @@
 
 from knotwork._indexing.loaders.loader import Content, Loader, Source, TextBuilder
 from knotwork._indexing.loaders.loader_registry import (
+    find_plugin_loader,
     load_document,
     load_edge_keys,
     load_file,
@@ -13,6 +14,7 @@ __all__ = [
     "Loader",
     "Source",
     "TextBuilder",
+    "find_plugin_loader",
     "load_document",
     "load_edge_keys",
     "load_file",

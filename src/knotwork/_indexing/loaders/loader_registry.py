@@ -94,7 +94,9 @@ def plugin_loaders() -> dict[str, Loader]:
 def _check_formats(entry: Entry, loader: Loader, taken: Mapping[str, str]) -> None:
     """Raise ConfigError for invalid suffixes or signatures, and for a suffix that is ``taken``."""
     suffixes, signatures = loader.suffixes, loader.signatures
-    if not isinstance(suffixes, tuple) or not all(map(_SUFFIX.fullmatch, suffixes)):
+    if not isinstance(suffixes, tuple) or not all(
+        isinstance(suffix, str) and _SUFFIX.fullmatch(suffix) for suffix in suffixes
+    ):
         reason = f"`suffixes` is {suffixes!r}, but must be a tuple such as ('.ini', '.cfg')"
         raise LOADERS.fault(entry, reason)
     if not isinstance(signatures, tuple) or not all(
@@ -231,25 +233,39 @@ def _load_content(source: Source) -> Content:
     return content
 
 
+def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:
+    """Return the plugin that loads files of a suffix, or whose content starts with ``start``.
+
+    Plugins are looked at only if no built-in loader reads the suffix.
+    """
+    if suffix in _by_suffix(builtin_loaders().values()):
+        return None
+    loaders = plugin_loaders().values()
+    by_suffix = _by_suffix(loaders).get(suffix)
+    return by_suffix or next((loader for loader in loaders if _is_signed(start, loader)), None)
+
+
+def _is_signed(start: bytes, loader: Loader) -> bool:
+    """Return True if the content of a file starts with a signature of the loader."""
+    return bool(loader.signatures) and start[:1_024].lstrip().startswith(loader.signatures)
+
+
 def _choose_loader(source: Source) -> Loader:
     """Return the loader for the signature of the content, else for the suffix.
 
-    Plugins are looked at only if no built-in loader reads the suffix.
-
     Raises LoadError ("unsupported", "password") if no loader can read the file.
     """
-    loaders = list(builtin_loaders().values())
-    by_suffix = _by_suffix(loaders).get(source.suffix)
-    if by_suffix is None:
-        plugins = plugin_loaders().values()
-        by_suffix = _by_suffix(plugins).get(source.suffix)
-        loaders += plugins
-    if by_suffix is None and source.suffix in _DRAWINGS:
+    plugin = find_plugin_loader(source.suffix, source.data)
+    if plugin is not None:
+        return plugin
+    if source.suffix in _DRAWINGS:
         raise LoadError(
             "unsupported",
             f"`{source.uri}` is a drawing, which has no text to index.",
             fix="Leave it out with `exclude`.",
         )
+    loaders = builtin_loaders()
+    by_suffix = _by_suffix(loaders.values()).get(source.suffix)
     if source.data.startswith(ZIP_SIGNATURE):
         archive_loader = _archive_loader(source) or by_suffix
         if archive_loader is None:
@@ -257,20 +273,17 @@ def _choose_loader(source: Source) -> Loader:
         return archive_loader
     if source.data.startswith(OLE_SIGNATURE):
         check_archive(source)
-    start = source.data[:1_024].lstrip()
-    for loader in loaders:
-        if start.startswith(loader.signatures) and loader.signatures:
-            is_html = loader is builtin_loaders()["html"]
+    for loader in loaders.values():
+        if _is_signed(source.data, loader):
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
-            return by_suffix if by_suffix is not None and is_html else loader
+            return by_suffix if by_suffix is not None and loader is loaders["html"] else loader
     if by_suffix is not None:
         return by_suffix
-    text = builtin_loaders()["text"]
     try:
-        text.load(source)
+        loaders["text"].load(source)
     except LoadError as error:
         raise _unsupported(source) from error
-    return text
+    return loaders["text"]
 
 
 def _archive_loader(source: Source) -> Loader | None:

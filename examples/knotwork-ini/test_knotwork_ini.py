@@ -1,0 +1,37 @@
+"""An INI file is read, and its options are found."""
+
+import knotwork
+import pytest
+from knotwork.errors import LoadError
+from knotwork.plugins import Source
+
+from knotwork_ini import IniLoader
+
+SETTINGS = b"[pool]\nmax_connections = 40\nidle_timeout = 90\n\n[cache]\nsize = 3 GB\n"
+
+
+def test_sections_become_headings():
+    content = IniLoader().load(Source("server.ini", SETTINGS))
+    assert [heading.title for heading in content.headings] == ["pool", "cache"]
+    assert "max_connections = 40." in content.text
+
+
+def test_an_option_is_found_by_its_name(tmp_path):
+    (tmp_path / "server.ini").write_bytes(SETTINGS)
+    (tmp_path / "note.txt").write_text("The pool has connections, and a maximum.")
+    with knotwork.open(
+        "memory:", embedding_model="none", index_extractor="ini", retrieval_retriever="options"
+    ) as kb:
+        kb.index(tmp_path)
+        hits = kb.search("What is max_connections?").hits
+        assert [hit.chunk.document_title for hit in hits] == ["server.ini"]
+        assert "40" in kb.ask("What is max_connections?").text
+
+
+def test_a_file_of_another_format_is_refused(tmp_path):
+    (tmp_path / "server.ini").write_text("no section = 1")
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        (failure,) = kb.index(tmp_path).failures
+    assert "MissingSectionHeaderError" in failure.message
+    with pytest.raises(LoadError):
+        IniLoader().load(Source("server.ini", b"\x00\x01\x02" * 100))

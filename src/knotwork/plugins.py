@@ -1,0 +1,124 @@
+"""Write plugins: the protocols of all parts, and what helps to implement them.
+
+A plugin is a class, or a function that returns a part, named by an entry point of its distribution.
+Every name here is imported on first use. See "Write a plugin" in the documentation.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
+    from knotwork._indexing.loaders.loader import Content, Loader, Source, TextBuilder
+    from knotwork._indexing.loaders.plain_text import decode_text
+    from knotwork._indexing.splitters import ChunkSizes, Splitter, make_splitter
+    from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
+    from knotwork._inference.cross_encoders import Reranker
+    from knotwork._inference.embedder import Embedder, PassageText, PassageVectors
+    from knotwork._retrieval.base import Retriever, RetrieverStep
+    from knotwork._retrieval.evidence_builder import rank_evidence
+    from knotwork._retrieval.queries.query_plans import (
+        Attempt,
+        LinkedQuestion,
+        QueryTarget,
+        Statement,
+        Translator,
+    )
+    from knotwork._retrieval.retriever_builder import build_retriever
+    from knotwork._stores.base import Capability, Store
+    from knotwork._text.languages import detect_language
+    from knotwork._text.names import normal_form
+    from knotwork._text.sentences import split_sentences
+    from knotwork._transform.extractor import Extractor
+    from knotwork._transform.extractor_registry import make_extractor
+
+_HOMES = {
+    "Attempt": "_retrieval.queries.query_plans",
+    "Capability": "_stores.base",
+    "ChatModel": "_inference.chat",
+    "ChatReply": "_inference.chat",
+    "ChatRequest": "_inference.chat",
+    "ChunkSizes": "_indexing.splitters",
+    "Content": "_indexing.loaders.loader",
+    "Embedder": "_inference.embedder",
+    "EmbeddingSettings": "_config",
+    "Extractor": "_transform.extractor",
+    "LinkedQuestion": "_retrieval.queries.query_plans",
+    "LlmSettings": "_config",
+    "Loader": "_indexing.loaders.loader",
+    "Message": "_inference.chat",
+    "PassageText": "_inference.embedder",
+    "PassageVectors": "_inference.embedder",
+    "QueryTarget": "_retrieval.queries.query_plans",
+    "RerankSettings": "_config",
+    "Reranker": "_inference.cross_encoders",
+    "Retriever": "_retrieval.base",
+    "RetrieverStep": "_retrieval.base",
+    "Source": "_indexing.loaders.loader",
+    "Splitter": "_indexing.splitters",
+    "Statement": "_retrieval.queries.query_plans",
+    "Store": "_stores.base",
+    "TextBuilder": "_indexing.loaders.loader",
+    "TokenUsage": "_inference.chat",
+    "Translator": "_retrieval.queries.query_plans",
+    "build_retriever": "_retrieval.retriever_builder",
+    "decode_text": "_indexing.loaders.plain_text",
+    "detect_language": "_text.languages",
+    "make_extractor": "_transform.extractor_registry",
+    "make_splitter": "_indexing.splitters",
+    "normal_form": "_text.names",
+    "rank_evidence": "_retrieval.evidence_builder",
+    "split_sentences": "_text.sentences",
+}
+
+__all__ = [
+    "Attempt",
+    "Capability",
+    "ChatModel",
+    "ChatReply",
+    "ChatRequest",
+    "ChunkSizes",
+    "Content",
+    "Embedder",
+    "EmbeddingSettings",
+    "Extractor",
+    "LinkedQuestion",
+    "LlmSettings",
+    "Loader",
+    "Message",
+    "PassageText",
+    "PassageVectors",
+    "QueryTarget",
+    "RerankSettings",
+    "Reranker",
+    "Retriever",
+    "RetrieverStep",
+    "Source",
+    "Splitter",
+    "Statement",
+    "Store",
+    "TextBuilder",
+    "TokenUsage",
+    "Translator",
+    "build_retriever",
+    "decode_text",
+    "detect_language",
+    "make_extractor",
+    "make_splitter",
+    "normal_form",
+    "rank_evidence",
+    "split_sentences",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import a public name on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"knotwork.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,224 @@
+"""Plugins in an installation: the example package, and plugins that cannot be used."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.installed import install
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "knotwork-ini"
+SERVER = "[pool]\nmax_connections = 40\n\n[cache]\nsize = 3 GB\n"
+INI_SETTINGS = ("embedding.model=none", "index.extractor=ini")
+
+
+def run(site, *arguments, cwd):
+    """Run Python with a folder of installed distributions on its path."""
+    path = os.pathsep.join([str(site), str(ROOT / "src")])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200"},
+        cwd=cwd,
+        timeout=300,
+        check=False,
+    )
+
+
+def knotwork(site, *arguments, cwd, settings=("embedding.model=none",)):
+    options = [part for setting in settings for part in ("--set", setting)]
+    return run(site, "-m", "knotwork", *arguments, *options, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """A folder in which the example package is installed."""
+    site = tmp_path_factory.mktemp("site")
+    command = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index")
+    options = ("--disable-pip-version-check", "--no-cache-dir", "--target", str(site))
+    done = run(site, *command, *options, str(EXAMPLE), cwd=site)
+    assert done.returncode == 0, done.stderr
+    return site
+
+
+@pytest.fixture(scope="module")
+def index(example, tmp_path_factory):
+    """A folder with an index of two INI files and a text."""
+    folder = tmp_path_factory.mktemp("work")
+    files = folder / "files"
+    files.mkdir()
+    (files / "server.ini").write_text(SERVER)
+    (files / "note.txt").write_text("The pool of the village opens in May.")
+    (files / "client.ini").write_text("[view]\ntheme = dark\n")
+    done = knotwork(
+        example, "index", "files", "--store", "x.knot", "--json", cwd=folder, settings=INI_SETTINGS
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["added"], report["skipped"]) == (3, [])
+    return folder
+
+
+def test_the_example_has_fewer_than_sixty_lines_of_code():
+    lines = (EXAMPLE / "knotwork_ini.py").read_text().splitlines()
+    assert sum(1 for line in lines if line.strip()) < 60
+
+
+def test_the_tests_of_the_example_pass(example, tmp_path):
+    options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir", ".")
+    done = run(example, "-m", "pytest", *options, str(EXAMPLE), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_its_parts_are_listed_with_their_distribution(example, tmp_path):
+    shown = knotwork(example, "retrievers", cwd=tmp_path).stdout
+    (line,) = [line for line in shown.splitlines() if line.split()[:1] == ["options"]]
+    assert "Finds the passages that set an option" in line
+    assert line.rstrip().endswith("from knotwork-ini 0.1.0")
+    listed = json.loads(knotwork(example, "retrievers", "--json", cwd=tmp_path).stdout)
+    assert listed["retrievers"]["options"]["distribution"] == "knotwork-ini"
+    assert listed["retrievers"]["bm25"]["distribution"] == "knotwork"
+    assert listed["faults"] == []
+    checked = knotwork(example, "doctor", "--json", cwd=tmp_path)
+    details = [c["detail"] for c in json.loads(checked.stdout)["checks"] if c["name"] == "Plugins"]
+    assert details == [
+        "knotwork-ini 0.1.0: retriever `options`, loader `ini`, extractor `ini`",
+    ]
+
+
+def test_its_retriever_answers_from_what_its_loader_and_extractor_read(example, index):
+    question = "What is max_connections?"
+    line = ("--store", "x.knot", "--retriever", "options", "--json")
+    found = json.loads(knotwork(example, "search", question, *line, cwd=index).stdout)
+    assert [hit["document"] for hit in found["hits"]] == ["files/server.ini"]
+    answer = json.loads(knotwork(example, "ask", question, *line, cwd=index).stdout)
+    assert "max_connections = 40" in answer["answer"]
+
+
+def test_it_takes_part_in_compositions_and_filters(example, index):
+    for specification in ("options + bm25", "options > budget(tokens=500)", "rewrite > options"):
+        line = ("--store", "x.knot", "--retriever", specification, "--json")
+        where = ("--where", "format = ini") if "+" in specification else ()
+        done = knotwork(example, "search", "size", *line, *where, cwd=index)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["hits"][0]["document"] == "files/server.ini"
+
+
+def test_the_index_is_current_until_the_extractor_changes(example, index):
+    line = ("index", "files", "--store", "x.knot", "--json")
+    report = json.loads(knotwork(example, *line, cwd=index, settings=INI_SETTINGS).stdout)
+    assert (report["unchanged"], report["added"]) == (3, 0)
+
+
+def test_workers_use_it(example, index):
+    program = (
+        "import os\n"
+        "from functools import partial\n"
+        "from pathlib import Path\n"
+        "from loky import ProcessPoolExecutor\n"
+        "from knotwork._indexing.loaders import load_file\n"
+        "from knotwork._indexing.preparation import Recipe, _begin_work, _work\n"
+        "from knotwork._indexing.prepared import Candidate\n"
+        "from knotwork.plugins import make_extractor, make_splitter\n"
+        "recipe = Recipe(make_splitter(), make_extractor('ini'))\n"
+        "begin = {'initializer': _begin_work, 'initargs': (recipe, os.getpid())}\n"
+        "with ProcessPoolExecutor(1, **begin) as pool:\n"
+        "    read = partial(load_file, Path('files/server.ini'), uri='server.ini')\n"
+        "    (made,) = pool.submit(_work, [Candidate('server.ini', read)]).result()\n"
+        "print([h.title for h in made.document.headings], made.extractions[0].mentions[-1].type)\n"
+    )
+    done = run(example, "-c", program, cwd=index)
+    assert done.stdout.strip() == "['pool', 'cache'] option", done.stderr
+
+
+def test_nothing_but_the_plugins_in_use_is_imported(example, index):
+    program = (
+        "import sys\n"
+        "from knotwork import _registry\n"
+        "from knotwork._cli.main import run\n"
+        "run(sys.argv[1:])\n"
+        "scans = _registry.installed_plugins.cache_info().misses\n"
+        "print(scans, 'knotwork_ini' in sys.modules, file=sys.stderr)\n"
+    )
+    store = ("--store", "x.knot")
+    for arguments, scans, imported in (
+        (("--help",), 0, False),
+        (("documents", *store), 0, False),
+        (("search", "size", "--retriever", "bm25", *store), 0, False),
+        (("search", "size", "--retriever", "bm25 + graph > prune", *store), 0, False),
+        (("search", "size", "--retriever", "auto", *store), 0, False),
+        (("search", "size", "--retriever", "options", *store), 1, True),
+        (("retrievers",), 1, True),
+    ):
+        done = run(example, "-c", program, *arguments, cwd=index)
+        assert done.stderr.split()[-2:] == [str(scans), str(imported)], (arguments, done.stderr)
+
+
+BAD = '''
+class Retriever:
+    """Finds nothing."""
+
+class Loader:
+    name, signatures = "bad", ()
+    suffixes = (".md", ".new")
+
+    def load(self, source):
+        raise AssertionError
+'''
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    """A folder of installed distributions that cannot be used."""
+    site = tmp_path / "site"
+    groups = {
+        "knotwork.retrievers": {"bm25": "bad:Retriever", "partial": "bad:Retriever"},
+        "knotwork.loaders": {"markdown-2": "bad:Loader"},
+        "knotwork.splitters": {"lost": "absent:Splitter"},
+        "knotwork.retriever": {"typo": "bad:Retriever"},
+    }
+    install(site, "bad-parts", groups, modules={"bad.py": BAD})
+    groups = {"knotwork.steps": {"same": "bad:Retriever"}}
+    install(site, "first-steps", groups)
+    install(site, "second-steps", groups)
+    return site
+
+
+def test_plugins_that_cannot_be_used_are_reported(faulty, tmp_path):
+    checked = knotwork(faulty, "doctor", "--json", cwd=tmp_path)
+    assert checked.returncode == 1
+    checks = [check for check in json.loads(checked.stdout)["checks"] if check["name"] == "Plugins"]
+    assert all(not check["ok"] and check["fix"] for check in checks)
+    details = "\n".join(sorted(check["detail"] for check in checks))
+    for part in (
+        "retriever `bm25` of bad-parts 1.0 cannot be used: knotwork has a retriever of this name",
+        "retriever `partial` of bad-parts 1.0 cannot be used: it lacks `retrieve` of `Retriever`",
+        "loader `markdown-2` of bad-parts 1.0 cannot be used: files named `*.md` are read by",
+        "splitter `lost` of bad-parts 1.0 cannot be used: importing `absent:Splitter` raised",
+        "step `same` of second-steps 1.0 cannot be used: first-steps 1.0 has a step of this name",
+        "bad-parts 1.0 has entry points in the unknown group `knotwork.retriever`",
+    ):
+        assert part in details
+    shown = knotwork(faulty, "retrievers", cwd=tmp_path)
+    assert "retriever `bm25` of bad-parts 1.0" in shown.stderr
+    assert "passages with the question's words" in shown.stdout
+
+
+def test_plugins_that_cannot_be_used_do_not_stop_others(faulty, tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.md").write_text("# Lake\n\nThe salt layer is deep.")
+    (tmp_path / "files" / "b.new").write_text("The ferry leaves at noon.")
+    line = ("--store", "x.knot", "--json")
+    done = knotwork(faulty, "index", "files", *line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["added"] == 2
+    assert "loader `markdown-2` of bad-parts 1.0 cannot be used" in done.stderr
+    for name, code in (("bm25", 0), ("partial", 2), ("bm25 > same", 2), ("nothing", 2)):
+        found = knotwork(faulty, "search", "salt", *line, "--retriever", name, cwd=tmp_path)
+        assert found.returncode == code, (name, found.stderr)
