@@ -161,6 +161,12 @@ def test_nothing_but_the_plugins_in_use_is_imported(example, index):
 
 
 BAD = '''
+class Whole:
+    precedes, searches = True, 1
+
+    def retrieve(self, query):
+        raise AssertionError
+
 class Retriever:
     """Finds nothing."""
 
@@ -178,14 +184,19 @@ def faulty(tmp_path):
     """A folder of installed distributions that cannot be used."""
     site = tmp_path / "site"
     groups = {
-        "knotwork.retrievers": {"bm25": "bad:Retriever", "partial": "bad:Retriever"},
+        "knotwork.retrievers": {
+            "bm25": "bad:Retriever",
+            "partial": "bad:Retriever",
+            "both": "bad:Whole",
+        },
         "knotwork.loaders": {"markdown-2": "bad:Loader"},
         "knotwork.splitters": {"lost": "absent:Splitter"},
         "knotwork.retriever": {"typo": "bad:Retriever"},
     }
     install(site, "bad-parts", groups, modules={"bad.py": BAD})
-    groups = {"knotwork.steps": {"same": "bad:Retriever"}}
+    groups = {"knotwork.steps": {"same": "bad:Whole"}}
     install(site, "first-steps", groups)
+    groups["knotwork.steps"]["both"] = "bad:Whole"
     install(site, "second-steps", groups)
     return site
 
@@ -194,7 +205,10 @@ def test_plugins_that_cannot_be_used_are_reported(faulty, tmp_path):
     checked = knotwork(faulty, "doctor", "--json", cwd=tmp_path)
     assert checked.returncode == 1
     checks = [check for check in json.loads(checked.stdout)["checks"] if check["name"] == "Plugins"]
-    assert all(not check["ok"] and check["fix"] for check in checks)
+    listed = [check["detail"] for check in checks if check["ok"]]
+    assert listed == ["bad-parts 1.0: retriever `both`", "second-steps 1.0: step `both`"]
+    checks = [check for check in checks if not check["ok"]]
+    assert all(check["fix"] for check in checks)
     details = "\n".join(sorted(check["detail"] for check in checks))
     for part in (
         "retriever `bm25` of bad-parts 1.0 cannot be used: knotwork has a retriever of this name",
@@ -202,6 +216,7 @@ def test_plugins_that_cannot_be_used_are_reported(faulty, tmp_path):
         "loader `markdown-2` of bad-parts 1.0 cannot be used: files named `*.md` are read by",
         "splitter `lost` of bad-parts 1.0 cannot be used: importing `absent:Splitter` raised",
         "step `same` of second-steps 1.0 cannot be used: first-steps 1.0 has a step of this name",
+        "`both` is a retriever and a step, of bad-parts 1.0 and second-steps 1.0",
         "bad-parts 1.0 has entry points in the unknown group `knotwork.retriever`",
     ):
         assert part in details

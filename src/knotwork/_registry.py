@@ -22,6 +22,9 @@ GROUP_PREFIX = "knotwork."
 CORE = "knotwork"
 """The distribution of the parts that are built in."""
 
+MODELS = frozenset({"embedder", "model", "reranker"})
+"""The arguments that a part may need, and that may be missing in an installation."""
+
 Part = TypeVar("Part")
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
@@ -34,7 +37,7 @@ class Entry:
     """The name of a part, the target that makes it, and the distribution that it is from.
 
     ``summary`` is a one-line description. ``needs`` are the models, such as "embedder", without
-    which the part cannot work. Those of a plugin are read from its target: see `Registry.entries`.
+    which the part cannot work. Those of a plugin are read from its target: see `describe`.
     """
 
     name: str
@@ -171,15 +174,15 @@ class Registry(Generic[Part]):
     def describe(self, name: str) -> Entry:
         """Return the entry of a name with its summary and needs; import it if it is a plugin.
 
-        The summary of a plugin is the first line of its docstring, and its needs are its parameters
-        without a default. Raises as `load`.
+        The summary of a plugin is the first line of its docstring, and it needs the models that are
+        its parameters without a default. Raises as `load`.
         """
         entry = self.find(name)
         if not entry.is_plugin:
             return entry
         target = self.load(name)
         summary = (inspect.getdoc(target) or "").partition("\n")[0].rstrip(".")
-        needs = required_parameters(target) if self._protocol else frozenset()
+        needs = required_parameters(target) & MODELS if self._protocol else frozenset()
         return replace(entry, summary=summary, needs=needs)
 
     def faults(self) -> list[ConfigError]:

@@ -49,6 +49,14 @@ def check_plugins() -> Iterator[Check]:
     for registry in REGISTRIES:
         for fault in registry.faults():
             yield failed_check("Plugins", fault)
+    for name in sorted(set(RETRIEVERS.names()) & set(STEPS.names())):
+        both = f"{RETRIEVERS.find(name).origin} and {STEPS.find(name).origin}"
+        yield Check(
+            "Plugins",
+            ok=False,
+            detail=f"`{name}` is a retriever and a step, of {both}; compositions use the step",
+            fix="Uninstall one of them.",
+        )
     groups = {registry.group for registry in REGISTRIES}
     for group, entries in installed_plugins().items():
         if group not in groups:
