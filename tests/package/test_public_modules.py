@@ -29,7 +29,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
 ]
-IMPORT = re.compile(r"(?:from (knotwork[\w.]*) import ([\w, ]+)|import (knotwork[\w.]*))")
+IMPORT = re.compile(r"(?:from (knotwork(?:\.\w+)*) import ([\w, ]+)|import (knotwork(?:\.\w+)*)\b)")
 
 
 def test_all_other_modules_have_an_underscore_in_their_path():
