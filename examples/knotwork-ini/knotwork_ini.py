@@ -6,7 +6,6 @@ from configparser import ConfigParser
 from dataclasses import replace
 
 from knotwork.plugins import (
-    Capability,
     Content,
     Source,
     Store,
@@ -58,7 +57,7 @@ def _add_options(chunk: Chunk, extraction: Extraction) -> Extraction:
 class OptionRetriever:
     """Finds the passages that set an option which the question names."""
 
-    name, requires = "options", frozenset({Capability.GRAPH, Capability.TEXT})
+    name = "options"
 
     def __init__(self, *, store: Store) -> None:
         self._store = store

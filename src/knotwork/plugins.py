@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         Translator,
     )
     from knotwork._retrieval.retriever_builder import build_retriever
-    from knotwork._stores.base import Capability, Store
+    from knotwork._stores.base import Store
+    from knotwork._stores.capabilities import Capabilities
     from knotwork._text.languages import detect_language
     from knotwork._text.names import normal_form
     from knotwork._text.sentences import split_sentences
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Attempt": "_retrieval.queries.query_plans",
-    "Capability": "_stores.base",
+    "Capabilities": "_stores.capabilities",
     "ChatModel": "_inference.chat",
     "ChatReply": "_inference.chat",
     "ChatRequest": "_inference.chat",
@@ -75,7 +76,7 @@ _HOMES = {
 
 __all__ = [
     "Attempt",
-    "Capability",
+    "Capabilities",
     "ChatModel",
     "ChatReply",
     "ChatRequest",
