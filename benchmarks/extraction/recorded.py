@@ -22,8 +22,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tuples import TupleReader
+
 from knotwork._text.sentences import split_sentences
-from knotwork._transform.model.reply_formats import TupleReader
 from knotwork._transform.model.reply_grounding import ChunkText, ReplyContext, assemble
 from knotwork._transform.model.reply_records import Draft
 from knotwork._transform.rules import RuleExtractor

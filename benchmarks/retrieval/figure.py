@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from abstention import abstention_curve
+
 from knotwork._config import AnswerSettings
-from knotwork.evaluation._metrics import abstention_curve
 
 FINE = tuple(step / 1_000 for step in range(1_001))
 MARKED = (0.1, 0.3, 0.5, 0.7, 0.9)

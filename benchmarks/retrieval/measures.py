@@ -6,6 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from budgets import (
+    first_characters,
+    first_tokens,
+    share_found,
+    share_of_sentences_found,
+    share_of_words_found,
+)
 from sets import BenchmarkSet
 
 from knotwork._config import AnswerSettings
@@ -16,13 +23,8 @@ from knotwork._synthesis.sentence_selection import rank_candidates
 from knotwork.evaluation._datasets import EvaluationCase
 from knotwork.evaluation._metrics import (
     contains_answer,
-    first_characters,
-    first_tokens,
     hits,
     is_verdict,
-    share_found,
-    share_of_sentences_found,
-    share_of_words_found,
 )
 from knotwork.records import Evidence
 

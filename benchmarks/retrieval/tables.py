@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from abstention import abstention_curve, share_below
 from figure import draw_abstention
 from measures import CHARACTER_BUDGET, TOKEN_BUDGET
 from sets import MULTI_HOP, SETS, UNTITLED
 from summary import Results, difference, mean, percent, points, show_p
 
 from knotwork._config import AnswerSettings
-from knotwork.evaluation._metrics import abstention_curve, separation, share_below
+from knotwork.evaluation._metrics import separation
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all_gold@5", "all_gold@8", "mrr")
 ABSTENTION_SET = "multihoprag_lite"

@@ -3,10 +3,11 @@
 import math
 from itertools import pairwise
 
+from benchmarks.retrieval.abstention import abstention_curve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation._metrics import abstention_curve, separation
+from knotwork.evaluation._metrics import separation
 
 confidences = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

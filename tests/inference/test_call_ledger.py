@@ -122,8 +122,6 @@ def test_sums_add_up_under_any_interleaving(wanted):
         assert ledger.totals(model=name)[0].usage == usage
     for name, usage in meter.by_stage().items():
         assert ledger.totals(stage=name)[0].usage == usage
-    for name, usage in meter.by_source().items():
-        assert ledger.totals(source=name)[0].usage == usage
     cache.close()
 
 

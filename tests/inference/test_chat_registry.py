@@ -8,7 +8,7 @@ from tests.inference.chat_answers import say
 from tests.inference.model_server import reply, serve
 
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels, open_chat_model
+from knotwork._inference import ChatModels
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.concurrency import Halt
 from knotwork._inference.model_registry import MODEL_ROLES, chat_model_spec
@@ -23,8 +23,8 @@ def settings_for(server, **options):
 
 
 def test_no_model_is_the_default_for_every_role():
-    assert open_chat_model(LlmSettings()) is None
-    assert all(open_chat_model(LlmSettings(), role=role) is None for role in MODEL_ROLES)
+    assert ChatModels(LlmSettings()).open() is None
+    assert all(ChatModels(LlmSettings()).open(role) is None for role in MODEL_ROLES)
 
 
 def test_each_role_may_have_a_model_of_its_own_or_none():
@@ -49,25 +49,25 @@ def test_every_role_is_a_setting():
 
 def test_the_name_tells_settings_but_neither_key_nor_address():
     settings = LlmSettings(model="openai:org/small:8b", temperature=0.7, max_output_tokens=4_000)
-    model = open_chat_model(settings)
+    model = ChatModels(settings).open()
     assert model.name == "openai:org/small:8b temperature=0.7 max_output_tokens=4000"
 
 
 def test_unknown_names_say_which_are_valid(monkeypatch):
     with pytest.raises(UnknownName, match=r"`opnai:x`.*`none`.*`openai:…`"):
-        open_chat_model(LlmSettings(model="opnai:x"))
+        ChatModels(LlmSettings(model="opnai:x")).open()
     with pytest.raises(ConfigError, match="has no name after its scheme"):
-        open_chat_model(LlmSettings(model="openai:"))
+        ChatModels(LlmSettings(model="openai:")).open()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="`llm`"):
-        open_chat_model(LlmSettings(model="openai:small"))
+        ChatModels(LlmSettings(model="openai:small")).open()
 
 
 def test_opening_a_model_loads_no_library_and_asks_no_server():
     code = (
-        "import sys; from knotwork._inference import open_chat_model;"
+        "import sys; from knotwork._inference import ChatModels;"
         "from knotwork._config import LlmSettings;"
-        "m = open_chat_model(LlmSettings(model='openai:x', base_url='http://127.0.0.1:9/v1'));"
+        "m = ChatModels(LlmSettings(model='openai:x', base_url='http://127.0.0.1:9/v1')).open();"
         "assert m.name == 'openai:x';"
         "assert not {'openai', 'httpx', 'httpx2', 'pydantic'} & set(sys.modules)"
     )
@@ -92,7 +92,7 @@ def test_tries_end_and_refusals_are_not_tried_again():
         ).open().complete(REQUEST)
     assert (len(server.requests), len(waits)) == (3, 2)
     with serve(reply(400, "no")) as server, pytest.raises(ModelError, match="400: no"):
-        open_chat_model(settings_for(server)).complete(REQUEST)
+        ChatModels(settings_for(server)).open().complete(REQUEST)
     assert len(server.requests) == 1
 
 
@@ -115,4 +115,4 @@ def test_a_halt_ends_the_wait_between_tries():
         return reply(503, "busy", Retry_After="60")(payload)
 
     with serve(busy) as server, pytest.raises(ModelError, match="run was stopped"):
-        open_chat_model(settings_for(server), halt=halt).complete(REQUEST)
+        ChatModels(settings_for(server), halt=halt).open().complete(REQUEST)

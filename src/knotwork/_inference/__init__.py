@@ -9,7 +9,7 @@ from knotwork._inference.embedder import (
     PassageVectors,
     embedding_key,
 )
-from knotwork._inference.model_registry import ChatModels, ModelRole, open_chat_model, open_embedder
+from knotwork._inference.model_registry import ChatModels, ModelRole, open_embedder
 
 __all__ = [
     "ChatModel",
@@ -25,6 +25,5 @@ __all__ = [
     "PassageVectors",
     "TokenUsage",
     "embedding_key",
-    "open_chat_model",
     "open_embedder",
 ]

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from math import ceil, floor, sqrt
 from typing import Self
 
-from knotwork._inference.chat import ChatReply, ChatRequest, TokenUsage
+from knotwork._inference.chat import ChatRequest, TokenUsage
 from knotwork.errors import ConfigError
 
 _PRICED_TOKENS = Decimal(1_000_000)
@@ -160,10 +160,6 @@ class UsageMeter:
         """Return the usage of each stage, by name."""
         return self._grouped(0)
 
-    def by_source(self) -> dict[str, TokenUsage]:
-        """Return the usage of each document, by name."""
-        return self._grouped(1)
-
     def by_model(self) -> dict[str, TokenUsage]:
         """Return the usage of each model, by name."""
         return self._grouped(2)
@@ -274,18 +270,6 @@ def count_request(request: ChatRequest, count_tokens: Callable[[str], int]) -> i
     if request.schema:
         texts.append(request.schema)
     return sum(count_tokens(text) + _TOKENS_A_MESSAGE for text in texts)
-
-
-def sample_call(
-    model: str, request: ChatRequest, reply: ChatReply, *, count_tokens: Callable[[str], int]
-) -> SampledCall:
-    """Return a call that was made as a sample for others of its stage."""
-    counted = count_request(request, count_tokens)
-    usage = reply.usage
-    if not usage.input_tokens and not usage.output_tokens:
-        # A cached reply cost nothing, so take our own counts.
-        return SampledCall(request.stage, model, counted, counted, count_tokens(reply.text))
-    return SampledCall(request.stage, model, counted, usage.input_tokens, usage.output_tokens)
 
 
 def plan_calls(

@@ -155,18 +155,6 @@ def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str
     return own.strip() or settings.model
 
 
-def open_chat_model(
-    settings: LlmSettings, *, role: ModelRole | None = None, halt: Halt | None = None
-) -> ChatModel | None:
-    """Return the chat model for a role, with rate limits and retries; None if it is "none".
-
-    Use `ChatModels` for more than one role, so that they share the limits of their server. Cheap:
-    the server is contacted on first use. Raises UnknownName for an unknown scheme, MissingExtra if
-    a library is not installed, and ConfigError for other faults of the name.
-    """
-    return ChatModels(settings, halt=halt).open(role)
-
-
 class ChatModels:
     """The chat models of all roles, which share one rate limiter, since they share one server.
 
@@ -190,7 +178,11 @@ class ChatModels:
         self._opened: dict[str, ChatModel] = {}
 
     def open(self, role: ModelRole | None = None) -> ChatModel | None:
-        """Return the model for a role, or None if it is "none"; raises as `open_chat_model`."""
+        """Return the model for a role, with rate limits and retries; None if it is "none".
+
+        The server is contacted on first use. Raises UnknownName for an unknown scheme, MissingExtra
+        if a library is not installed, and ConfigError for other faults of the name.
+        """
         spec = chat_model_spec(self._settings, role)
         if spec == NO_CHAT_MODEL:
             return None

@@ -14,9 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._text.chinese import HAN_AND_KANA
-from knotwork._text.sentences import split_sentences
-from knotwork._text.terms import content_terms
-from knotwork._text.token_counts import token_starts
 
 Gold = Sequence[Collection[str]]
 """For each required fact, the passages that state it."""
@@ -88,82 +85,6 @@ def contains_answer(text: str, answers: Sequence[str]) -> bool:
 def is_verdict(answers: Sequence[str]) -> bool:
     """Return True if the answer is "yes" or "no", which sources do not contain."""
     return any(" ".join(normalize_as_squad(answer)) in _VERDICTS for answer in answers)
-
-
-_IGNORED_MARKS = re.compile(r"[\s*#]+")
-
-
-def strip_marks(text: str) -> str:
-    """Remove white space, ``*`` and ``#``, which loaders and splitters may change."""
-    return _IGNORED_MARKS.sub("", text)
-
-
-def first_characters(texts: Sequence[str], budget: int) -> str:
-    """Join the texts, stripped of marks, best first, and return the first ``budget`` characters."""
-    return "".join(map(strip_marks, texts))[:budget]
-
-
-def first_tokens(texts: Sequence[str], budget: int) -> str:
-    """Join the texts, best first, and return the first ``budget`` tokens."""
-    joined = "\n".join(texts)
-    starts = token_starts(joined)
-    return joined if len(starts) <= budget else joined[: starts[budget]]
-
-
-def share_found(passages: Sequence[str], text: str) -> float:
-    """Return the share of passages that ``text``, stripped of marks, contains completely."""
-    if not passages:
-        return 0.0
-    return sum(strip_marks(passage) in text for passage in passages) / len(passages)
-
-
-def share_of_sentences_found(passages: Sequence[str], text: str) -> float:
-    """Return the share of the passages' sentences that ``text`` contains, weighted by length."""
-    found = total = 0
-    for passage in passages:
-        for span in split_sentences(passage):
-            sentence = strip_marks(passage[span.start : span.end])
-            total += len(sentence)
-            found += len(sentence) if sentence in text else 0
-    return found / total if total else 0.0
-
-
-def share_of_words_found(reference: Sequence[str], text: str) -> float:
-    """Return the share of the distinct content words of ``reference`` that ``text`` contains."""
-    wanted = set(content_terms("\n".join(reference)))
-    return len(wanted & set(content_terms(text))) / len(wanted) if wanted else 0.0
-
-
-THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(21))
-
-
-@dataclass(frozen=True, slots=True)
-class AbstentionPoint:
-    """The shares of unanswerable and of answerable questions below a threshold of confidence."""
-
-    threshold: float
-    unanswerable: float
-    answerable: float
-
-
-def share_below(confidences: Sequence[float], threshold: float) -> float:
-    """Return the share of confidences below a threshold, or 0 without any."""
-    return sum(value < threshold for value in confidences) / max(len(confidences), 1)
-
-
-def abstention_curve(
-    answerable: Sequence[float],
-    unanswerable: Sequence[float],
-    *,
-    thresholds: Sequence[float] = THRESHOLDS,
-) -> list[AbstentionPoint]:
-    """Return the point of each threshold for the confidences of both kinds of questions."""
-    return [
-        AbstentionPoint(
-            threshold, share_below(unanswerable, threshold), share_below(answerable, threshold)
-        )
-        for threshold in thresholds
-    ]
 
 
 def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:

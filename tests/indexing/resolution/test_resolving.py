@@ -15,7 +15,7 @@ from tests.indexing.resolution.worlds import (
     shown_pairs,
 )
 
-from knotwork._indexing.resolution import Judge, decide, merged_names, resolve_entities, undo
+from knotwork._indexing.resolution import Judge, decide, resolve_entities, undo
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Verdict
@@ -32,7 +32,10 @@ def same_spelling(one, other):
 
 
 def names_with(store, name):
-    return set(merged_names(store, [idof(name)])[idof(name)])
+    groups = store.resolutions.groups()
+    canonical = groups.get(idof(name), idof(name))
+    members = {idof(name), *(entity for entity, own in groups.items() if own == canonical)}
+    return {entity.name for entity in store.graph.entities(members).values()}
 
 
 def test_rules_join_what_names_and_texts_make_sure():
@@ -185,21 +188,6 @@ def test_to_undo_a_pair_that_others_join_parts_the_group():
     assert names_with(base.store, "World Health Organisation") == {"World Health Organisation"}
     resolve_entities(base.store, judge=judge, changed=[idof("WHO")])
     assert names_with(base.store, "WHO") == {"World Health Organization", "WHO"}
-
-
-def test_names_come_with_the_canonical_one_first():
-    base, _ = resolved()
-    known = merged_names(base.store, [idof("WHO"), idof("Kenya"), "0" * 16])
-    assert known == {
-        idof("WHO"): (
-            base.store.graph.entities(base.store.resolutions.groups().values())[
-                base.store.resolutions.groups()[idof("WHO")]
-            ].name,
-            *(known[idof("WHO")][1:]),
-        ),
-        idof("Kenya"): ("Kenya",),
-    }
-    assert set(known[idof("WHO")]) == {"World Health Organization", "WHO"}
 
 
 def snapshot(store):

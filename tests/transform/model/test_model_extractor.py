@@ -10,7 +10,7 @@ from knotwork._inference.model_registry import ChatModels
 from knotwork._inference.retries import RetryPolicy
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
-from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_lines, recall_similar
+from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
 from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod, chunk_request
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.model_extractor import ModelExtractor, Turns
@@ -96,11 +96,14 @@ def test_memory_of_a_long_document_is_that_of_its_beginning() -> None:
 def test_memory_is_bounded_and_says_nothing_twice() -> None:
     document, chunks = document_of(30)
     extractions = ModelExtractor(brained()).extract(document, chunks)
-    memory = recall_lines(extractions)
-    assert 0 < count_tokens(memory) <= MEMORY_TOKENS
-    assert len(set(memory.splitlines())) == len(memory.splitlines())
-    assert recall_lines([]) == ""
-    assert count_tokens(recall_lines(extractions, limit_tokens=20)) <= 20
+    memories = recall_similar(chunks, extractions)
+    for memory in memories.values():
+        assert 0 < count_tokens(memory) <= MEMORY_TOKENS
+        assert len(set(memory.splitlines())) == len(memory.splitlines())
+    short = recall_similar(chunks, extractions, limit_tokens=20)
+    assert short
+    assert all(count_tokens(memory) <= 20 for memory in short.values())
+    assert recall_similar([], []) == {}
 
 
 def test_what_changes_the_result_changes_the_name() -> None:

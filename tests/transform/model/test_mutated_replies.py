@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 
 import pytest
+from benchmarks.extraction.tuples import TupleReader
 from tests.transform.documents import cut as cut_document
 from tests.transform.model.mutations import HARMFUL
 
 from knotwork._transform.model.extraction_methods import LineMethod
-from knotwork._transform.model.reply_formats import JsonReader, LineReader, TupleReader
+from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.reply_grounding import assemble
 from knotwork._transform.model.reply_records import Draft, plain_text
 from knotwork.records import Extraction

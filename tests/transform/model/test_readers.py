@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks.extraction.tuples import TupleReader
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
 from knotwork._transform.model.extraction_methods import LineMethod
-from knotwork._transform.model.reply_formats import JsonReader, TupleReader
+from knotwork._transform.model.reply_formats import JsonReader
 from knotwork._transform.model.reply_grounding import assemble
 from knotwork._transform.model.reply_records import EntityDraft, RelationDraft
 from knotwork.records import Extraction

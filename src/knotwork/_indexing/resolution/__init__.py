@@ -4,7 +4,6 @@ from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._indexing.resolution.resolver import (
     ResolutionChanges,
     decide,
-    merged_names,
     resolve_entities,
     undo,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "Judge",
     "ResolutionChanges",
     "decide",
-    "merged_names",
     "resolve_entities",
     "undo",
 ]

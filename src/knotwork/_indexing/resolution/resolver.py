@@ -26,7 +26,7 @@ from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import HomonymStore, ResolutionStore
 from knotwork._stores.parts import require_homonyms, require_resolutions
-from knotwork._stores.resolutions import form_groups, read_groups
+from knotwork._stores.resolutions import form_groups
 from knotwork.records import (
     PERSON_SOURCE,
     RULES_SOURCE,
@@ -202,29 +202,6 @@ def undo(store: Store, first: str, second: str) -> SameAs:
     )
     resolutions.put([decision])
     return decision
-
-
-def merged_names(store: Store, entity_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return all names of each entity, the canonical one first, then by descending chunk count.
-
-    An entity that is not merged has its own name only; an unknown one is absent.
-    """
-    groups = read_groups(store)
-    members: defaultdict[str, list[str]] = defaultdict(list)
-    for entity, canonical in groups.items():
-        members[canonical].append(entity)
-    wanted = {e: members.get(groups.get(e, e), [e]) for e in entity_ids}
-    entities = store.graph.entities({member for group in wanted.values() for member in group})
-    named: dict[str, tuple[str, ...]] = {}
-    for entity, group in wanted.items():
-        if entity not in entities:
-            continue
-        ranked = sorted(
-            (entities[member] for member in group if member in entities),
-            key=lambda e: (e.id != groups.get(entity, entity), -e.chunk_count, e.id),
-        )
-        named[entity] = tuple(dict.fromkeys(member.name for member in ranked))
-    return named
 
 
 RULES_VERSION = "rules-2"

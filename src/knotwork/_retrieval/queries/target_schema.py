@@ -7,7 +7,7 @@ translators need not distinguish them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -113,15 +113,6 @@ class TargetSchema:
         """Return the schema including the kinds and links for models."""
         kinds, links = (*self.kinds, *self.model_kinds), (*self.links, *self.model_links)
         return TargetSchema(self.language, kinds, links, self.words)
-
-    def restrict(self, kinds: Collection[str]) -> TargetSchema:
-        """Return the schema of these kinds and of the links between them."""
-        return TargetSchema(
-            self.language,
-            tuple(kind for kind in self.kinds if kind.name in kinds),
-            tuple(link for link in self.links if link.source in kinds and link.target in kinds),
-            self.words,
-        )
 
 
 def is_day_first(shape: PropertyShape) -> bool:

@@ -52,7 +52,10 @@ def recall_similar(
         return {}
     similar = _similar_earlier([chunk.text for chunk in chunks])
     recalled = sorted({place for places in similar for place in places})
-    lines = {place: _counted(_lines_of(extractions[place])) for place in recalled}
+    lines = {
+        place: [(line, count_tokens(line)) for line in _lines_of(extractions[place])]
+        for place in recalled
+    }
     memories = {
         chunk.id: _fill((line for place in places for line in lines[place]), limit_tokens)
         for chunk, places in zip(chunks, similar, strict=True)
@@ -95,20 +98,8 @@ def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
     return found
 
 
-def recall_lines(extractions: Iterable[Extraction], *, limit_tokens: int = MEMORY_TOKENS) -> str:
-    """Return names and facts of earlier chunks, one per line, the most similar chunk first.
-
-    Lines are distinct. A line that would exceed the limit is left out.
-    """
-    return _fill((line for e in extractions for line in _counted(_lines_of(e))), limit_tokens)
-
-
-def _counted(lines: Iterable[str]) -> list[tuple[str, int]]:
-    """Return lines with their numbers of tokens."""
-    return [(line, count_tokens(line)) for line in lines]
-
-
 def _fill(counted: Iterable[tuple[str, int]], limit_tokens: int) -> str:
+    """Join the distinct lines that fit into the limit, in order."""
     lines: list[str] = []
     total = 0
     for line, tokens in dict.fromkeys(counted):

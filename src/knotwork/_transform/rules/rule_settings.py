@@ -42,10 +42,6 @@ class RuleSettings:
 
     longest_title_words: int = 12
     """A longer title or heading is a sentence: only the names inside it are entities."""
-    longest_name_words: int = 8
-    """A longer run of capitalised words is a list or a headline: only its parts are names."""
-    longest_han_name: int = 16
-    """The longest Chinese name, in characters."""
     phrases_per_chunk: int = 12
     """Most lower-case noun phrases of a chunk, in order of occurrence."""
     phrase_repeats: int = 2

@@ -1,11 +1,7 @@
 """Passages within a budget of characters or tokens, and how much of the gold they hold."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from knotwork._text.token_counts import count_tokens
-from knotwork.evaluation._metrics import (
+from benchmarks.retrieval.budgets import (
     first_characters,
     first_tokens,
     share_found,
@@ -13,6 +9,10 @@ from knotwork.evaluation._metrics import (
     share_of_words_found,
     strip_marks,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knotwork._text.token_counts import count_tokens
 
 
 def test_characters_are_counted_without_marks():
