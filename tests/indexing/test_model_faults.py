@@ -8,7 +8,7 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._inference.call_cache import CallCache
-from knotwork._inference.model_servers import ChatServer
+from knotwork._inference.model_servers import ModelServer
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
 from knotwork._inference.retries import RetryingChat, RetryPolicy
@@ -60,7 +60,7 @@ class StillClock:
 
 def client(server, *, timeout_s=30.0, attempts=6):
     """Return the real client with its pace and its retries, which do not wait."""
-    chat = OpenAIChat("test", ChatServer(server.url, api_key=None, timeout_s=timeout_s))
+    chat = OpenAIChat("test", ModelServer(server.url, api_key=None, timeout_s=timeout_s))
     pacer = RateLimiter(concurrency=CONCURRENCY, clock=StillClock())
     retries = RetryPolicy(attempts=attempts, sleep=lambda seconds: None)
     return RetryingChat(RateLimitedChat(chat, pacer), retries)

@@ -65,7 +65,7 @@ def serve(*answers: Answer) -> Iterator[Server]:
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             status, headers, content = state.answer(
-                {"path": self.path, **json.loads(body)}, dict(self.headers)
+                {"path": self.path, **json.loads(body)}, self.headers
             )
             self.send_response(status)
             for name, value in headers.items():

@@ -17,7 +17,7 @@ from tests.inference.model_server import reply, serve
 
 from knotwork._config import SecretRef
 from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork._inference.model_servers import ChatServer, read_wait
+from knotwork._inference.model_servers import ModelServer, read_wait
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
@@ -31,7 +31,7 @@ TALK = (Message("system", "Be brief."), Message("user", "Who?"))
 
 def connect(server, *, key=None, timeout_s=5.0, **options):
     url = server if isinstance(server, str) else server.url
-    return OpenAIChat("small", ChatServer(url, api_key=key, timeout_s=timeout_s), **options)
+    return OpenAIChat("small", ModelServer(url, api_key=key, timeout_s=timeout_s), **options)
 
 
 def ask(**options):

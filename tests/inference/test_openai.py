@@ -33,7 +33,7 @@ def connect(server: Server | str, *, waits=None, key=None, timeout_s=5.0, **opti
     waits = waits if waits is not None else []
     return OpenAIEmbedder(
         "small",
-        ModelServer(url, api_key=key, timeout_s=timeout_s),
+        ModelServer(url, api_key=key, timeout_s=timeout_s, section="embedding"),
         retries=RetryPolicy(attempts=3, sleep=waits.append),
         **options,
     )
@@ -273,7 +273,7 @@ def test_a_silent_server_is_given_up():
 @pytest.mark.parametrize("url", ["", "host:80", "ftp://host", "file:///etc/passwd", "http://"])
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(ConfigError, match="not a valid server URL"):
-        ModelServer(url, api_key=None, timeout_s=1)
+        ModelServer(url, api_key=None, timeout_s=1, section="embedding")
 
 
 def test_retry_after_is_seconds_or_a_date():

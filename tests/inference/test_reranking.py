@@ -3,7 +3,7 @@ from tests.inference.chat_answers import refuse
 from tests.inference.model_server import reply, serve
 
 from knotwork._inference.cross_encoders import ServedReranker
-from knotwork._inference.model_servers import ChatServer
+from knotwork._inference.model_servers import ModelServer
 from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.testing.model_server import ModelTestServer
@@ -15,7 +15,7 @@ def connect(server, *, waits=None, **options):
     waits = [] if waits is None else waits
     return ServedReranker(
         "small",
-        ChatServer(server.url, api_key=None, timeout_s=5),
+        ModelServer(server.url, api_key=None, timeout_s=5),
         retries=RetryPolicy(attempts=3, sleep=waits.append),
         **options,
     )

@@ -28,7 +28,7 @@ from knotwork._inference.model_registry import (
     follows_index,
     open_reader,
 )
-from knotwork._inference.model_servers import ChatServer
+from knotwork._inference.model_servers import ModelServer
 from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import KnotworkError, ModelError
 
@@ -158,7 +158,7 @@ def _check_model(
 
 def _report_missing_model(error: ModelError, settings: LlmSettings, spec: str) -> Check:
     """Return the failed check, with similar names if the server lists its models."""
-    server = ChatServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
     try:
         listed = server.get("/models").get("data")
     except ModelError:

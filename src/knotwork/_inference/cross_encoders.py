@@ -16,7 +16,7 @@ from knotwork.errors import ModelUnavailable
 from knotwork.records import Prediction
 
 if TYPE_CHECKING:
-    from knotwork._inference.model_servers import ChatServer
+    from knotwork._inference.model_servers import ModelServer
 
 
 _RERANK_PATH = "/rerank"
@@ -48,7 +48,7 @@ class ServedReranker:
     def __init__(
         self,
         model: str,
-        server: ChatServer,
+        server: ModelServer,
         *,
         batch_texts: int = _BATCH_TEXTS,
         retries: RetryPolicy | None = None,

@@ -105,7 +105,12 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
 
-    server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    server = ModelServer(
+        settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        section="embedding",
+    )
     return OpenAIEmbedder(
         model,
         server,
@@ -196,10 +201,10 @@ class ChatModels:
 
 def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model on a server with the interface of OpenAI."""
-    from knotwork._inference.model_servers import ChatServer
+    from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.openai_chat import OpenAIChat
 
-    server = ChatServer(
+    server = ModelServer(
         settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
     )  # fmt: skip
     return OpenAIChat(
@@ -247,10 +252,10 @@ def open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
 def open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
     """Open a reranker on a server."""
     from knotwork._inference.cross_encoders import ServedReranker
-    from knotwork._inference.model_servers import ChatServer
+    from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.retries import RetryPolicy
 
-    server = ChatServer(
+    server = ModelServer(
         settings.base_url,
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,

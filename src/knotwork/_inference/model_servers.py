@@ -1,23 +1,18 @@
-"""Send requests to model servers: JSON over plain HTTP, or through the OpenAI SDK.
+"""Send requests to model servers through the OpenAI SDK, with the errors of `knotwork.errors`.
 
-Both translate failures to errors of `knotwork.errors`. The retries of the SDK are off, since
-`retries.py` and `rate_limits.py` handle them.
+The retries of the SDK are off, since `retries.py` and `rate_limits.py` handle them.
 """
 
 from __future__ import annotations
 
-import http.client
 import importlib.util
 import json
 import threading
-import urllib.error
-import urllib.request
 import weakref
 from collections.abc import Generator, Mapping
 from datetime import UTC, datetime
-from email.message import Message
 from email.utils import parsedate_to_datetime
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from knotwork._config import SecretRef
@@ -39,13 +34,17 @@ _FIXES = {
 }
 _BUSY_FIXES = {
     "llm": "Lower llm.concurrency, or set llm.requests_per_minute and llm.tokens_per_minute.",
+    "embedding": "Lower embedding.concurrency.",
     "rerank": "Try again later, or rerank fewer passages: rerank(depth=10).",
 }
 _SLOW_FIXES = {
     "llm": "Raise llm.timeout_s, or lower llm.concurrency.",
+    "embedding": "Raise embedding.timeout_s, or lower embedding.batch_tokens.",
     "rerank": "Raise rerank.timeout_s.",
 }
 _FAULT_FIX = "Try again later, or check the log of the server."
+TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+_SHOWN_CHARACTERS = 300
 
 
 class Refusal(ModelError):
@@ -56,7 +55,7 @@ class Refusal(ModelError):
         self.server_code = server_code
 
 
-class ChatServer:
+class ModelServer:
     """A server with an OpenAI-compatible API under ``base_url``, used through the OpenAI SDK.
 
     ``timeout_s`` is the longest silence of the server, not the length of a call. Redirects are not
@@ -71,7 +70,7 @@ class ChatServer:
         *,
         api_key: SecretRef | None,
         timeout_s: float,
-        section: Literal["llm", "rerank"] = "llm",
+        section: Literal["llm", "embedding", "rerank"] = "llm",
     ) -> None:
         _check_url(base_url, section)
         if importlib.util.find_spec("openai") is None:
@@ -267,7 +266,7 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
 class _ErrorTranslation:
     """Translates the errors of the SDK, and of JSON in a stream, to those of `knotwork.errors`."""
 
-    def __init__(self, server: ChatServer, path: str) -> None:
+    def __init__(self, server: ModelServer, path: str) -> None:
         self._server = server
         self._path = path
 
@@ -308,107 +307,6 @@ class _ErrorTranslation:
         return None
 
 
-TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
-_SHOWN_CHARACTERS = 300
-_LARGEST_BODY = 1 << 30
-
-
-class ModelServer:
-    """A server of embeddings with an OpenAI-compatible API under ``base_url``, over plain HTTP.
-
-    Redirects are refused, since another host would receive the key. Raises ConfigError if the URL
-    is invalid.
-    """
-
-    def __init__(self, base_url: str, *, api_key: SecretRef | None, timeout_s: float) -> None:
-        _check_url(base_url, "embedding")
-        self.base_url = base_url.rstrip("/")
-        self._api_key = api_key
-        self._timeout_s = timeout_s
-        self._opener = urllib.request.build_opener(_NoRedirects)
-
-    def post(self, path: str, payload: Mapping[str, object]) -> Any:  # noqa: ANN401  JSON
-        """Send JSON and return the JSON of the response.
-
-        Raises ModelUnavailable for temporary failures (no connection, time-out, 429, 5xx, an
-        invalid response), ModelError for all others, and ConfigError if the key is not set. No
-        error contains the key.
-        """
-        return self._exchange(path, json.dumps(payload).encode())
-
-    def get(self, path: str) -> Any:  # noqa: ANN401  JSON
-        """Return the JSON under ``path``; raises as `post` does."""
-        return self._exchange(path, None)
-
-    def _exchange(self, path: str, data: bytes | None) -> Any:  # noqa: ANN401  JSON
-        url = f"{self.base_url}{path}"
-        key = self._api_key.reveal() if self._api_key else ""
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        # The scheme was checked to be http or https.
-        request = urllib.request.Request(url, data=data, headers=headers)  # noqa: S310
-        try:
-            with self._opener.open(request, timeout=self._timeout_s) as response:
-                body = response.read(_LARGEST_BODY)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _http_refusal(url, error, key) from None
-        except TimeoutError as error:
-            raise self._timed_out(url) from error
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise self._timed_out(url) from error
-            raise ModelUnavailable(
-                f"Cannot connect to `{url}`: {error.reason}.",
-                fix="Check embedding.base_url, and that the server is running.",
-            ) from error
-        except (http.client.HTTPException, OSError) as error:
-            raise ModelUnavailable(f"The connection to `{url}` broke: {error!r}.") from error
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
-            shown = shorten_error(body, key)
-            raise ModelUnavailable(f"`{url}` did not return valid JSON: {shown}") from error
-
-    def _timed_out(self, url: str) -> ModelUnavailable:
-        return ModelUnavailable(
-            f"`{url}` did not respond within {self._timeout_s:g} s.",
-            fix="Raise embedding.timeout_s, or lower embedding.batch_tokens.",
-        )
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Message,
-        newurl: str,
-    ) -> None:
-        del req, fp, code, msg, headers, newurl
-
-
-def _http_refusal(url: str, error: urllib.error.HTTPError, key: str) -> ModelError:
-    try:
-        detail = shorten_error(_error_message(error.read(_LARGEST_BODY)), key)
-    except (OSError, http.client.HTTPException):
-        detail = ""
-    message = f"`{url}` answered {error.code}: {detail or error.reason}"
-    if error.code in TRANSIENT_STATUSES or error.code >= 500:
-        wait_s = parse_retry_after(error.headers.get("Retry-After"))
-        return ModelUnavailable(message, retry_after_s=wait_s)
-    if error.code in {401, 403}:
-        fix = 'Check the key, or name its variable: embedding.api_key = { env = "NAME" }'
-    elif error.code == 404:
-        fix = "Check the model's name and embedding.base_url."
-    else:
-        fix = ""
-    return ModelError(message, fix=fix)
-
-
 def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
     """Return the seconds that a Retry-After header asks for: a number or a date (RFC 9110)."""
     if not value:
@@ -423,17 +321,6 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
-
-
-def _error_message(body: bytes) -> bytes | str:
-    """Return the message of an OpenAI-style error, or the body itself if it is not one."""
-    try:
-        parsed = json.loads(body)
-    except (ValueError, RecursionError):
-        return body
-    error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) else body
 
 
 def shorten_error(body: bytes | str, key: str) -> str:

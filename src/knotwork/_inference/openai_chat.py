@@ -22,7 +22,7 @@ from knotwork._inference.chat import (
     estimate_input_tokens,
     estimate_text_tokens,
 )
-from knotwork._inference.model_servers import ChatServer, Refusal
+from knotwork._inference.model_servers import ModelServer, Refusal
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 
@@ -54,7 +54,7 @@ class OpenAIChat:
     def __init__(
         self,
         model: str,
-        server: ChatServer,
+        server: ModelServer,
         *,
         temperature: float = 0.0,
         max_output_tokens: int = 0,

@@ -18,6 +18,7 @@ from knotwork.errors import ModelError, ModelUnavailable
 BATCH_TOKENS = 8_192
 _LARGEST_BATCH = 2_048
 """Most texts in one request: the limit of OpenAI's API."""
+_PATH = "/embeddings"
 _PROBE = "dimension"
 
 
@@ -96,15 +97,19 @@ class OpenAIEmbedder:
     def _embed_batch(self, texts: Sequence[str]) -> FloatMatrix:
         payload: dict[str, object] = {
             "model": self._model,
-            # Servers refuse an empty text, so send a space.
-            "input": [text if text.strip() else " " for text in texts],
+            # Servers refuse an empty text, and UTF-8 has no lone surrogates.
+            "input": [
+                text.encode("utf-8", "replace").decode() if text.strip() else " " for text in texts
+            ],
             "encoding_format": "base64",
         }
         if self._asked_dimension:
             payload["dimensions"] = self._asked_dimension
-        rows = self._retries.call(
-            lambda: parse_embeddings(self._server.post("/embeddings", payload), count=len(texts))
-        )
+
+        def request() -> FloatMatrix:
+            return parse_embeddings(self._server.exchange(_PATH, payload), count=len(texts))
+
+        rows = self._retries.call(request)
         self._check_dimension(rows.shape[1])
         return normalise_rows(rows)
 
