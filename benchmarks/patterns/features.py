@@ -31,7 +31,6 @@ from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.prompt_context import ContextShares, pack_context, pack_evidence
@@ -108,7 +107,7 @@ def measure_contexts(dataset: Dataset, store: Store, embedder: Embedder) -> None
 
 def features_of(question: str, evidence: Evidence, store: Store) -> dict[str, list[float]]:
     """Return each feature of each hit: the best over the entities that it mentions."""
-    read = read_question(question, store=store, embedder=None, weights=DEFAULT_WEIGHTS)
+    read = read_question(question, store=store)
     named = [link.entity.id for link in read.links]
     chunk_ids = [hit.chunk.id for hit in evidence.hits]
     mentions = store.graph.mentions(chunk_ids)

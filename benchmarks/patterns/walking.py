@@ -82,11 +82,9 @@ class VariantWalk:
 
     def ranked(self, text: str) -> list[str]:
         """Return the ids of chunks, best first."""
-        question = read_question(
-            text, store=self._store, embedder=self._embedder, weights=DEFAULT_WEIGHTS
-        )
-        pool, found = first_stage(question, self._store, DEFAULT_WEIGHTS)
-        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, found)
+        question = read_question(text, store=self._store, embedder=self._embedder)
+        pool, found = first_stage(question, self._store)
+        features = ChunkFeatures(question, self._store, found)
         features.fetch(pool)
         walked = self._walk(question, pool, features)
         if not self._variant.mix or not walked:

@@ -10,7 +10,6 @@ from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
 from knotwork._retrieval.question import can_embed, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
 from knotwork.errors import ConfigError
 from knotwork.records import Evidence, Query
@@ -32,11 +31,9 @@ class Bm25Retriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks with the best BM25 scores."""
-        question = read_question(
-            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
-        )
+        question = read_question(query.text, store=self._store, link=False)
         ranked = text_candidates(question, self._store, k=query.k)
-        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ranked)
+        features = ChunkFeatures(question, self._store, ranked)
         parts = {item.id: {"bm25": item.score} for item in ranked}
         return make_evidence(query, self.name, ranked, parts, features, self._store)
 
@@ -52,12 +49,10 @@ class DenseRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks nearest to the question."""
-        question = read_question(
-            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
-        )
+        question = read_question(query.text, store=self._store, link=False)
         vector = self._embedder.embed([question.text])[0]
         ranked = self._store.vectors("chunk").search(vector, k=query.k)
-        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ())
+        features = ChunkFeatures(question, self._store)
         parts = {item.id: {"cosine": item.score} for item in ranked}
         evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
         if can_embed(self._embedder, query.text):
@@ -76,23 +71,15 @@ class HybridRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks whose own text best matches the question."""
-        question = read_question(
-            query.text,
-            store=self._store,
-            embedder=self._embedder,
-            weights=self._weights,
-            link=False,
-        )
-        pool, text = first_stage(question, self._store, self._weights)
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
+        pool, text = first_stage(question, self._store)
+        features = ChunkFeatures(question, self._store, text)
         features.fetch(pool)
         ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
         parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
@@ -130,7 +117,6 @@ class QuestionsRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
@@ -139,24 +125,17 @@ class QuestionsRetriever:
         self._store = store
         self._embedder = embedder
         self._weight = options.weight
-        self._weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that best match by text and by questions."""
-        question = read_question(
-            query.text,
-            store=self._store,
-            embedder=self._embedder,
-            weights=self._weights,
-            link=False,
-        )
-        pool, text = first_stage(question, self._store, self._weights)
+        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
+        pool, text = first_stage(question, self._store)
         matched = {
             item.id: item.score
             for item in self._store.texts(QUESTION_INDEX).search(query.text, k=QUESTION_CANDIDATES)
         }
         pool = list(dict.fromkeys([*pool, *matched]))
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        features = ChunkFeatures(question, self._store, text)
         features.fetch(pool)
         best = max(matched.values(), default=0.0) or 1.0
         matches = {key: score / best for key, score in matched.items()}

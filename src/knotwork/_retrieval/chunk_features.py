@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from knotwork._inference.embedder import to_similarity
 from knotwork._retrieval.question import Question
-from knotwork._retrieval.weights import Weights
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import FloatMatrix, Scored, Store
 from knotwork._text.terms import held_terms
 from knotwork.records import Chunk, Span
@@ -66,7 +66,12 @@ class ChunkFeatures:
     """The features of chunks for one question, fetched from the store in batches and cached."""
 
     def __init__(
-        self, question: Question, store: Store, weights: Weights, bm25: Iterable[Scored]
+        self,
+        question: Question,
+        store: Store,
+        bm25: Iterable[Scored] = (),
+        *,
+        weights: Weights = DEFAULT_WEIGHTS,
     ) -> None:
         self.question = question
         self._store = store
@@ -211,7 +216,7 @@ def text_candidates(question: Question, store: Store, *, k: int) -> list[Scored]
 
 
 def first_stage(
-    question: Question, store: Store, weights: Weights
+    question: Question, store: Store, weights: Weights = DEFAULT_WEIGHTS
 ) -> tuple[list[str], list[Scored]]:
     """Return the ids of the candidate pool, and the BM25 scores of all text candidates."""
     text = text_candidates(question, store, k=weights.text.text_candidates)

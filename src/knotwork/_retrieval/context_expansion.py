@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.passage_reader import (
     PassageReader,
     chunk_ids_of,
@@ -19,14 +17,13 @@ from knotwork._retrieval.passage_reader import (
     merge_hits,
     replace_hits,
 )
-from knotwork._retrieval.retriever_builder import open_base
-from knotwork._stores.base import Store
+from knotwork._retrieval.wrapping_retriever import WrappingRetriever
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Evidence, Hit, Query, Span
 
 
-class SentenceWindowRetriever:
+class SentenceWindowRetriever(WrappingRetriever):
     """Cuts each hit of another retriever to a window around its best sentence.
 
     A window has up to ``size`` sentences on either side, across chunk borders but within the
@@ -41,20 +38,11 @@ class SentenceWindowRetriever:
 
         size: int = 3
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        base: str | Retriever = "hybrid",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.size < 0:
-            raise ConfigError(f"`size` is `{options.size}`, but must be at least 0 sentences.")
-        self._store = store
-        self._base = open_base(base, store=store, embedder=embedder)
-        self._size = options.size
+        def __post_init__(self) -> None:
+            if self.size < 0:
+                raise ConfigError(f"`size` is `{self.size}`, but must be at least 0 sentences.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the windows around the best sentences, overlapping ones merged."""
@@ -67,12 +55,12 @@ class SentenceWindowRetriever:
         if not hit.sentences or hit.matched:
             return hit  # without a best sentence, or already cut by another retriever
         best = hit.sentences[0][0]
-        near = passages.around(hit.chunk, reach=self._size)
+        near = passages.around(hit.chunk, reach=self.options.size)
         sentences = sorted({span for chunk in near for span in chunk.sentences})
         if best not in sentences:
             return hit
         place = sentences.index(best)
-        around = sentences[max(place - self._size, 0) : place + self._size + 1]
+        around = sentences[max(place - self.options.size, 0) : place + self.options.size + 1]
         window = Span(around[0].start, max(span.end for span in around))
         return merge_hits([hit], passages.cut(hit.chunk, window, sentences))
 
@@ -81,7 +69,7 @@ HITS_PER_SIBLINGS = 2
 """Hits requested per passage, because neighbours that are both found are merged."""
 
 
-class SiblingsRetriever:
+class SiblingsRetriever(WrappingRetriever):
     """Extends each hit of another retriever by its neighbours in the section.
 
     The nearest neighbours are added first, the following one before the preceding one, while the
@@ -97,21 +85,11 @@ class SiblingsRetriever:
         reach: int = 2
         tokens: int = 800
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        base: str | Retriever = "hybrid",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.reach < 0 or options.tokens < 1:
-            raise ConfigError("`reach` must be at least 0 chunks, and `tokens` at least 1.")
-        self._store = store
-        self._base = open_base(base, store=store, embedder=embedder)
-        self._reach = options.reach
-        self._tokens = options.tokens
+        def __post_init__(self) -> None:
+            if self.reach < 0 or self.tokens < 1:
+                raise ConfigError("`reach` must be at least 0 chunks, and `tokens` at least 1.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the extended passages, overlapping ones merged."""
@@ -122,7 +100,9 @@ class SiblingsRetriever:
             if hit.chunk.is_parent or hit.matched:
                 hits.append(hit)
                 continue
-            beside = siblings_of(hit.chunk, passages, reach=self._reach, tokens=self._tokens)
+            beside = siblings_of(
+                hit.chunk, passages, reach=self.options.reach, tokens=self.options.tokens
+            )
             hits.append(merge_hits([hit], passages.join(hit.chunk, beside)))
         return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
 
@@ -152,7 +132,7 @@ HITS_PER_PARENT = 3
 """Child hits requested per parent, because several may have the same parent."""
 
 
-class ParentChildRetriever:
+class ParentChildRetriever(WrappingRetriever):
     """Replaces the hits of another retriever by their parent chunks, with the score of the best
     child.
 
@@ -168,18 +148,7 @@ class ParentChildRetriever:
 
         tokens: int = 800
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        base: str | Retriever = "hybrid",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._base = open_base(base, store=store, embedder=embedder)
-        self._tokens = options.tokens
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return one hit for each parent that has a hit among its children."""
@@ -198,7 +167,10 @@ class ParentChildRetriever:
         if hit.chunk.is_parent or hit.matched:
             return hit
         beside: list[Chunk] = siblings_of(
-            hit.chunk, passages, reach=max(1, self._tokens // 100), tokens=self._tokens
+            hit.chunk,
+            passages,
+            reach=max(1, self.options.tokens // 100),
+            tokens=self.options.tokens,
         )
         return merge_hits([hit], passages.join(hit.chunk, beside))
 
@@ -213,7 +185,7 @@ _LONGEST_TOKEN = 12
 """Maximum average characters per token: longer texts exceed the budget without counting."""
 
 
-class BottomUpRetriever:
+class BottomUpRetriever(WrappingRetriever):
     """Replaces the hits of another retriever by their section if most of its text was found.
 
     From parent chunks up the section tree, a node replaces its hits if they cover ``share`` of its
@@ -231,21 +203,11 @@ class BottomUpRetriever:
         share: float = 0.5
         tokens: int = 1200
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        base: str | Retriever = "hybrid",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if not 0 < options.share <= 1 or options.tokens < 1:
-            raise ConfigError("`share` must be above 0 and at most 1, and `tokens` at least 1.")
-        self._store = store
-        self._base = open_base(base, store=store, embedder=embedder)
-        self._share = options.share
-        self._tokens = options.tokens
+        def __post_init__(self) -> None:
+            if not 0 < self.share <= 1 or self.tokens < 1:
+                raise ConfigError("`share` must be above 0 and at most 1, and `tokens` at least 1.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the hits, merged from the leaves of the section tree upwards."""
@@ -269,7 +231,7 @@ class BottomUpRetriever:
             return hits
         for span, chunk in self._nodes(document_id, hits, passages):
             inside = [hit for hit in hits if _is_inside(hit.chunk.span, span)]
-            if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < self._share * (
+            if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < self.options.share * (
                 span.end - span.start
             ):
                 continue
@@ -291,9 +253,9 @@ class BottomUpRetriever:
         nodes += [(section.span, None) for section in passages.sections(document_id)]
         text = passages.document(document_id).text
         for span, chunk in sorted(nodes, key=lambda node: (node[0].end - node[0].start, node[0])):
-            if span.end - span.start > self._tokens * _LONGEST_TOKEN:
+            if span.end - span.start > self.options.tokens * _LONGEST_TOKEN:
                 return
-            if count_tokens(text[span.start : span.end]) <= self._tokens:
+            if count_tokens(text[span.start : span.end]) <= self.options.tokens:
                 yield span, chunk
 
     def _sentences(self, best: Hit, span: Span, passages: PassageReader) -> list[Span]:

@@ -68,7 +68,7 @@ class GraphRetriever:
         most = self._weights.link.candidates
         own_pages = [item.id for link in question.links for item in link.about[:most]]
         pool = list(dict.fromkeys([*pool, *own_pages]))
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        features = ChunkFeatures(question, self._store, text, weights=self._weights)
         features.fetch(pool)
         seeds = {i: features[i].base + _score(named, i) for i in pool}
         bridges = build_bridges(question, seeds, features, self._store, self._weights)

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import Retriever
+from knotwork._inference.embedder import to_similarity
 from knotwork._retrieval.community_search import find_communities
 from knotwork._retrieval.passage_reader import PassageReader, replace_hits
 from knotwork._retrieval.question import can_embed
-from knotwork._retrieval.retriever_builder import open_base
-from knotwork._stores.base import FloatMatrix, Store
+from knotwork._retrieval.wrapping_retriever import WrappingRetriever
+from knotwork._stores.base import FloatMatrix
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Evidence, Hit, Query, Section
@@ -33,7 +32,7 @@ HALVING = 0.5
 DOCUMENTS_IN_TRACE = 3
 
 
-class TopDownRetriever:
+class TopDownRetriever(WrappingRetriever):
     """Raises the scores of another retriever's hits in the best sections of the best documents.
 
     The evidence for a section is the sum of its hits' scores, each weighted half of the one before,
@@ -54,23 +53,11 @@ class TopDownRetriever:
         lift: float = 0.2
         titles: float = 0.3
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        base: str | Retriever = "hybrid",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.documents < 1 or options.sections < 1:
-            raise ConfigError("`documents` and `sections` must be at least 1.")
-        self._store = store
-        self._base = open_base(base, store=store, embedder=embedder)
-        self._documents = options.documents
-        self._sections = options.sections
-        self._lift = options.lift
-        self._titles = options.titles
+        def __post_init__(self) -> None:
+            if self.documents < 1 or self.sections < 1:
+                raise ConfigError("`documents` and `sections` must be at least 1.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the best sections of the best documents first."""
@@ -85,7 +72,7 @@ class TopDownRetriever:
             for document_id, hits in by_document.items()
         }
         highest = max(roots.values(), default=0.0) or 1.0
-        entered = sorted(roots, key=lambda i: (-roots[i], i))[: self._documents]
+        entered = sorted(roots, key=lambda i: (-roots[i], i))[: self.options.documents]
         lifts: dict[str, float] = {}
         for document_id in entered:
             hits = by_document[document_id]
@@ -104,7 +91,7 @@ class TopDownRetriever:
         """Return the evidence for a section with these hits, given best first."""
         total = sum(max(hit.score, 0.0) * HALVING**rank for rank, hit in enumerate(hits))
         matching = {term for term in content_terms(title) if term in asked}
-        return total * (1 + self._titles * len(matching) / max(len(asked), 1))
+        return total * (1 + self.options.titles * len(matching) / max(len(asked), 1))
 
     def _descend(
         self,
@@ -124,9 +111,9 @@ class TopDownRetriever:
             node, inside, values = open_nodes.pop()
             lifts |= {hit.chunk.id: sum(values) / len(values) for hit in inside}
             found = self._below(children.get(node.id, []), inside, asked)
-            for child, held, value in found[: self._sections]:
+            for child, held, value in found[: self.options.sections]:
                 open_nodes.append((child, held, [*values, value / highest]))
-            for _, held, _ in found[self._sections :]:
+            for _, held, _ in found[self.options.sections :]:
                 for hit in held:
                     lifts.pop(hit.chunk.id, None)
         return lifts
@@ -145,7 +132,7 @@ class TopDownRetriever:
         return sorted(found, key=lambda item: (-item[2], item[0].id))
 
     def _lifted(self, hit: Hit, value: float) -> Hit:
-        gain = self._lift * value
+        gain = self.options.lift * value
         scores: Mapping[str, float] = hit.scores | {"sections": gain}
         return replace(hit, score=hit.score + gain, scores=dict(scores))
 
@@ -168,7 +155,7 @@ class GroupSummary:
     chunk_ids: frozenset[str]
 
 
-class SummariesRetriever:
+class SummariesRetriever(WrappingRetriever):
     """Raises the scores of another retriever's hits whose group has a relevant summary.
 
     ``lift`` is what the best summary adds. ``source`` is "reports" (of communities), "sections"
@@ -184,20 +171,7 @@ class SummariesRetriever:
         lift: float = 0.1
         source: str = "auto"
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        base: str | Retriever = "hybrid",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._embedder = embedder
-        self._base = open_base(base, store=store, embedder=embedder)
-        self._lift = options.lift
-        self._source = options.source
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return chunks by their own score and that of their group's summary."""
@@ -213,15 +187,15 @@ class SummariesRetriever:
         return replace(done, trace=(*evidence.trace, *trace))
 
     def _lifted(self, hit: Hit, value: float) -> Hit:
-        gain = self._lift * value
+        gain = self.options.lift * value
         return replace(hit, score=hit.score + gain, scores=hit.scores | {"summary": gain})
 
     def _summaries(self, query: Query, evidence: Evidence) -> list[GroupSummary]:
         """Return the summaries relevant to the question, best first."""
         found: list[GroupSummary] = []
-        if self._source in {"auto", "reports"}:
+        if self.options.source in {"auto", "reports"}:
             found = self._reports(query, evidence)
-        if not found and self._source in {"auto", "sections"}:
+        if not found and self.options.source in {"auto", "sections"}:
             found = self._sections(query, evidence)
         return sorted(found, key=lambda s: (-s.value, s.title, min(s.chunk_ids)))
 

@@ -18,7 +18,7 @@ from knotwork._retrieval.chunk_entities import (
 )
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.terms import content_terms
@@ -65,17 +65,15 @@ class LocalContext:
     facts: tuple[GraphFact, ...]
 
 
-def read_local_context(
-    text: str, evidence: Evidence, *, store: Store, weights: Weights = DEFAULT_WEIGHTS
-) -> LocalContext:
+def read_local_context(text: str, evidence: Evidence, *, store: Store) -> LocalContext:
     """Return the entities of a question with their descriptions and relations.
 
     These are the entities that the question or the best sentences of the evidence mention. No
     model is called and nothing is embedded.
     """
-    question = read_question(text, store=store, embedder=None, weights=weights)
+    question = read_question(text, store=store)
     merged = read_merged_entities(store)
-    ranked = _rank_entities(question, evidence, store, weights, merged)
+    ranked = _rank_entities(question, evidence, store, merged)
     entities = store.graph.entities(ranked)
     chosen = tuple(entities[i] for i in ranked if i in entities)
     reader = _FactReader(store, question, {hit.chunk.id for hit in evidence.hits}, merged)
@@ -85,7 +83,7 @@ def read_local_context(
 
 
 def _rank_entities(
-    question: Question, evidence: Evidence, store: Store, weights: Weights, merged: MergedEntities
+    question: Question, evidence: Evidence, store: Store, merged: MergedEntities
 ) -> dict[str, float]:
     """Return the worth, from 0 to 1, of the entities around a question, best first."""
     links = sorted(question.links, key=lambda link: -link.weight)[:_NAMED]
@@ -94,7 +92,7 @@ def _rank_entities(
         named.setdefault(merged.canonical(link.entity.id), link.weight)
     hits = evidence.hits[:_READ_HITS]
     chunks = {hit.chunk.id: hit.chunk for hit in hits if not hit.chunk.is_parent}
-    mentioned = mentions_by_sentence(chunks, store, known=weights.link.known)
+    mentioned = mentions_by_sentence(chunks, store, known=DEFAULT_WEIGHTS.link.known)
     top = max((hit.score for hit in hits), default=0.0)
     worths: defaultdict[str, float] = defaultdict(float)
     for hit in hits:

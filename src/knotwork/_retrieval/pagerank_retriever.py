@@ -60,7 +60,7 @@ class PageRankRetriever:
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
         pool, text = first_stage(question, self._store, self._weights)
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        features = ChunkFeatures(question, self._store, text, weights=self._weights)
         features.fetch(pool)
         bases = rank({i: features[i].base for i in pool}, self._walk.seed_chunks)
         scores = self._walk_from(question, bases)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_entities import chunks_about
-from knotwork._retrieval.weights import Weights
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import FloatMatrix, Scored, Store
 from knotwork._text.languages import detect_language, is_read
 from knotwork._text.names import name_candidates
@@ -90,7 +90,12 @@ def can_embed(embedder: Embedder | None, text: str) -> bool:
 
 
 def read_question(
-    text: str, *, store: Store, embedder: Embedder | None, weights: Weights, link: bool = True
+    text: str,
+    *,
+    store: Store,
+    embedder: Embedder | None = None,
+    weights: Weights = DEFAULT_WEIGHTS,
+    link: bool = True,
 ) -> Question:
     """Analyse a question against an index; with ``link``, find the entities it names."""
     text, corrections = correct_spelling(text, store)

@@ -91,16 +91,6 @@ def build_retriever(
     return _SpecificationBuilder(name, inputs).build(tree)
 
 
-def open_base(
-    base: str | Retriever,
-    *,
-    store: Store,
-    embedder: Embedder | None = None,
-) -> Retriever:
-    """Return ``base`` itself, or the retriever of this name or specification."""
-    return build_retriever(base, store=store, embedder=embedder) if isinstance(base, str) else base
-
-
 @dataclass(frozen=True, slots=True)
 class _Inputs:
     """The store and the models that retrievers are built with."""

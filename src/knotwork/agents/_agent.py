@@ -20,7 +20,6 @@ from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._text.terms import terms
 from knotwork.errors import RetrievalError
@@ -326,9 +325,7 @@ def judge_evidence(
     evidence: Evidence, store: Store, *, read_hits: int = JUDGED_HITS
 ) -> EvidenceJudgement:
     """Judge evidence by its first ``read_hits`` hits and the confidence of its retriever."""
-    question = read_question(
-        evidence.query.text, store=store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
-    )
+    question = read_question(evidence.query.text, store=store, link=False)
     mask = covered_terms(question, evidence, read_hits=read_hits)
     coverage = float(question.weights[mask].sum()) if len(mask) else 0.0
     missing = tuple(t for t, has in zip(question.terms, mask, strict=True) if not has)

@@ -10,7 +10,6 @@ from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms, terms
@@ -232,9 +231,7 @@ def follow_up(
     that does so, and its rarity. Entities named in the question or in the title of a passage, and
     those in ``skip`` (by id), are left out.
     """
-    question = read_question(
-        evidence.query.text, store=store, embedder=None, weights=DEFAULT_WEIGHTS
-    )
+    question = read_question(evidence.query.text, store=store)
     hits = evidence.hits[:FOLLOWED_HITS]
     mentions = store.graph.mentions([hit.chunk.id for hit in hits])
     ids = {m.entity_id for found in mentions.values() for m in found}

@@ -22,7 +22,6 @@ from knotwork._retrieval.community_search import (
 )
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork.errors import ConfigError
@@ -31,15 +30,10 @@ from knotwork.records import Community, CommunityReport, Evidence, Query
 _SHOWN_REPORTS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSettings:
-    """Number of reports to read, and how a passage's score combines its report and its own text."""
-
-    reports: int = 40
-    report: float = 0.8
-    """Weight of a report's score relative to a passage's own text."""
-    place: float = 0.05
-    """Reduction of that weight for each finding before the one that cites the passage."""
+_REPORT = 0.8
+"""Weight of a report's score relative to a passage's own text."""
+_PLACE = 0.05
+"""Reduction of that weight for each finding before the one that cites the passage."""
 
 
 class CommunityReportRetriever:
@@ -63,8 +57,6 @@ class CommunityReportRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-        settings: ReportSettings | None = None,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
@@ -74,33 +66,24 @@ class CommunityReportRetriever:
             )
         self._store = store
         self._embedder = embedder
-        self._weights = weights
         self._level = options.level
-        self._settings = replace(settings or ReportSettings(), reports=options.reports)
+        self._reports = options.reports
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that the chosen reports cite."""
         held = self._store.capabilities.communities
-        question = read_question(
-            query.text,
-            store=self._store,
-            embedder=self._embedder,
-            weights=self._weights,
-            link=False,
-        )
+        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
         ranked = self._choose(question, held) if held is not None else []
         reports = held.reports([item.id for item in ranked]) if held is not None else {}
         if held is None or not reports:
-            hybrid = HybridRetriever(
-                store=self._store, embedder=self._embedder, weights=self._weights
-            )
+            hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
             return _search_without_communities(query, hybrid, name=self.name)
         evidence = self._cited(query, question, ranked, reports)
         return replace(evidence, trace=self._trace(ranked, reports, held))
 
     def _choose(self, question: Question, held: CommunityStore) -> list[Scored]:
         """Return the communities whose reports are read, best first, with scores from 0 to 1."""
-        most = self._settings.reports
+        most = self._reports
         if not question.terms:
             return []
         if find_topic(question.text):
@@ -129,11 +112,11 @@ class CommunityReportRetriever:
         worths: dict[str, tuple[float, str]] = {}
         for item in ranked:
             for chunk_id, number in _citations(reports[item.id]) if item.id in reports else ():
-                worth = self._settings.report * item.score * (1 - self._settings.place * number)
+                worth = _REPORT * item.score * (1 - _PLACE * number)
                 if worth > worths.get(chunk_id, (0.0, ""))[0]:
                     worths[chunk_id] = worth, reports[item.id].title
         text = self._store.texts("chunk").search(question.text, k=len(worths), where=list(worths))
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        features = ChunkFeatures(question, self._store, text)
         features.fetch(list(worths))
         parts = {
             chunk_id: {"text": features[chunk_id].base, "report": worth}
@@ -173,16 +156,12 @@ def _citations(report: CommunityReport) -> list[tuple[str, int]]:
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class DrillSettings:
-    """``beam`` communities continue at each level, and at most ``passages`` of theirs are read."""
-
-    beam: int = 20
-    passages: int = 150
-    community: float = 0.4
-    """Weight of a community's score relative to a passage's own text."""
-    members: int = 5
-    """Number of leading members whose passages are used if a community has none."""
+_PASSAGES = 150
+"""Passages of the chosen communities that are read."""
+_COMMUNITY = 0.4
+"""Weight of a community's score relative to a passage's own text."""
+_MEMBERS = 5
+"""Leading members whose passages are used if a community has none."""
 
 
 class DrillDownRetriever:
@@ -199,6 +178,7 @@ class DrillDownRetriever:
         """Options of this retriever in a specification."""
 
         beam: int = 20
+        """Number of communities that continue at each level."""
         level: int | None = None
 
     def __init__(
@@ -206,38 +186,25 @@ class DrillDownRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-        settings: DrillSettings | None = None,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._weights = weights
         self._lowest = options.level
         self._tree: tuple[int, CommunityTree] | None = None
-        self._settings = replace(settings or DrillSettings(), beam=options.beam)
+        self._beam = options.beam
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the communities reached; the trace has the levels."""
         held = self._store.capabilities.communities
-        question = read_question(
-            query.text,
-            store=self._store,
-            embedder=self._embedder,
-            weights=self._weights,
-            link=False,
-        )
+        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
         levels: list[CommunityLevel] = []
         if held is not None:
             scores, tree = ReportScores(question, self._store), self._read_tree(held)
-            levels = descend_communities(
-                scores, tree, beam=self._settings.beam, lowest=self._lowest
-            )
+            levels = descend_communities(scores, tree, beam=self._beam, lowest=self._lowest)
         if held is None or not levels or not levels[-1].chosen:
-            hybrid = HybridRetriever(
-                store=self._store, embedder=self._embedder, weights=self._weights
-            )
+            hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
             return _search_without_communities(query, hybrid, name=self.name)
         return self._search(query, question, levels, held)
 
@@ -258,19 +225,17 @@ class DrillDownRetriever:
         chosen = levels[-1].chosen
         known = held.communities([item.id for item in chosen])
         inside = self._passages(chosen, known)
-        text = self._store.texts("chunk").search(
-            question.text, k=self._settings.passages, where=inside
-        )
+        text = self._store.texts("chunk").search(question.text, k=_PASSAGES, where=inside)
         pool = [item.id for item in text]
         if question.vector is not None:
             vectors = self._store.vectors("chunk")
-            near = vectors.search(question.vector, k=self._settings.passages, where=inside)
+            near = vectors.search(question.vector, k=_PASSAGES, where=inside)
             pool = [item.id for item in near] + pool
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        features = ChunkFeatures(question, self._store, text)
         features.fetch(pool)
         scores, parts = {}, {}
         for chunk_id in dict.fromkeys(pool):
-            own = self._settings.community * inside[chunk_id].score
+            own = _COMMUNITY * inside[chunk_id].score
             parts[chunk_id] = {"text": features[chunk_id].base, "community": own}
             scores[chunk_id] = sum(parts[chunk_id].values())
         ranked = rank(scores, query.k)
@@ -293,8 +258,8 @@ class DrillDownRetriever:
                 continue
             chunk_ids: Sequence[str] = known[item.id].chunk_ids
             if not chunk_ids:
-                leading = known[item.id].entity_ids[: self._settings.members]
-                about = chunks_about(self._store, leading, fan=self._settings.members)
+                leading = known[item.id].entity_ids[:_MEMBERS]
+                about = chunks_about(self._store, leading, fan=_MEMBERS)
                 chunk_ids = [found.id for row in about.values() for found in row]
             for chunk_id in chunk_ids:
                 inside.setdefault(chunk_id, item)

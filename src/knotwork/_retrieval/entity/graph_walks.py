@@ -18,7 +18,7 @@ from knotwork._inference.embedder import to_similarity
 from knotwork._retrieval.chunk_entities import mentions_by_sentence, read_merged_entities_of
 from knotwork._retrieval.chunk_features import ChunkFeatures, sentence_coverage
 from knotwork._retrieval.question import Question
-from knotwork._retrieval.weights import Weights
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
@@ -347,7 +347,6 @@ def activate_entities(
     seeds: Mapping[str, float],
     features: ChunkFeatures,
     store: Store,
-    weights: Weights,
     *,
     sources: int,
     most: int,
@@ -359,7 +358,7 @@ def activate_entities(
     """
     ranked = sorted(seeds, key=lambda i: (-seeds[i], i))[:sources]
     chunks = store.documents.chunks(ranked)
-    found = mentions_by_sentence(chunks, store, known=weights.link.known)
+    found = mentions_by_sentence(chunks, store, known=DEFAULT_WEIGHTS.link.known)
     ids = {i for rows in found.values() for row in rows for i in row} - question.named
     entities = store.graph.entities(ids)
     covered = sentence_coverage(question, chunks)
@@ -372,7 +371,7 @@ def activate_entities(
             relevance = seeds[chunk_id] / top * max(likeness[number], 0.0)
             for identifier in row & entities.keys():
                 rare = question.rarity(entities[identifier].chunk_count)
-                score = relevance * rare**weights.bridge.rarity
+                score = relevance * rare**DEFAULT_WEIGHTS.bridge.rarity
                 if identifier not in origins or score > origins[identifier].score:
                     origins[identifier] = ActivatingSentence(
                         score, chunk_id, number, covered[chunk_id][number], own.covered

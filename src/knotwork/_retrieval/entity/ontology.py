@@ -25,13 +25,8 @@ from knotwork._retrieval.entity.graph_walks import (
     seed_scores,
     walk_from,
 )
-from knotwork._retrieval.entity.walk_evidence import (
-    DEFAULT_GROUNDING,
-    GroundingSettings,
-    TrailReader,
-)
+from knotwork._retrieval.entity.walk_evidence import TrailReader
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, UnknownName
@@ -78,16 +73,13 @@ class OntologyRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-        grounding: GroundingSettings = DEFAULT_GROUNDING,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
         self._store = store
         self._embedder = embedder
         self._limits = WalkLimits(depth=options.depth, fan=options.fan, limit=options.limit)
-        self._weights = weights
-        self._reader = TrailReader(self.name, store, weights, grounding)
+        self._reader = TrailReader(self.name, store)
         self._derived: tuple[int, Ontology] | None = None
         self._given: Ontology | None = None
         if isinstance(options.ontology, Ontology):
@@ -98,9 +90,7 @@ class OntologyRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
-        question = read_question(
-            query.text, store=self._store, embedder=self._embedder, weights=self._weights
-        )
+        question = read_question(query.text, store=self._store, embedder=self._embedder)
         seeds = keyword_seeds(question, self._store)
         if not seeds:
             return Evidence(

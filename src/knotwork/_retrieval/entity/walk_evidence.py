@@ -20,7 +20,7 @@ from knotwork._retrieval.entity.graph_walks import ActivatingSentence, Stride, T
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.graph_retriever import link_factor, spread
 from knotwork._retrieval.question import Question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
 from knotwork._text.terms import terms
 from knotwork.records import CO_OCCURRENCE_RELATION, Evidence, GraphPath, Hop, Query, Span
@@ -28,40 +28,29 @@ from knotwork.records import CO_OCCURRENCE_RELATION, Evidence, GraphPath, Hop, Q
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class GroundingSettings:
-    """Constants of grounding.
-
-    ``entities`` lead to ``fan`` passages each, and the best ``passages`` have their text read.
-    ``strength`` is the weight of the ground relative to a passage's own text.
-    """
-
-    strength: float = 2.2
-    entities: int = 60
-    fan: int = 50
-    passages: int = 150
-    aboutness: float = 0.4
-    spread: float = 0.25
-    edge: float = 1.0
-    """Weight of a passage that states an edge relative to one about the edge's target."""
-    read_edges: int = 100
-    """Number of edges whose passages are read to weigh them."""
-    stating: int = 2
-    stated: float = 0.5
-    """Share of an edge's score that depends on the passages that state it."""
+_ENTITIES = 60
+"""Reached entities that lead to passages, the strongest first."""
+_FAN = 50
+"""Passages of each of these entities."""
+_PASSAGES = 150
+"""Passages whose text is read."""
+_ABOUTNESS = 0.4
+_SPREAD = 0.25
+_READ_EDGES = 100
+"""Edges whose passages are read to weigh them."""
+_STATING = 2
+_STATED = 0.5
+"""Share of an edge's score that depends on the passages that state it."""
 
 
-DEFAULT_GROUNDING = GroundingSettings()
-
-
-def weigh_edges(trail: Trail, features: ChunkFeatures, settings: GroundingSettings) -> Trail:
+def weigh_edges(trail: Trail, features: ChunkFeatures) -> Trail:
     """Return the trail with edges weighed by the best base score of the passages that state them.
 
-    The strongest ``read_edges`` are read; the others get the lowest weight of these.
+    The strongest edges are read; the others get the lowest weight of these.
     """
     order = sorted(range(len(trail.strides)), key=lambda n: (-trail.strides[n].score, n))
-    read = order[: settings.read_edges]
-    stated = {n: trail.strides[n].edge.chunks[: settings.stating] for n in read}
+    read = order[:_READ_EDGES]
+    stated = {n: trail.strides[n].edge.chunks[:_STATING] for n in read}
     features.fetch([chunk for chunks in stated.values() for chunk in chunks])
     found = {
         n: max((features[chunk].base for chunk in chunks), default=0.0)
@@ -70,8 +59,7 @@ def weigh_edges(trail: Trail, features: ChunkFeatures, settings: GroundingSettin
     top = max(found.values(), default=0.0)
     if top <= 0:
         return trail
-    share = settings.stated
-    factors = {n: 1 - share + share * max(value, 0.0) / top for n, value in found.items()}
+    factors = {n: 1 - _STATED + _STATED * max(value, 0.0) / top for n, value in found.items()}
     weakest = min(factors.values())
     return trail.reweighed({n: factors.get(n, weakest) for n in order})
 
@@ -94,18 +82,20 @@ def ground_passages(
     trail: Trail,
     features: ChunkFeatures,
     store: Store,
-    weights: Weights,
     *,
-    settings: GroundingSettings = DEFAULT_GROUNDING,
+    strength: float,
     origins: Mapping[str, ActivatingSentence],
 ) -> dict[str, Ground]:
-    """Return the best ground of each passage that the walk leads to, with its final score."""
+    """Return the best ground of each passage that the walk leads to, with its final score.
+
+    ``strength`` is the weight of the ground relative to a passage's own text.
+    """
     question = features.question
-    promised = _promised(trail, store, settings)
-    ranked = sorted(promised, key=lambda i: (-promised[i][0].score, i))[: settings.passages]
+    promised = _promised(trail, store)
+    ranked = sorted(promised, key=lambda i: (-promised[i][0].score, i))[:_PASSAGES]
     features.fetch(ranked)
     covered = _Coverage(question, trail)
-    factor = settings.strength * link_factor(question, weights)
+    factor = strength * link_factor(question, DEFAULT_WEIGHTS)
     grounds: dict[str, Ground] = {}
     for chunk_id in ranked:
         if chunk_id not in features:
@@ -128,7 +118,7 @@ def ground_passages(
     return grounds
 
 
-def _promised(trail: Trail, store: Store, settings: GroundingSettings) -> dict[str, list[Ground]]:
+def _promised(trail: Trail, store: Store) -> dict[str, list[Ground]]:
     """Return the grounds of passages before their text is read, best first."""
     found: dict[str, dict[tuple[str, bool], Ground]] = {}
 
@@ -139,15 +129,15 @@ def _promised(trail: Trail, store: Store, settings: GroundingSettings) -> dict[s
             grounds[key] = ground
 
     for stride in trail.strides:
-        share = max(len(stride.edge.chunks), 1) ** -settings.spread
+        share = max(len(stride.edge.chunks), 1) ** -_SPREAD
         for chunk_id in stride.edge.chunks:
-            add(chunk_id, Ground(settings.edge * stride.score * share, stride.target, stride))
+            add(chunk_id, Ground(stride.score * share, stride.target, stride))
     scores = trail.scores
-    strongest = sorted(scores, key=lambda i: (-scores[i], i))[: settings.entities]
-    for entity, about in chunks_about(store, strongest, fan=settings.fan).items():
-        shares = spread(about, settings.spread)
+    strongest = sorted(scores, key=lambda i: (-scores[i], i))[:_ENTITIES]
+    for entity, about in chunks_about(store, strongest, fan=_FAN).items():
+        shares = spread(about, _SPREAD)
         for item, share in zip(about, shares, strict=True):
-            worth = scores[entity] * item.score**settings.aboutness * share
+            worth = scores[entity] * item.score**_ABOUTNESS * share
             add(item.id, Ground(worth, entity))
     return {
         chunk_id: sorted(grounds.values(), key=lambda g: (-g.score, g.entity_id))
@@ -190,12 +180,14 @@ class _Coverage:
 
 @dataclass(frozen=True, slots=True)
 class TrailReader:
-    """Turns the trail of a walk into the evidence of the retriever ``name``."""
+    """Turns the trail of a walk into the evidence of the retriever ``name``.
+
+    ``strength`` is that of `ground_passages`.
+    """
 
     name: str
     store: Store
-    weights: Weights = DEFAULT_WEIGHTS
-    settings: GroundingSettings = DEFAULT_GROUNDING
+    strength: float = 2.2
 
     def read(
         self,
@@ -213,12 +205,13 @@ class TrailReader:
         ``origins`` are the sentences that activated the seeds, by entity.
         """
         if features is None:
-            k = self.weights.text.text_candidates
-            bm25 = text_candidates(question, self.store, k=k)
-            features = ChunkFeatures(question, self.store, self.weights, bm25)
-        trail = weigh_edges(trail, features, self.settings)
+            k = DEFAULT_WEIGHTS.text.text_candidates
+            features = ChunkFeatures(
+                question, self.store, text_candidates(question, self.store, k=k)
+            )
+        trail = weigh_edges(trail, features)
         grounds = ground_passages(
-            trail, features, self.store, self.weights, settings=self.settings, origins=origins or {}
+            trail, features, self.store, strength=self.strength, origins=origins or {}
         )
         scores, parts = {}, {}
         for chunk_id in dict.fromkeys([*pool, *grounds]):

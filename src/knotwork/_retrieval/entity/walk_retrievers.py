@@ -23,13 +23,9 @@ from knotwork._retrieval.entity.graph_walks import (
     walk_from,
     worded_seeds,
 )
-from knotwork._retrieval.entity.walk_evidence import (
-    DEFAULT_GROUNDING,
-    GroundingSettings,
-    TrailReader,
-)
+from knotwork._retrieval.entity.walk_evidence import TrailReader
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.records import (
@@ -72,8 +68,6 @@ class ExploreRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-        grounding: GroundingSettings = DEFAULT_GROUNDING,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
@@ -82,14 +76,11 @@ class ExploreRetriever:
         self._limits = WalkLimits(
             direction=options.direction, depth=options.depth, fan=options.fan, limit=options.limit
         )
-        self._weights = weights
-        self._reader = TrailReader(self.name, store, weights, grounding)
+        self._reader = TrailReader(self.name, store)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
-        question = read_question(
-            query.text, store=self._store, embedder=self._embedder, weights=self._weights
-        )
+        question = read_question(query.text, store=self._store, embedder=self._embedder)
         seeds = keyword_seeds(question, self._store)
         if not seeds:
             return Evidence(
@@ -180,23 +171,18 @@ class EntityVectorRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-        grounding: GroundingSettings = DEFAULT_GROUNDING,
         settings: EntityVectorSettings | None = None,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._weights = weights
-        self._reader = TrailReader(self.name, store, weights, grounding)
+        self._reader = TrailReader(self.name, store)
         self._settings = replace(settings or EntityVectorSettings(), entities=options.entities)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks about the entities found and their relations, with paths."""
-        question = read_question(
-            query.text, store=self._store, embedder=self._embedder, weights=self._weights
-        )
+        question = read_question(query.text, store=self._store, embedder=self._embedder)
         seeds, notes = self._seeds(question)
         if not seeds:
             return Evidence(query, self.name, notes=(*notes, "No entity is near the question."))
@@ -239,19 +225,13 @@ class EntityVectorRetriever:
         ]
 
 
-_GROUNDING = GroundingSettings(strength=3.0)
-_GRAPH_VECTOR_HOP = WalkLimits(depth=1, fan=8, limit=300, beam=40, decay=0.5)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphVectorSettings:
-    """The ``sources`` best passages activate at most ``entities``, from which the walk starts."""
-
-    sources: int = 5
-    entities: int = 40
-    named: float = 0.5
-    """Worth of an entity that the question names relative to an activated one."""
-    hop: WalkLimits = _GRAPH_VECTOR_HOP
+_STRENGTH = 3.0
+_SOURCES = 5
+"""Best passages that activate entities."""
+_ACTIVATED = 40
+"""Activated entities from which the walk starts."""
+_NAMED = 0.5
+"""Worth of an entity that the question names relative to an activated one."""
 
 
 class GraphVectorRetriever:
@@ -274,45 +254,34 @@ class GraphVectorRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-        grounding: GroundingSettings = _GROUNDING,
-        settings: GraphVectorSettings | None = None,
         options: Options | None = None,
     ) -> None:
         options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._weights = weights
-        self._reader = TrailReader(self.name, store, weights, grounding)
-        settings = settings or GraphVectorSettings()
-        self._settings = replace(settings, hop=replace(settings.hop, depth=options.depth))
+        self._reader = TrailReader(self.name, store, _STRENGTH)
+        self._limits = WalkLimits(depth=options.depth, fan=8, limit=300, beam=40, decay=0.5)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with the paths to those that the graph adds."""
-        question = read_question(
-            query.text, store=self._store, embedder=self._embedder, weights=self._weights
-        )
-        pool, text = first_stage(question, self._store, self._weights)
-        features = ChunkFeatures(question, self._store, self._weights, text)
+        question = read_question(query.text, store=self._store, embedder=self._embedder)
+        pool, text = first_stage(question, self._store)
+        features = ChunkFeatures(question, self._store, text)
         features.fetch(pool)
         activated = activate_entities(
             question,
             self._first_scores(question, pool, features),
             features,
             self._store,
-            self._weights,
-            sources=self._settings.sources,
-            most=self._settings.entities,
+            sources=_SOURCES,
+            most=_ACTIVATED,
         )
-        seeds = {
-            i: score * self._settings.named
-            for i, score in seed_scores(named_seeds(question)).items()
-        }
+        seeds = {i: score * _NAMED for i, score in seed_scores(named_seeds(question)).items()}
         trail = walk_from(
             {**activated.scores, **seeds},
             store=self._store,
             gain=WordGain(question),
-            limits=self._settings.hop,
+            limits=self._limits,
         )
         evidence = self._reader.read(
             query, question, trail, features=features, pool=pool, origins=activated.origins
@@ -326,7 +295,7 @@ class GraphVectorRetriever:
         named: dict[str, float] = {}
         for link in question.links:
             for item in link.about:
-                worth = self._weights.link.named * link.weight * item.score
+                worth = DEFAULT_WEIGHTS.link.named * link.weight * item.score
                 named[item.id] = max(named.get(item.id, 0.0), worth)
         pages = [item.id for link in question.links for item in link.about[:5]]
         features.fetch(pages)

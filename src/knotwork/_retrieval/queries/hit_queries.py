@@ -15,7 +15,6 @@ from knotwork._retrieval.chunk_features import ChunkFeatures, rank_sentences
 from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._retrieval.queries.query_rows import is_node
 from knotwork._retrieval.question import read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._stores.parts import require_cypher
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError, QueryTimeout
@@ -144,9 +143,9 @@ def _read_hits(
 ) -> list[Hit]:
     if not scores:
         return []
-    text, weights = evidence.query.text, DEFAULT_WEIGHTS
-    question = read_question(text, store=store, embedder=embedder, weights=weights, link=False)
-    features = ChunkFeatures(question, store, weights, ())
+    text = evidence.query.text
+    question = read_question(text, store=store, embedder=embedder, link=False)
+    features = ChunkFeatures(question, store)
     chunks = store.documents.chunks(scores)
     features.fetch(list(chunks))
     return [

@@ -13,16 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from knotwork._inference.chat import ChatModel
-from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.chunk_entities import mentions_by_sentence
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.steps.step_prompts import BLANK, RULES_OR_MODEL, ask_parts, require_model
+from knotwork._retrieval.steps.step_prompts import BLANK, RULES_OR_MODEL, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._stores.base import Store
+from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.records import Evidence, Hit, Query, Span
@@ -43,7 +40,7 @@ class BlankFilling:
     worth: float
 
 
-class Decompose:
+class Decompose(ModelStep):
     """Adds the evidence for the parts of a question to that for the whole.
 
     Parts are searched for in order. In each, the ``beam`` best names found by the part before it
@@ -64,33 +61,20 @@ class Decompose:
         beam: int = 2
         weight: float = 0.4
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.by not in RULES_OR_MODEL:
-            raise UnknownName("method of decomposition", options.by, RULES_OR_MODEL)
-        if not 1 <= options.beam <= MOST_FILLINGS:
-            raise ConfigError(f"`beam` is `{options.beam}`, but must be from 1 to {MOST_FILLINGS}.")
-        del embedder
-        self._store = store
-        self._base = base
-        self._model = require_model(model, self.name) if options.by == "model" else None
-        self._beam = options.beam
-        self._weight = options.weight
+        def __post_init__(self) -> None:
+            if self.by not in RULES_OR_MODEL:
+                raise UnknownName("method of decomposition", self.by, RULES_OR_MODEL)
+            if not 1 <= self.beam <= MOST_FILLINGS:
+                raise ConfigError(
+                    f"`beam` is `{self.beam}`, but must be from 1 to {MOST_FILLINGS}."
+                )
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question, combined with that for its parts."""
         own = search_deep(self._base, query)
-        question = read_question(
-            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS
-        )
+        question = read_question(query.text, store=self._store)
         plan, notes = self._plan(query.text, question)
         if plan is None:
             return cut_evidence(replace(own, notes=(*own.notes, *notes)), query)
@@ -157,7 +141,7 @@ class Decompose:
         scale = best if best > 0 else 1.0
         hits = []
         for key, hit in found.items():
-            gain = self._weight * scale * gains.get(key, 0.0)
+            gain = self.options.weight * scale * gains.get(key, 0.0)
             parts = hit.scores if key in scores else {}
             score = scores.get(key, 0.0) + gain
             hits.append(replace(hit, score=score, scores=parts | {"parts": gain}))
@@ -195,7 +179,7 @@ class Decompose:
                 if not NUMBER.fullmatch(e.name)
             ),
             key=lambda filling: (-filling.worth, filling.entity_id),
-        )[: self._beam]
+        )[: self.options.beam]
         top = ranked[0].worth if ranked and ranked[0].worth > 0 else 1.0
         return [replace(filling, worth=filling.worth / top) for filling in ranked]
 

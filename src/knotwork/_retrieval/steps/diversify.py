@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import Retriever
+from knotwork._inference.embedder import to_similarity
+from knotwork._retrieval.wrapping_retriever import WrappingRetriever
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
@@ -20,7 +20,7 @@ CANDIDATES_FOR_EACH = 3
 """Hits requested for each hit to return."""
 
 
-class Diversify:
+class Diversify(WrappingRetriever):
     """Reorders hits by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
 
     The next hit is the one with the best score times ``1 - strength * similarity`` to the most
@@ -38,21 +38,11 @@ class Diversify:
 
         strength: float = 0.3
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if not 0 <= options.strength <= 1:
-            raise ConfigError(f"`strength` is `{options.strength}`, but must be from 0 to 1.")
-        self._store = store
-        self._embedder_name = embedder.name if embedder is not None else ""
-        self._base = base
-        self._strength = options.strength
+        def __post_init__(self) -> None:
+            if not 0 <= self.strength <= 1:
+                raise ConfigError(f"`strength` is `{self.strength}`, but must be from 0 to 1.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best hits, each with its score after those before it."""
@@ -60,13 +50,14 @@ class Diversify:
         hits = evidence.hits
         if not hits:
             return replace(evidence, query=query)
-        similarity = similarities(hits, self._store, embedder=self._embedder_name)
+        embedder = self._embedder.name if self._embedder is not None else ""
+        similarity = similarities(hits, self._store, embedder=embedder)
         scores = np.array([max(hit.score, 0.0) for hit in hits])
         nearest = np.zeros(len(hits))
         is_open = np.ones(len(hits), dtype=np.bool_)
         chosen: list[Hit] = []
         for _ in range(min(max(query.k, 0), len(hits))):
-            worths = np.where(is_open, scores * (1 - self._strength * nearest), -1.0)
+            worths = np.where(is_open, scores * (1 - self.options.strength * nearest), -1.0)
             best = int(np.argmax(worths))
             value = float(worths[best])
             hit = hits[best]

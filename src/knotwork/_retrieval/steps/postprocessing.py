@@ -16,8 +16,8 @@ from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.chunk_features import sentence_coverage
 from knotwork._retrieval.fusion import keep_within
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.steps.step_prompts import ask_ratings, require_model
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
+from knotwork._retrieval.steps.step_prompts import ask_ratings
+from knotwork._retrieval.wrapping_retriever import ModelStep, WrappingRetriever
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
@@ -29,7 +29,7 @@ TEXT_CHARACTERS = 2_000
 """Number of characters of a passage that a model reads."""
 
 
-class Rerank:
+class Rerank(ModelStep):
     """Reorders the ``depth`` best hits; later hits stay after them.
 
     A hit's score becomes ``(1 - weight)`` of its own, relative to the best, plus ``weight`` of a
@@ -52,6 +52,14 @@ class Rerank:
         depth: int = 20
         weight: float = -1.0
 
+        def __post_init__(self) -> None:
+            if self.by not in RERANKING_WAYS:
+                raise UnknownName("method of reranking", self.by, RERANKING_WAYS)
+            if self.depth < 1 or self.weight > 1:
+                raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
+
+    options: Options
+
     def __init__(
         self,
         *,
@@ -62,30 +70,21 @@ class Rerank:
         reranker: Reranker | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or self.Options()
-        del embedder
-        if options.by not in RERANKING_WAYS:
-            raise UnknownName("method of reranking", options.by, RERANKING_WAYS)
-        if options.depth < 1 or options.weight > 1:
-            raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
-        self._store = store
-        self._base = base
-        self._model = require_model(model, self.name) if options.by == "model" else None
-        if options.by == "encoder" and reranker is None:
+        super().__init__(store=store, base=base, embedder=embedder, model=model, options=options)
+        if self.options.by == "encoder" and reranker is None:
             raise RetrievalError(
                 "`rerank(by=encoder)` needs a reranking model, but none is configured.",
                 fix="Set rerank.model, or use by=features.",
             )
-        self._reranker = reranker if options.by in {"auto", "encoder"} else None
-        self._depth = options.depth
+        self._reranker = reranker if self.options.by in {"auto", "encoder"} else None
         usual = 0.2 if self._reranker is None and self._model is None else 0.7
-        self._weight = options.weight if options.weight >= 0 else usual
+        self._weight = self.options.weight if self.options.weight >= 0 else usual
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence with its best hits reordered."""
-        evidence = self._base.retrieve(Query(query.text, max(query.k, self._depth)))
+        evidence = self._base.retrieve(Query(query.text, max(query.k, self.options.depth)))
         hits = list(evidence.hits)
-        head, tail = hits[: self._depth], hits[self._depth :]
+        head, tail = hits[: self.options.depth], hits[self.options.depth :]
         notes: tuple[str, ...] = ()
         try:
             judged = self._judge(query.text, head) if head else []
@@ -123,9 +122,7 @@ class Rerank:
                 return _spread(np.array(self._reranker.score(text, texts)))
             assert self._model is not None
             return ask_ratings(text, texts, self._model)
-        question = read_question(
-            text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
-        )
+        question = read_question(text, store=self._store, link=False)
         return _spread(np.array([judge_by_features(question, hit) for hit in hits]))
 
 
@@ -149,7 +146,7 @@ def _spread(values: NDArray[np.float64]) -> list[float]:
     return [(float(value) - low) / (high - low) if high > low else 1.0 for value in values]
 
 
-class Prune:
+class Prune(WrappingRetriever):
     """Removes weak hits, and weak sentences of the others.
 
     Hits need ``share`` of the best hit's score, sentences ``sentences`` of the relevance of their
@@ -167,22 +164,12 @@ class Prune:
         share: float = 0.25
         sentences: float = 0.5
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        del store, embedder
-        for option, value in (("share", options.share), ("sentences", options.sentences)):
-            if not 0 <= value <= 1:
-                raise ConfigError(f"`{option}` is `{value}`, but must be from 0 to 1.")
-        self._base = base
-        self._share = options.share
-        self._sentences = options.sentences
+        def __post_init__(self) -> None:
+            for option, value in (("share", self.share), ("sentences", self.sentences)):
+                if not 0 <= value <= 1:
+                    raise ConfigError(f"`{option}` is `{value}`, but must be from 0 to 1.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence without weak hits and sentences."""
@@ -191,7 +178,7 @@ class Prune:
         kept = tuple(
             self._without_weak_sentences(hit)
             for hit in evidence.hits
-            if hit.score >= self._share * best
+            if hit.score >= self.options.share * best
         )
         removed = len(evidence.hits) - len(kept)
         trace = (*evidence.trace, f"Removed {removed} of {len(evidence.hits)} hits.")
@@ -199,11 +186,11 @@ class Prune:
 
     def _without_weak_sentences(self, hit: Hit) -> Hit:
         best = max((value for _, value in hit.sentences), default=0.0)
-        kept = tuple(item for item in hit.sentences if item[1] >= self._sentences * best)
+        kept = tuple(item for item in hit.sentences if item[1] >= self.options.sentences * best)
         return replace(hit, sentences=kept)
 
 
-class EvidenceBudget:
+class EvidenceBudget(WrappingRetriever):
     """Keeps the best passages with at most ``tokens`` together (`knotwork._text.token_counts`)."""
 
     name = "budget"
@@ -216,22 +203,13 @@ class EvidenceBudget:
 
         tokens: int = 2_000
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        del store, embedder
-        if options.tokens < 1:
-            raise ConfigError(f"`tokens` is `{options.tokens}`, but must be at least 1.")
-        self._base = base
-        self._tokens = options.tokens
+        def __post_init__(self) -> None:
+            if self.tokens < 1:
+                raise ConfigError(f"`tokens` is `{self.tokens}`, but must be at least 1.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence without the hits that do not fit."""
         evidence = self._base.retrieve(query)
-        return replace(evidence, hits=tuple(keep_within(evidence.hits, tokens=self._tokens)))
+        return replace(evidence, hits=tuple(keep_within(evidence.hits, tokens=self.options.tokens)))

@@ -11,9 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._inference.chat import ChatModel
-from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.fusion import search_also, search_deep
 from knotwork._retrieval.question import correct_spelling, read_question
@@ -22,10 +19,8 @@ from knotwork._retrieval.steps.step_prompts import (
     ask_passage,
     ask_rewriting,
     ask_words,
-    require_model,
 )
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._stores.base import Store
+from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
@@ -43,7 +38,7 @@ question."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 
-class Expand:
+class Expand(ModelStep):
     """Adds the evidence for the question with further words, at a lower weight.
 
     ``by="feedback"`` uses the ``terms`` that distinguish the best passages from all others (after
@@ -64,27 +59,13 @@ class Expand:
         terms: int = 8
         weight: float = 0.2
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.by not in EXPANSION_WAYS:
-            raise UnknownName("method of expansion", options.by, EXPANSION_WAYS)
-        if options.terms < 1 or options.weight < 0:
-            raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
-        del embedder
-        self._store = store
-        self._base = base
-        self._model = require_model(model, self.name) if options.by == "model" else None
-        self._by = options.by
-        self._terms = options.terms
-        self._weight = options.weight
+        def __post_init__(self) -> None:
+            if self.by not in EXPANSION_WAYS:
+                raise UnknownName("method of expansion", self.by, EXPANSION_WAYS)
+            if self.terms < 1 or self.weight < 0:
+                raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for its expansion."""
@@ -96,13 +77,13 @@ class Expand:
                 words += ask_words(query.text, self._model)
             except ModelError as error:
                 notes = (f"The question was not expanded: {error.message}",)
-        if self._by in {"graph", "both"}:
+        if self.options.by in {"graph", "both"}:
             words += self._related_names(query.text)
-        if self._by in {"feedback", "both"}:
+        if self.options.by in {"feedback", "both"}:
             words += self._distinctive_words(query.text, own.hits[:FEEDBACK_HITS])
-        words = list(dict.fromkeys(words))[: self._terms]
+        words = list(dict.fromkeys(words))[: self.options.terms]
         text = f"{query.text} {' '.join(words)}"
-        texts = [(text, self._weight)] if words else []
+        texts = [(text, self.options.weight)] if words else []
         evidence = search_also(self._base, own, query, texts, label=self.name)
         trace = (f"Also searched for: {', '.join(words)}.",) if words else ()
         return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
@@ -133,12 +114,12 @@ class Expand:
             term: shares[term] * math.log((items + SMOOTHING_HITS) / (frequencies.get(term, 1) + 1))
             for term in found
         }
-        best = sorted(worths, key=lambda term: (-worths[term], term))[: self._terms]
+        best = sorted(worths, key=lambda term: (-worths[term], term))[: self.options.terms]
         return [_surface(term, surfaces[term]) for term in best if worths[term] > 0]
 
     def _related_names(self, text: str) -> list[str]:
         """Return the aliases of the question's entities, then their strongest neighbours."""
-        question = read_question(text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS)
+        question = read_question(text, store=self._store)
         ids = [link.entity.id for link in question.links if link.trust == 1.0]
         if not ids:
             return []
@@ -171,7 +152,7 @@ _QUESTION_WORDS = re.compile(
 )
 
 
-class Hyde:
+class Hyde(ModelStep):
     """Adds the evidence for a hypothetical passage that answers the question, at a lower weight.
 
     With ``by="model"`` a language model writes the passage. With ``"rules"`` it is the question as
@@ -190,24 +171,13 @@ class Hyde:
         by: str = "rules"
         weight: float = 0.3
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.by not in RULES_OR_MODEL:
-            raise UnknownName("method of writing a passage", options.by, RULES_OR_MODEL)
-        if options.weight < 0:
-            raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
-        del store, embedder
-        self._base = base
-        self._model = require_model(model, self.name) if options.by == "model" else None
-        self._weight = options.weight
+        def __post_init__(self) -> None:
+            if self.by not in RULES_OR_MODEL:
+                raise UnknownName("method of writing a passage", self.by, RULES_OR_MODEL)
+            if self.weight < 0:
+                raise ConfigError(f"`weight` is `{self.weight}`, but must be at least 0.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for the hypothetical passage."""
@@ -221,7 +191,7 @@ class Hyde:
                 notes = (f"No hypothetical passage was written: {error.message}",)
         else:
             passage = _answer_from(query.text, own.hits[:SENTENCES])
-        texts = [(passage, self._weight)] if passage else []
+        texts = [(passage, self.options.weight)] if passage else []
         evidence = search_also(self._base, own, query, texts, label=self.name)
         trace = (f"Also searched for: {passage}",) if passage else ()
         return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
@@ -252,7 +222,7 @@ _POLITE = re.compile(
 _THANKS = re.compile(r"[\s,.]*(?:please|thanks?(?: you)?|谢谢|謝謝)\s*[.!。！]*\s*$", re.IGNORECASE)
 
 
-class Rewrite:
+class Rewrite(ModelStep):
     """Searches for a clearer wording of the question.
 
     By ``"rules"``, polite phrases are removed and the spelling is corrected, also in names, which
@@ -270,22 +240,11 @@ class Rewrite:
 
         by: str = "rules"
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        base: Retriever,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.by not in RULES_OR_MODEL:
-            raise UnknownName("method of rewriting", options.by, RULES_OR_MODEL)
-        del embedder
-        self._store = store
-        self._base = base
-        self._model = require_model(model, self.name) if options.by == "model" else None
+        def __post_init__(self) -> None:
+            if self.by not in RULES_OR_MODEL:
+                raise UnknownName("method of rewriting", self.by, RULES_OR_MODEL)
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the rewritten question; its query is the original one."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.prompt_files import read_prompt
 from knotwork._text.languages import detect_language
-from knotwork.errors import RetrievalError, Unparsable
+from knotwork.errors import Unparsable
 
 STAGE = "search"
 RULES_OR_MODEL = ("rules", "model")
@@ -24,16 +24,6 @@ _BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s*)+")
 _RATING = re.compile(r"^\W*(\d{1,3})\W+(\d+(?:\.\d+)?)")
 _TAG = re.compile(r"</?\s*(question|context)\s*>", re.IGNORECASE)
 _MARK = re.compile(r"\[(\d{1,4})\]")
-
-
-def require_model(model: ChatModel | None, step: str) -> ChatModel:
-    """Return ``model``. Raises RetrievalError if it is None."""
-    if model is None:
-        raise RetrievalError(
-            f"`{step}(by=model)` needs a language model, but none is configured.",
-            fix="Set llm.model, or leave out `by=model`.",
-        )
-    return model
 
 
 def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:

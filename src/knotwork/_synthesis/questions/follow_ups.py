@@ -255,7 +255,7 @@ def index_names(store: Store) -> NameReader:
     """Return a reader of names that finds entities of an index, with types, and capitals."""
 
     def read(text: str) -> list[SpokenName]:
-        question = read_question(text, store=store, embedder=None, weights=DEFAULT_WEIGHTS)
+        question = read_question(text, store=store)
         known = [
             SpokenName(_surface(text, link.span), link.entity.type, link.span.start)
             for link in question.links
