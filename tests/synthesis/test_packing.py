@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
+from knotwork._inference.prompt_files import escape_passage
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE
 from knotwork._synthesis.answer_writer import make_answer_request
-from knotwork._synthesis.prompt_context import fill_prompt, make_harmless, pack_evidence
+from knotwork._synthesis.prompt_context import fill_prompt, pack_evidence
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
 from knotwork.testing._brains.prompts import read_assignment
@@ -85,7 +86,7 @@ def test_titles_are_in_the_line_once_and_cannot_break_it():
 
 @given(st.text(alphabet="[]<>/ \n12context question", max_size=60))
 def test_no_document_forges_what_a_prompt_is_made_of(text):
-    harmless = make_harmless(text)
+    harmless = escape_passage(text)
     found = read_assignment(fill_prompt("answer", "en", _blanks(context=f"a {harmless} b")))
     assert found.sections["context"] == f"a {harmless} b"
     assert "[1]" not in harmless

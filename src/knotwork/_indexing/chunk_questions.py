@@ -199,12 +199,11 @@ def _answers(chunk: Chunk, sentence: Span, mentions: Sequence[Mention]) -> list[
     parts: dict[Span, str] = {}
     for mention in mentions:
         for span in mention.spans:
-            if sentence.start <= span.start and span.end <= sentence.end:
+            if sentence.contains(span):
                 inside = Span(span.start - sentence.start, span.end - sentence.start)
                 if mention.about < _OWN:
                     parts[inside] = _kind(mention.type)
-    start = chunk.span.start
-    for match in _DATE.finditer(chunk.text[sentence.start - start : sentence.end - start]):
+    for match in _DATE.finditer(chunk.text_at(sentence)):
         parts[Span(*match.span())] = "date"
     return sorted(parts.items(), key=lambda item: (-item[0].end, item[0].start))
 

@@ -230,7 +230,7 @@ class BottomUpRetriever(WrappingRetriever):
         if len(hits) < FEWEST_HITS_OF_SECTION:
             return hits
         for span, chunk in self._nodes(document_id, hits, passages):
-            inside = [hit for hit in hits if _is_inside(hit.chunk.span, span)]
+            inside = [hit for hit in hits if span.contains(hit.chunk.span)]
             if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < self.options.share * (
                 span.end - span.start
             ):
@@ -271,10 +271,6 @@ class BottomUpRetriever(WrappingRetriever):
                 if ordinal < 0:
                     break
         return list(found)
-
-
-def _is_inside(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _covered(hits: Sequence[Hit]) -> int:

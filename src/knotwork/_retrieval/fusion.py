@@ -82,6 +82,20 @@ def _common(embedders: Iterable[str]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
+def raise_scores(found: dict[str, Hit], scored: Iterable[tuple[Hit, float]], *, part: str) -> None:
+    """Add hits with new scores to those ``found``, by chunk id; the higher score of a chunk stays.
+
+    ``part`` is the name in ``Hit.scores`` for what a new score adds.
+    """
+    for hit, score in scored:
+        known = found.get(hit.chunk.id)
+        if known is None:
+            found[hit.chunk.id] = replace(hit, score=score, scores={part: score})
+        elif score > known.score:
+            scores = {**known.scores, part: score - known.score}
+            found[hit.chunk.id] = replace(known, score=score, scores=scores)
+
+
 def fuse_hits(
     found: Sequence[tuple[str, float, Evidence]], *, by: str = "scores", overlaps: bool = True
 ) -> list[Hit]:

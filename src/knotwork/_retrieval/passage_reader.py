@@ -53,7 +53,7 @@ class PassageReader:
     def cut(self, chunk: Chunk, span: Span, sentences: Iterable[Span]) -> Chunk:
         """Return the text at ``span`` of the document as a passage with the id of ``chunk``."""
         text = self.document(chunk.document_id).text[span.start : span.end]
-        inside = sorted({s for s in sentences if span.start <= s.start and s.end <= span.end})
+        inside = sorted({s for s in sentences if span.contains(s)})
         return replace(chunk, span=span, text=text, sentences=tuple(inside))
 
     def join(self, best: Chunk, parts: Sequence[Chunk]) -> Chunk:
@@ -114,7 +114,7 @@ def _overlap(one: Chunk, other: Chunk) -> bool:
     if one.document_id != other.document_id:
         return False
     a, b = one.span, other.span
-    return (a.start <= b.start and b.end <= a.end) or (b.start <= a.start and a.end <= b.end)
+    return a.contains(b) or b.contains(a)
 
 
 def group_hits(hits: Iterable[Hit], key: Mapping[str, str]) -> dict[str, list[Hit]]:

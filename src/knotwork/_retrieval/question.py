@@ -174,10 +174,7 @@ def _longest(spans: dict[str, Span]) -> list[str]:
     """Return the names that are not inside another name."""
     kept = []
     for form, span in spans.items():
-        inside_another = any(
-            other != span and other.start <= span.start and span.end <= other.end
-            for other in spans.values()
-        )
+        inside_another = any(other != span and other.contains(span) for other in spans.values())
         if not inside_another:
             kept.append(form)
     return kept

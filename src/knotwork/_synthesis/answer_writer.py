@@ -15,6 +15,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
+from knotwork._inference.prompt_files import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences
@@ -24,7 +25,6 @@ from knotwork._synthesis.prompt_context import (
     PromptPassage,
     fill_prompt,
     holds_rows,
-    make_harmless,
     pack_evidence,
 )
 from knotwork._synthesis.reply_reader import (
@@ -231,7 +231,7 @@ def make_answer_request(question: str, passages: Sequence[PromptPassage]) -> Cha
         "answer",
         language,
         {
-            "question": make_harmless(question.strip()),
+            "question": escape_passage(question.strip()),
             "context": "\n".join(passage.text for passage in passages),
             "unknown": no_answer(language),
         },

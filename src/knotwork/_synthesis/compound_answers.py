@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
+from knotwork._retrieval.fusion import raise_scores
 from knotwork._synthesis.citations import gap_between
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources
@@ -122,14 +123,9 @@ def join_evidence(whole: Evidence, parts: Sequence[Evidence]) -> Evidence:
     found = {hit.chunk.id: hit for hit in whole.hits}
     for evidence in parts:
         best = max((hit.score for hit in evidence.hits), default=0.0)
-        for hit in evidence.hits if best > 0 else ():
-            worth = top * hit.score / best
-            known = found.get(hit.chunk.id)
-            if known is None:
-                found[hit.chunk.id] = replace(hit, score=worth, scores={PART_SCORE: worth})
-            elif worth > known.score:
-                scores = known.scores | {PART_SCORE: worth - known.score}
-                found[hit.chunk.id] = replace(known, score=worth, scores=scores)
+        if best > 0:
+            scored = ((hit, top * hit.score / best) for hit in evidence.hits)
+            raise_scores(found, scored, part=PART_SCORE)
     ranked = sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk.id))
     return replace(
         whole,

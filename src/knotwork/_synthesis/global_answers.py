@@ -191,7 +191,7 @@ def report_evidence(
                     spans = tuple(
                         (span, 1.0)
                         for span in sentences_of(chunks[support.chunk_id])
-                        if span.start < support.span.end and support.span.start < span.end
+                        if span.overlaps(support.span)
                     )
                     score = 1.0 / (1 + rank)
                     parts = {"report": score}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from knotwork._config import AnswerSettings, Settings
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels
+from knotwork._inference.prompt_files import escape_passage
 from knotwork._retrieval.community_search import ReportSource, StoredReports
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
@@ -116,10 +117,10 @@ class Inquiry:
         self, prompt: str, *, stage: str, output_tokens: int, **blanks: str
     ) -> ChatRequest:
         """Return the request of a prompt about the question, in its language."""
-        from knotwork._synthesis.prompt_context import fill_prompt, make_harmless
+        from knotwork._synthesis.prompt_context import fill_prompt
 
         values = {
-            "question": make_harmless(self.question.strip()),
+            "question": escape_passage(self.question.strip()),
             "unknown": self.unknown,
             "material": "",
             "points": "",

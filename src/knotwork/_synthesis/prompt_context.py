@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from knotwork._inference import prompt_files
+from knotwork._inference.prompt_files import escape_passage
 from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
@@ -49,8 +50,6 @@ ROWS_SHARE = 0.4
 MOST_PACKED_ROWS = 50
 
 _GAP = "…"
-_MARK = re.compile(r"\[(\d{1,4})\]")
-_TAG = re.compile(r"</?\s*(context|question|facts|reports|points|memory)\s*>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[s
     shown: list[str] = []
     left = budget_tokens - count(head) - count(_GAP)
     for row in result.rows[:MOST_PACKED_ROWS]:
-        line = make_harmless(show_row(result.columns, row))
+        line = escape_passage(show_row(result.columns, row))
         left -= count(line) + 1
         if left < 0:
             break
@@ -141,12 +140,7 @@ def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[s
     if not shown:
         return ""
     rest = f" {_GAP}" if len(shown) < len(result.rows) or result.truncated else ""
-    return f"{make_harmless(head)} {' / '.join(shown)}{rest}"
-
-
-def make_harmless(text: str) -> str:
-    """Return a text with citation marks and the tags of our prompts replaced by parentheses."""
-    return _TAG.sub(r"(\1)", _MARK.sub(r"(\1)", text))
+    return f"{escape_passage(head)} {' / '.join(shown)}{rest}"
 
 
 def sentences_of(chunk: Chunk) -> tuple[Span, ...]:
@@ -162,7 +156,7 @@ def _sentence_candidates(evidence: Evidence) -> Iterator[_SentenceCandidate]:
         worths = _sentence_worths(hit, spans)
         for position, (span, worth) in enumerate(zip(spans, worths, strict=True)):
             text = hit.chunk.text_at(span)
-            shown = make_harmless(show_sentence(text))
+            shown = escape_passage(show_sentence(text))
             if shown and not is_title(text, hit.chunk):
                 yield _SentenceCandidate(rank, position, span, shown, share * worth)
 
@@ -181,7 +175,7 @@ def _sentence_worths(hit: Hit, spans: Sequence[Span]) -> list[float]:
 
 def _passage_label(chunk: Chunk) -> str:
     titles = dict.fromkeys(t for t in (chunk.document_title, *chunk.headings) if t)
-    return make_harmless(" > ".join(" ".join(title.split()) for title in titles)).replace("|", "/")
+    return escape_passage(" > ".join(" ".join(title.split()) for title in titles)).replace("|", "/")
 
 
 def _passage_line(number: int, label: str, body: str) -> str:
@@ -329,9 +323,9 @@ def _report_lines(
     budget: int,
     count: TokenCounter,
 ) -> list[str]:
-    title = f"# {clip(make_harmless(show_sentence(report.title)), _TITLE_TOKENS, count)}"
+    title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS, count)}"
     if report.source != EXTRACTIVE_SOURCE:  # an extractive summary repeats the findings
-        summary = make_harmless(show_sentence(report.summary))
+        summary = escape_passage(show_sentence(report.summary))
         title += f": {clip(summary, _SUMMARY_TOKENS, count)}"
     left = budget - count(title)
     lines: list[str] = []
@@ -362,8 +356,8 @@ def describe_report(
     """Return a report in a line of at most ``tokens``: its title and the beginning of its text."""
     is_extractive = report.source == EXTRACTIVE_SOURCE
     said = (report.findings[0].text if is_extractive and report.findings else "") or report.summary
-    title = clip(make_harmless(show_sentence(report.title)), _TITLE_TOKENS, count)
-    return clip(f"{title}: {make_harmless(show_sentence(said))}", tokens, count)
+    title = clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS, count)
+    return clip(f"{title}: {escape_passage(show_sentence(said))}", tokens, count)
 
 
 def clip(text: str, tokens: int, count: TokenCounter = count_tokens) -> str:
@@ -411,7 +405,7 @@ class PassageNumbering:
         numbers: list[int] = []
         for support in supports:
             chunk = self._chunks.get(support.chunk_id)
-            spans = _sentences_covered(chunk, support.span) if chunk else []
+            spans = [s for s in sentences_of(chunk) if s.overlaps(support.span)] if chunk else []
             if not spans or len(numbers) >= MOST_MARKS:
                 continue
             known = self._spans.setdefault(support.chunk_id, [])
@@ -451,12 +445,7 @@ class PassageNumbering:
 
 def make_line(mark: str, text: str) -> str:
     """Return a line of a prompt: the marks of its passages, then its escaped text."""
-    return f"{mark} {make_harmless(show_sentence(text))}"
-
-
-def _sentences_covered(chunk: Chunk, wanted: Span) -> list[Span]:
-    """Return the sentences of a chunk that overlap a span."""
-    return [s for s in sentences_of(chunk) if s.start < wanted.end and wanted.start < s.end]
+    return f"{mark} {escape_passage(show_sentence(text))}"
 
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")

@@ -6,7 +6,7 @@ The findings of all steps are merged into one ranking, and every step is recorde
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.fusion import raise_scores
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
@@ -377,13 +378,6 @@ def merge_findings(
             continue
         own = max((hit.score for hit in finding.evidence.hits), default=0.0)
         scale = finding.weight * top / own if own > 0 else 0.0
-        for hit in finding.evidence.hits:
-            score = hit.score * scale
-            known = best.get(hit.chunk.id)
-            if known is None:
-                best[hit.chunk.id] = replace(hit, score=score, scores={f"step {number}": score})
-            elif score > known.score:
-                gained = score - known.score
-                scores = {**known.scores, f"step {number}": gained}
-                best[hit.chunk.id] = replace(known, score=score, scores=scores)
+        scored = ((hit, hit.score * scale) for hit in finding.evidence.hits)
+        raise_scores(best, scored, part=f"step {number}")
     return tuple(sorted(best.values(), key=lambda hit: (-hit.score, hit.chunk.id))[:k])

@@ -12,10 +12,11 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
+from knotwork._inference.prompt_files import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_moment
-from knotwork.agents._prompting import fill_prompt, make_harmless
+from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import Unparsable
 
 REMEMBER_STAGE = "remember"
@@ -34,7 +35,7 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
     ``today`` is the ISO date that phrases such as "since last May" refer to. Facts that are not in
     words of the statement are dropped. Raises ModelError as `complete_checked`.
     """
-    blanks = {"text": make_harmless(text.strip()), "today": today, "speaker": SPEAKER}
+    blanks = {"text": escape_tags(text.strip()), "today": today, "speaker": SPEAKER}
     messages = fill_prompt("told", detect_language(text), blanks)
     request = ChatRequest(messages, max_output_tokens=REMEMBER_OUTPUT_TOKENS, stage=REMEMBER_STAGE)
     said = frozenset(content_terms(text))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.prompt_files import escape_tags
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.queries.chain_plans import assemble_chains
@@ -24,7 +25,7 @@ from knotwork._retrieval.queries.target_schema import KindShape, LinkShape, Targ
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
-from knotwork.agents._prompting import fill_prompt, make_harmless
+from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Edge, EdgeType, Entity, Evidence, GraphPath, Hit, Hop, Query
 
@@ -127,9 +128,9 @@ class GraphReasoner:
         if self._model is None:
             return []
         blanks = {
-            "question": make_harmless(asked.text.strip()),
-            "names": make_harmless("\n".join(sorted(e.name for e in entities.values()))),
-            "relations": make_harmless("\n".join(link.relation for link in asked.schema.links)),
+            "question": escape_tags(asked.text.strip()),
+            "names": escape_tags("\n".join(sorted(e.name for e in entities.values()))),
+            "relations": escape_tags("\n".join(link.relation for link in asked.schema.links)),
         }
         messages = fill_prompt("relations", detect_language(asked.text), blanks)
         request = ChatRequest(messages, max_output_tokens=200, stage=RELATIONS_STAGE)

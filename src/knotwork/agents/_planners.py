@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.prompt_files import escape_tags
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._stores.base import Store
@@ -15,7 +16,7 @@ from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._agent import AgentMove, AgentState, EvidenceVerdict, Planner
-from knotwork.agents._prompting import fill_prompt, make_harmless
+from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Entity, Evidence, Hit, Mention
 
@@ -171,9 +172,9 @@ class ModelPlanner:
             f"# {finding.text}\n{_show_evidence(finding.evidence)}" for finding in state.findings
         )
         blanks = {
-            "question": make_harmless(state.question.strip()),
+            "question": escape_tags(state.question.strip()),
             "tools": "\n".join(f"{name} - {self._summaries.get(name, '')}" for name in state.tools),
-            "found": make_harmless(found),
+            "found": escape_tags(found),
             "left": str(state.budget.steps - state.budget.spent_steps),
         }
         messages = fill_prompt("plan", language, blanks)
@@ -272,7 +273,7 @@ def _follow_up_candidates(
         for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
             sentence = hit.chunk.text_at(span)
             for mention in mentions.get(hit.chunk.id, ()):
-                inside = any(span.start <= m.start and m.end <= span.end for m in mention.spans)
+                inside = any(span.contains(m) for m in mention.spans)
                 entity = entities.get(mention.entity_id)
                 if inside and entity is not None and mention.about < 1.0:
                     rare = rarity(entity.chunk_count, question.chunk_count) ** (1 / 3)

@@ -16,6 +16,14 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    def contains(self, other: Span) -> bool:
+        """Return True if no character of ``other`` is outside."""
+        return self.start <= other.start and other.end <= self.end
+
+    def overlaps(self, other: Span) -> bool:
+        """Return True if the spans share a character."""
+        return self.start < other.end and other.start < self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:

@@ -394,7 +394,7 @@ def key_phrases(
     )
     for words in ranked:
         phrase = gap.join(words)
-        if not any(_overlap(phrase, other) for other in (*known, *chosen)):
+        if not any(phrase in other or other in phrase for other in (*known, *chosen)):
             chosen.append(phrase)
         if len(chosen) == count:
             break
@@ -411,10 +411,6 @@ def _as_written(phrases: Sequence[str], text: str) -> list[str]:
         forms = Counter(text[m.start() : m.end()] for m in re.finditer(re.escape(phrase), folded))
         found.append(max(forms, key=lambda form: (forms[form], form), default=phrase))
     return found
-
-
-def _overlap(phrase: str, other: str) -> bool:
-    return phrase in other or other in phrase
 
 
 def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:

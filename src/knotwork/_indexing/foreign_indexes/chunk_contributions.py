@@ -390,9 +390,7 @@ class NamePlaces:
 
     def surface(self, span: Span, chunk_id: str) -> str:
         """Return the text of a span on one line."""
-        chunk = self._chunks[chunk_id]
-        offset = chunk.span.start
-        return one_line(chunk.text[span.start - offset : span.end - offset])
+        return one_line(self._chunks[chunk_id].text_at(span))
 
     def _search(self, chunk_id: str, forms: Iterable[str]) -> dict[str, tuple[Span, ...]]:
         text = ChunkText(self._chunks[chunk_id])

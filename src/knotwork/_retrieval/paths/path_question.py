@@ -286,7 +286,7 @@ def _occurrences(wanted: str, text: str) -> list[Span]:
 
 
 def _is_inside(inner: Span, outer: Span) -> bool:
-    return outer != inner and outer.start <= inner.start and inner.end <= outer.end
+    return outer != inner and outer.contains(inner)
 
 
 def _outermost(places: Sequence[RelationMatch]) -> list[RelationMatch]:
@@ -396,20 +396,13 @@ def _choose(spans: dict[str, Span], marked: set[Span]) -> list[str]:
     return [
         form
         for form, span in spans.items()
-        if (span in whole or not any(_overlap(span, other) for other in whole))
-        and not any(
-            other != span and other.start <= span.start and span.end <= other.end
-            for other in spans.values()
-        )
+        if (span in whole or not any(span.overlaps(other) for other in whole))
+        and not any(other != span and other.contains(span) for other in spans.values())
     ]
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
-
-
 def _trust(text: str, span: Span, marked: set[Span], *, has_capitals: bool) -> float:
-    if any(other.start <= span.start and span.end <= other.end for other in marked):
+    if any(other.contains(span) for other in marked):
         return MARKED_TRUST
     surface = text[span.start : span.end]
     if not has_capitals or any(not c.isascii() for c in surface):

@@ -216,7 +216,7 @@ def _sentences(chunk: Chunk, cited: _Cited) -> tuple[tuple[Span, float], ...]:
     return tuple(
         (sentence, min(cited.worth, 1.0))
         for sentence in chunk.sentences
-        if any(span.start < sentence.end and sentence.start < span.end for span in cited.spans)
+        if any(span.overlaps(sentence) for span in cited.spans)
     )
 
 

@@ -23,13 +23,13 @@ from typing import Any
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.prompt_files import escape_tags
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
     ExampleBook,
     describe_stored_names,
     fill_prompt,
-    make_harmless,
     mask_values,
 )
 from knotwork._retrieval.queries.query_plans import (
@@ -161,9 +161,9 @@ def _request(asked: LinkedQuestion, offered: Sequence[Template]) -> ChatRequest:
         for n, t in enumerate(offered, start=1)
     ]
     blanks = {
-        "schema": make_harmless("\n".join(lines)),
+        "schema": escape_tags("\n".join(lines)),
         "names": describe_stored_names(asked),
-        "question": make_harmless(asked.text.strip()),
+        "question": escape_tags(asked.text.strip()),
     }
     messages = fill_prompt("template", detect_language(asked.text), blanks)
     return ChatRequest(messages, max_output_tokens=120, stage=STAGE)

@@ -26,6 +26,7 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
+from knotwork._inference.prompt_files import escape_tags
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
     LinkedQuestion,
@@ -77,7 +78,7 @@ class ModelTranslator:
         """
         near = self._examples.nearest(asked.text, k=SHOWN_EXAMPLES, mentions=asked.mentions)
         shown = "\n".join(
-            f"{make_harmless(e.question)}\n{' '.join(e.statement.split())}" for e, _ in near
+            f"{escape_tags(e.question)}\n{' '.join(e.statement.split())}" for e, _ in near
         )
         asked = replace(asked, schema=asked.schema.whole())
         request = make_request("translate", asked, attempts, stage=STATEMENT_STAGE, more=shown)
@@ -310,7 +311,6 @@ def _links(schema: TargetSchema, name: str, here: str, there: str) -> list[LinkS
 OUTPUT_TOKENS = 400
 SCHEMA_TOKENS = 1_500
 SHOWN_ATTEMPTS = 2
-_TAG = re.compile(r"</?\s*(question|context|facts|text|memory)\s*>", re.IGNORECASE)
 _MOST_NAMES = 12
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork._retrieval.queries")
@@ -323,7 +323,7 @@ def make_request(
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
     language = detect_language(asked.text)
     blanks = {
-        "question": make_harmless(asked.text.strip()),
+        "question": escape_tags(asked.text.strip()),
         "schema": describe_linked_schema(asked),
         "names": describe_stored_names(asked),
         "examples": more or "none",
@@ -366,7 +366,7 @@ def describe_stored_names(asked: LinkedQuestion) -> str:
         for m in asked.mentions
         for near in m.found[:4]
     ]
-    return make_harmless("\n".join(lines[:_MOST_NAMES])) or "none"
+    return escape_tags("\n".join(lines[:_MOST_NAMES])) or "none"
 
 
 def describe_attempts(attempts: Sequence[Attempt]) -> str:
@@ -374,12 +374,7 @@ def describe_attempts(attempts: Sequence[Attempt]) -> str:
     lines = [
         f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in attempts[-SHOWN_ATTEMPTS:]
     ]
-    return make_harmless("\n".join(lines)) or "none"
-
-
-def make_harmless(text: str) -> str:
-    """Return the text without tags that structure a prompt."""
-    return _TAG.sub(r"(\1)", text)
+    return escape_tags("\n".join(lines)) or "none"
 
 
 VALUE_MARK = "VALUE"

@@ -92,9 +92,7 @@ def assemble_plans(asked: LinkedQuestion, linker: SchemaLinker) -> list[QueryPla
 def _is_in_name(comparison: AmountComparison, asked: LinkedQuestion) -> bool:
     """Return True if an amount is part of a name: "2001: A Space Odyssey", "badge 74-96"."""
     span = comparison.span
-    around = [
-        m.span for m in asked.mentions if m.span.start <= span.start and span.end <= m.span.end
-    ]
+    around = [m.span for m in asked.mentions if m.span.contains(span)]
     return any(name != span or comparison.operator is not Operator.EQUALS for name in around)
 
 

@@ -19,7 +19,7 @@ from knotwork._retrieval.queries.query_plans import (
     Returned,
 )
 from knotwork._retrieval.queries.schema_linker import SchemaLinker, SchemaMention
-from knotwork._retrieval.queries.stored_values import NearValue, StoredValue, ValueMention, overlap
+from knotwork._retrieval.queries.stored_values import NearValue, StoredValue, ValueMention
 from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork.records import Span
 
@@ -71,7 +71,7 @@ def read_slots(
 ) -> SlotReading | None:
     """Return the slots of a question, or None if it mentions nothing of the schema."""
     compared = [c.span for c in wording.comparisons if c.operator is not Operator.EQUALS]
-    named = [m for m in asked.mentions if not any(overlap(m.span, span) for span in compared)]
+    named = [m for m in asked.mentions if not any(m.span.overlaps(span) for span in compared)]
     values = [m for m in named if is_sure(m)]
     mentions = linker.link(asked.text, taken=[m.span for m in values])
     unsure = [
@@ -113,7 +113,7 @@ def is_sure(mention: ValueMention) -> bool:
 
 
 def _is_schema(mention: ValueMention, mentions: Sequence[SchemaMention]) -> bool:
-    return any(m.score >= 0.75 and overlap(m.span, mention.span) for m in mentions)
+    return any(m.score >= 0.75 and m.span.overlaps(mention.span) for m in mentions)
 
 
 def _counts_as_kind(mention: SchemaMention, text: str, wording: AnswerWording) -> bool:
@@ -130,11 +130,11 @@ def _best_apart(
     kept: list[SchemaMention] = []
     for mention in sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.name)):
         beaten = any(
-            overlap(mention.span, s.span)
+            mention.span.overlaps(s.span)
             and s.span.end - s.span.start > mention.span.end - mention.span.start
             for s in stronger
         )
-        if not beaten and not any(overlap(mention.span, k.span) for k in kept):
+        if not beaten and not any(mention.span.overlaps(k.span) for k in kept):
             kept.append(mention)
     return sorted(kept, key=lambda m: m.span.start)
 
@@ -294,9 +294,9 @@ def _group_links(
     """Return groups of overlapping link mentions, with the scores of the names they may mean."""
     groups: list[tuple[Span, dict[str, float]]] = []
     for mention in sorted(links, key=lambda m: (m.span.start, m.span.end)):
-        in_kind = any(overlap(mention.span, kind.span) for kind in kinds)
+        in_kind = any(mention.span.overlaps(kind.span) for kind in kinds)
         score = mention.score * (_HINT_SCORE if in_kind else 1.0)
-        if groups and overlap(groups[-1][0], mention.span):
+        if groups and groups[-1][0].overlaps(mention.span):
             span, names = groups[-1]
             names[mention.name] = max(score, names.get(mention.name, 0.0))
             joined = Span(min(span.start, mention.span.start), max(span.end, mention.span.end))

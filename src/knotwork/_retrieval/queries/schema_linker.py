@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
-from knotwork._retrieval.queries.stored_values import overlap
 from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork._text.chinese import simplify
 from knotwork._text.names import STOP_NAMES
@@ -86,13 +85,13 @@ class SchemaLinker:
         """Return the schema elements that a question mentions, in order, outside the ``taken``
         spans.
         """
-        tokens = [t for t in _tokens(text) if not any(overlap(t.span, s) for s in taken)]
+        tokens = [t for t in _tokens(text) if not any(t.span.overlaps(s) for s in taken)]
         found: dict[tuple[Element, str, int], SchemaMention] = {}
         for phrase in self._phrases:
             for mention in _by_stems(phrase, tokens, text):
                 _keep(found, mention)
         known = [m.span for m in found.values() if m.score >= 1.0]
-        unknown = [t for t in tokens if not any(overlap(t.span, s) for s in known)]
+        unknown = [t for t in tokens if not any(t.span.overlaps(s) for s in known)]
         for mention in self._by_meaning(text, unknown):
             _keep(found, mention)
         return tuple(

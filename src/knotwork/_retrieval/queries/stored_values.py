@@ -58,11 +58,6 @@ class ValueMention:
     found: tuple[NearValue, ...]
 
 
-def overlap(one: Span, other: Span) -> bool:
-    """Return True if two spans share a character."""
-    return one.start < other.end and other.start < one.end
-
-
 class CollectedValues:
     """An in-memory index of values, for graphs and tables beside the index."""
 
@@ -186,7 +181,7 @@ def _longest(found: Sequence[ValueMention]) -> list[ValueMention]:
     )
     for mention in order:
         same = next((k for k in kept if k.span == mention.span), None)
-        if same is None and any(overlap(k.span, mention.span) for k in kept):
+        if same is None and any(k.span.overlaps(mention.span) for k in kept):
             continue
         if same is not None:
             known = {near.stored for near in same.found}
@@ -209,7 +204,7 @@ def _unfound_names(text: str, taken: Sequence[Span]) -> list[Span]:
         group = 1 if match[1] else 2
         span = Span(*match.span(group))
         is_first_word = span.start == 0 and " " not in match[group]
-        is_taken = any(overlap(span, other) for other in taken)
+        is_taken = any(span.overlaps(other) for other in taken)
         if not is_taken and not is_first_word and len(match[group]) >= _FEWEST_LETTERS:
             names.append(span)
     return names

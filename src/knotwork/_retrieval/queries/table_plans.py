@@ -18,7 +18,6 @@ from knotwork._retrieval.queries.comparisons import (
 )
 from knotwork._retrieval.queries.query_plans import Operator, PropertyCondition
 from knotwork._retrieval.queries.schema_linker import SchemaLinker, split_name
-from knotwork._retrieval.queries.stored_values import overlap
 from knotwork._retrieval.queries.table_queries import (
     NUMERIC,
     ColumnValues,
@@ -94,7 +93,7 @@ def _values_in(table: TableShape, forms: Mapping[str, Span], found: Found) -> li
                 by_span.setdefault(forms[form], {}).setdefault(column, {})[value] = None
     kept: list[_Value] = []
     for span in sorted(by_span, key=lambda s: (s.start - s.end, s.start)):
-        if not any(overlap(span, other.span) for other in kept):
+        if not any(span.overlaps(other.span) for other in kept):
             columns = {column: tuple(values) for column, values in by_span[span].items()}
             kept.append(_Value(span, columns))
     return sorted(kept, key=lambda value: value.span)
@@ -145,7 +144,7 @@ class _TableReader:
             return None
         group = groups[0].name if groups else ""
         rest = tuple(column for column in self._free if column not in groups)
-        rows = [c.name for c in rest if any(overlap(c.span, span) for span in self._tables)]
+        rows = [c.name for c in rest if any(c.span.overlaps(span) for span in self._tables)]
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
         asked = any(is_asked_for(self._text, span) for span in self._tables)
         return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows), asked)
@@ -155,12 +154,12 @@ class _TableReader:
         taken = [*self._wording.covered, *(c.span for c in self._comparisons)]
         surface = self._text[value.span.start : value.span.end]
         return surface.lower() not in STOP_NAMES and not any(
-            overlap(value.span, span) for span in taken
+            value.span.overlaps(span) for span in taken
         )
 
     def _may_be_column(self, span: Span, score: float) -> bool:
         """Return True if words name a column and do not state what to compute."""
-        return score >= 1 or not any(overlap(span, other) for other in self._wording.covered)
+        return score >= 1 or not any(span.overlaps(other) for other in self._wording.covered)
 
     def _compare(self) -> Iterator[PropertyCondition]:
         """Yield conditions for all comparisons. Raises QueryRefused for one without a column."""
@@ -248,7 +247,7 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
             and other.span == mention.span
             for other in order
         )
-        if not is_rival and not any(overlap(mention.span, other.span) for other in kept):
+        if not is_rival and not any(mention.span.overlaps(other.span) for other in kept):
             kept.append(mention)
     return sorted(kept, key=lambda column: column.span)
 

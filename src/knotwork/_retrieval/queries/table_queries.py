@@ -141,7 +141,7 @@ def read_table_wording(text: str) -> TableWording:
             span = Span(*match.span())
             # "most" in "most expensive" or "at most 5" is not an extreme of its own.
             around = [*compared, *(extreme.span for extreme in extremes)]
-            if not any(o.start <= span.start and span.end <= o.end for o in around):
+            if not any(o.contains(span) for o in around):
                 extremes.append(Extreme(dimension, descending, span))
     covered += [extreme.span for extreme in extremes]
     limit, when = _LIMIT.search(text), _WHEN.search(text)

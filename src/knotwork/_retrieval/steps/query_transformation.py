@@ -204,8 +204,7 @@ def _answer_from(text: str, hits: Sequence[Hit]) -> str:
     sentences = []
     for hit in hits:
         for span, _ in hit.sentences[:1]:
-            start = hit.chunk.span.start
-            sentences.append(hit.chunk.text[span.start - start : span.end - start])
+            sentences.append(hit.chunk.text_at(span))
     statement = _QUESTION_WORDS.sub("", text).rstrip(" ?？")
     return " ".join([statement, *sentences]) if sentences else ""
 

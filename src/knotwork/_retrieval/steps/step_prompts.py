@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.prompt_files import read_prompt
+from knotwork._inference.prompt_files import escape_passage, read_prompt
 from knotwork._text.languages import detect_language
 from knotwork.errors import Unparsable
 
@@ -22,8 +22,6 @@ _LONGEST_WORD = 60
 _LONGEST_PASSAGE = 1_200
 _BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s*)+")
 _RATING = re.compile(r"^\W*(\d{1,3})\W+(\d+(?:\.\d+)?)")
-_TAG = re.compile(r"</?\s*(question|context)\s*>", re.IGNORECASE)
-_MARK = re.compile(r"\[(\d{1,4})\]")
 
 
 def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:
@@ -52,8 +50,12 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
 
     A text that the reply does not rate gets 0.
     """
-    lines = [f"[{n}] {_harmless(' '.join(text.split()))}" for n, text in enumerate(texts, start=1)]
-    material = f"<question>\n{_harmless(question)}\n</question>\n<context>\n" + "\n".join(lines)
+    lines = [
+        f"[{n}] {escape_passage(' '.join(text.split()))}" for n, text in enumerate(texts, start=1)
+    ]
+    material = f"<question>\n{escape_passage(question)}\n</question>\n<context>\n" + "\n".join(
+        lines
+    )
     request = ChatRequest(
         make_messages("rate-passages", detect_language(question), f"{material}\n</context>"),
         max_output_tokens=10 + 8 * len(texts),
@@ -63,12 +65,8 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
 
 
 def _request(task: str, question: str, output_tokens: int) -> ChatRequest:
-    messages = make_messages(task, detect_language(question), _harmless(question.strip()))
+    messages = make_messages(task, detect_language(question), escape_passage(question.strip()))
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=STAGE)
-
-
-def _harmless(text: str) -> str:
-    return _TAG.sub(r"(\1)", _MARK.sub(r"(\1)", text))
 
 
 def _lines(reply: ChatReply) -> list[str]:

@@ -161,7 +161,7 @@ def _summarize_sections(
     largest = sorted(sections, key=lambda child: -extents[child])[: MOST_LINES - len(lines)]
     others: list[_Title] = []
     for child in sections:
-        inside = [item for item in weighed[child.document_id] if _holds(child.span, item[0].span)]
+        inside = [item for item in weighed[child.document_id] if child.span.contains(item[0].span)]
         leading = choose_leading(inside) if child in largest else None
         if leading is None:
             others.append(_Title(child, show_sentence(child.title), extents[child]))
@@ -197,10 +197,6 @@ def _list_titles(
 
 def _documents_of(parts: Sequence[OutlinePart]) -> list[str]:
     return list(dict.fromkeys(part.document_id for part in parts))
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _shared(span: Span, chunk: Chunk) -> int:

@@ -19,10 +19,11 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
+from knotwork._inference.prompt_files import escape_passage
 from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._synthesis.prompt_context import fill_prompt, make_harmless
+from knotwork._synthesis.prompt_context import fill_prompt
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
@@ -429,7 +430,7 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     """
     shown = turns[-SHOWN_TURNS:]
     before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
-    blanks = {"question": make_harmless(question.strip()), "turns": make_harmless(before)}
+    blanks = {"question": escape_passage(question.strip()), "turns": escape_passage(before)}
     messages = fill_prompt("understand", detect_language(question), blanks)
     request = ChatRequest(
         messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.prompt_files import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.map_reduce_answers import usable_lines
-from knotwork._synthesis.prompt_context import fill_prompt, make_harmless
+from knotwork._synthesis.prompt_context import fill_prompt
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
@@ -107,6 +108,6 @@ def _parse_mode(reply: ChatReply) -> AskMode:
 
 
 def _keyword_request(task: str, question: str, *, stage: str, output_tokens: int) -> ChatRequest:
-    blanks = {"question": make_harmless(question.strip())}
+    blanks = {"question": escape_passage(question.strip())}
     messages = fill_prompt(task, detect_language(question), blanks)
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)

@@ -145,7 +145,7 @@ class _Assembly:
             return form
         known_type = "" if known.type == KEYWORD else known.type
         own = known.spans
-        fresh = [s for s in spans if not any(s.start < o.end and o.start < s.end for o in own)]
+        fresh = [s for s in spans if not any(s.overlaps(o) for o in own)]
         merged = tuple(sorted((*own, *fresh)))
         kept_kind = kind if kind and (self.around.typed or not known_type) else known_type
         if merged != own or kept_kind != known.type:
@@ -204,8 +204,7 @@ class _Assembly:
         """Return a sentence of the chunk on one line, shortened if it is long."""
         if span is None:
             return ""
-        start = self.chunk.span.start
-        text = " ".join(self.chunk.text[span.start - start : span.end - start].split())
+        text = " ".join(self.chunk.text_at(span).split())
         return text if len(text) <= _LONGEST_DESCRIPTION else f"{text[:_LONGEST_DESCRIPTION]}…"
 
     def _end(self, name: str) -> str:
@@ -235,8 +234,7 @@ class _Assembly:
                 for span in spans
                 if span not in nested
                 or not any(
-                    other != form and s.start <= span.start and span.end <= s.end and s != span
-                    for other, s in everywhere
+                    other != form and s.contains(span) and s != span for other, s in everywhere
                 )
             )
             if alone and alone != spans:
@@ -377,8 +375,7 @@ class ChunkText:
 
     def surface(self, span: Span) -> str:
         """Return the text of a span on one line."""
-        offset = self.chunk.span.start
-        return " ".join(self.chunk.text[span.start - offset : span.end - offset].split())
+        return " ".join(self.chunk.text_at(span).split())
 
     @cached_property
     def _forms(self) -> dict[str, Span]:
