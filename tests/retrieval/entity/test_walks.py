@@ -22,8 +22,8 @@ def walk(store, names, gain=everything, **limits):
     return walk_from(seeds, store=store, gain=gain, limits=WalkLimits(**limits))
 
 
-def names_of(trail):
-    return {trail.entities[i].name for i in trail.scores}
+def names_of(found):
+    return {found.entities[i].name for i in found.scores}
 
 
 def test_depth_and_direction_bound_a_walk(facts):
@@ -39,19 +39,19 @@ def test_depth_and_direction_bound_a_walk(facts):
 
 
 def test_scores_decay_by_hop_and_the_way_is_known(facts):
-    trail = walk(facts, {"silver lantern": 0.8}, depth=2, decay=0.5, direction="out")
-    assert trail.scores[entity_id("tartu")] == pytest.approx(0.8 * 0.25)
-    way = trail.path_to(entity_id("tartu"))
-    assert [stride.edge.relation for stride in way] == ["directed by", "born in"]
-    assert all(stride.forward for stride in way)
-    assert trail.start_of(entity_id("tartu")) == entity_id("silver lantern")
+    found = walk(facts, {"silver lantern": 0.8}, depth=2, decay=0.5, direction="out")
+    assert found.scores[entity_id("tartu")] == pytest.approx(0.8 * 0.25)
+    way = found.path_to(entity_id("tartu"))
+    assert [step.edge.relation for step in way] == ["directed by", "born in"]
+    assert all(step.forward for step in way)
+    assert found.start_of(entity_id("tartu")) == entity_id("silver lantern")
 
 
 def test_limit_beam_and_fan_bound_a_walk(facts):
-    assert len(walk(facts, {"marta ilves": 1.0}, depth=3, limit=2).strides) == 2
+    assert len(walk(facts, {"marta ilves": 1.0}, depth=3, limit=2).steps) == 2
     assert len(walk(facts, {"marta ilves": 1.0}, depth=1, fan=1).scores) == 2
     narrow = walk(facts, {"estonia": 1.0}, depth=2, beam=1)
-    assert len({stride.source for stride in narrow.strides}) == 2  # the seed, and one more
+    assert len({step.source for step in narrow.steps}) == 2  # the seed, and one more
 
 
 def test_an_edge_without_gain_is_not_walked(facts):
@@ -93,7 +93,7 @@ def test_scores_lie_between_one_hop_and_the_best_walk_of_any_length(edges, seeds
         open_store("memory:", create=True), [(a, "", "leads to", b, "") for a, b in edges]
     )
     by_id = {(entity_id(a), entity_id(b)): gain for (a, b), gain in gains.items()}
-    trail = walk(store, seeds, lambda edge, *_: by_id[edge.source, edge.target], decay=0.9)
+    found = walk(store, seeds, lambda edge, *_: by_id[edge.source, edge.target], decay=0.9)
     floor = {n: score for n, score in seeds.items() if any(n in edge for edge in edges)}
     start = dict(floor)
     steps = [(near, far, gains[a, b]) for a, b in edges for near, far in ((a, b), (b, a))]
@@ -106,20 +106,20 @@ def test_scores_lie_between_one_hop_and_the_best_walk_of_any_length(edges, seeds
             if near in best:
                 best[far] = max(best.get(far, 0.0), best[near] * 0.9 * worth)
     names = {entity_id(name): name for name in NODES}
-    for identifier, score in trail.scores.items():
+    for identifier, score in found.scores.items():
         name = names[identifier]
         assert floor.get(name, 0.0) - 1e-9 <= score <= best[name] + 1e-9
-        assert len(trail.path_to(identifier)) <= len(NODES)
+        assert len(found.path_to(identifier)) <= len(NODES)
 
 
 def test_reweighed_ways_change_with_their_strides(facts):
-    trail = walk(facts, {"silver lantern": 1.0}, depth=3, direction="out", decay=0.5)
-    first = next(n for n, s in enumerate(trail.strides) if s.edge.relation == "directed by")
-    changed = trail.reweighed({first: 0.5})
+    found = walk(facts, {"silver lantern": 1.0}, depth=3, direction="out", decay=0.5)
+    first = next(n for n, s in enumerate(found.steps) if s.edge.relation == "directed by")
+    changed = found.reweighed({first: 0.5})
     for name in ("marta ilves", "tartu", "estonia"):
-        assert changed.scores[entity_id(name)] == pytest.approx(0.5 * trail.scores[entity_id(name)])
+        assert changed.scores[entity_id(name)] == pytest.approx(0.5 * found.scores[entity_id(name)])
     assert changed.scores[entity_id("silver lantern")] == 1.0
-    assert trail.reweighed({}).scores == pytest.approx(trail.scores)
+    assert found.reweighed({}).scores == pytest.approx(found.scores)
 
 
 def test_unknown_seeds_are_left_out(facts):

@@ -65,7 +65,7 @@ class EdgeGain(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stride:
+class WalkStep:
     """An edge as walked, with the scores of its target (``score``) and of its source
     (``start``).
     """
@@ -83,40 +83,40 @@ class Stride:
 
 
 @dataclass(slots=True)
-class Trail:
+class GraphWalk:
     """The result of a walk: scores, entities, the best arrival at each, and all edges in order."""
 
     scores: dict[str, float]
     entities: dict[str, Entity]
     started: Mapping[str, float]
-    arrivals: dict[str, Stride] = field(default_factory=dict)
-    strides: list[Stride] = field(default_factory=list)
+    arrivals: dict[str, WalkStep] = field(default_factory=dict)
+    steps: list[WalkStep] = field(default_factory=list)
 
-    def path_to(self, entity_id: str) -> tuple[Stride, ...]:
-        """Return the strides from a seed to an entity; a seed has none."""
-        path: list[Stride] = []
+    def path_to(self, entity_id: str) -> tuple[WalkStep, ...]:
+        """Return the steps from a seed to an entity; a seed has none."""
+        path: list[WalkStep] = []
         while entity_id in self.arrivals:  # ends, because scores fall along a path
             path.append(self.arrivals[entity_id])
             entity_id = path[-1].source
         return tuple(reversed(path))
 
-    def reweighed(self, factors: Mapping[int, float]) -> Trail:
-        """Return the trail with the score of each stride times a factor, by the number of the
-        stride.
+    def reweighed(self, factors: Mapping[int, float]) -> GraphWalk:
+        """Return the walk with the score of each step times a factor, by the number of the
+        step.
 
-        Scores after a stride change with it, and every entity gets its best arrival again.
+        Scores after a step change with it, and every entity gets its best arrival again.
         """
-        trail = Trail(dict(self.started), self.entities, self.started)
-        for number, stride in enumerate(self.strides):
-            start = trail.scores.get(stride.source, 0.0)
-            share = stride.score / stride.start if stride.start > 0 else 0.0
+        walk = GraphWalk(dict(self.started), self.entities, self.started)
+        for number, step in enumerate(self.steps):
+            start = walk.scores.get(step.source, 0.0)
+            share = step.score / step.start if step.start > 0 else 0.0
             score = start * share * factors.get(number, 1.0)
-            moved = replace(stride, score=score, start=start)
-            trail.strides.append(moved)
-            if score > trail.scores.get(stride.target, 0.0):
-                trail.scores[stride.target] = score
-                trail.arrivals[stride.target] = moved
-        return trail
+            moved = replace(step, score=score, start=start)
+            walk.steps.append(moved)
+            if score > walk.scores.get(step.target, 0.0):
+                walk.scores[step.target] = score
+                walk.arrivals[step.target] = moved
+        return walk
 
     def start_of(self, entity_id: str) -> str:
         """Return the seed of the best path to an entity."""
@@ -127,7 +127,7 @@ class Trail:
 
 def walk_from(
     seeds: Mapping[str, float], *, store: Store, gain: EdgeGain, limits: WalkLimits
-) -> Trail:
+) -> GraphWalk:
     """Walk breadth first from entities with scores, continuing from the best of each hop.
 
     An entity has the score of its best path: on multi-hop questions this maximum does better than
@@ -135,20 +135,20 @@ def walk_from(
     """
     entities = store.graph.entities(list(seeds))
     started = {i: seeds[i] for i in seeds if i in entities}
-    trail = Trail(dict(started), entities, started)
-    frontier = _best_entities(trail.scores, limits.beam)
+    walk = GraphWalk(dict(started), entities, started)
+    frontier = _best_entities(walk.scores, limits.beam)
     taken: set[tuple[str, str, str]] = set()
     for _ in range(limits.depth):
-        reached = _walk_hop(frontier, trail, taken, store, gain, limits)
-        if len(trail.strides) >= limits.limit:
+        reached = _walk_hop(frontier, walk, taken, store, gain, limits)
+        if len(walk.steps) >= limits.limit:
             break
         frontier = _best_entities(reached, limits.beam)
-    return trail
+    return walk
 
 
 def _walk_hop(
     frontier: list[str],
-    trail: Trail,
+    walk: GraphWalk,
     taken: set[tuple[str, str, str]],
     store: Store,
     gain: EdgeGain,
@@ -159,26 +159,26 @@ def _walk_hop(
         frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
     )
     ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
-    trail.entities.update(store.graph.entities(ends - trail.entities.keys()))
+    walk.entities.update(store.graph.entities(ends - walk.entities.keys()))
     reached: dict[str, float] = {}
     for source in frontier:
         for edge in around.get(source, ()):
             target = edge.target if edge.source == source else edge.source
             key = edge.source, edge.target, edge.relation
-            if key in taken or target not in trail.entities:
+            if key in taken or target not in walk.entities:
                 continue
-            worth = gain(edge, trail.entities[source], trail.entities[target])
+            worth = gain(edge, walk.entities[source], walk.entities[target])
             if worth <= 0.0:
                 continue
-            if len(trail.strides) >= limits.limit:
+            if len(walk.steps) >= limits.limit:
                 return reached
             taken.add(key)
-            score = trail.scores[source] * limits.decay * min(worth, 1.0)
-            stride = Stride(edge, source, target, score, trail.scores[source])
-            trail.strides.append(stride)
-            if score > trail.scores.get(target, 0.0):
-                trail.scores[target] = reached[target] = score
-                trail.arrivals[target] = stride
+            score = walk.scores[source] * limits.decay * min(worth, 1.0)
+            step = WalkStep(edge, source, target, score, walk.scores[source])
+            walk.steps.append(step)
+            if score > walk.scores.get(target, 0.0):
+                walk.scores[target] = reached[target] = score
+                walk.arrivals[target] = step
     return reached
 
 

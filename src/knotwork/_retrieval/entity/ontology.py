@@ -25,7 +25,7 @@ from knotwork._retrieval.entity.graph_walks import (
     seed_scores,
     walk_from,
 )
-from knotwork._retrieval.entity.walk_evidence import TrailReader
+from knotwork._retrieval.entity.walk_evidence import WalkReader
 from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
@@ -79,7 +79,7 @@ class OntologyRetriever:
         self._store = store
         self._embedder = embedder
         self._limits = WalkLimits(depth=options.depth, fan=options.fan, limit=options.limit)
-        self._reader = TrailReader(self.name, store)
+        self._reader = WalkReader(self.name, store)
         self._derived: tuple[int, Ontology] | None = None
         self._given: Ontology | None = None
         if isinstance(options.ontology, Ontology):
@@ -98,13 +98,13 @@ class OntologyRetriever:
             )
         ontology = self._ontology()
         gain = OntologyGain(ontology, question)
-        trail = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=self._limits)
-        evidence = self._reader.read(query, question, trail)
+        walk = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=self._limits)
+        evidence = self._reader.read(query, question, walk)
         types = ", ".join(sorted(gain.wanted)) or "none in particular"
         trace = (
             f"The question leads to {seed_names(seeds)}.",
             f"Wanted types: {types}; ontology `{ontology.name}`, {len(ontology.rules)} rules.",
-            f"{len(trail.strides)} edges walked, {len(trail.scores)} entities reached.",
+            f"{len(walk.steps)} edges walked, {len(walk.scores)} entities reached.",
         )
         return replace(evidence, trace=trace)
 

@@ -1,6 +1,6 @@
 """Turn the result of a walk into evidence: passages, the parts of their scores, cited paths.
 
-A passage has a ground: an edge that it states, or an entity that it is about. The ground's score
+A passage has a reason: an edge that it states, or an entity that it is about. The reason's score
 grows with the score of the edge or entity, falls with the number of passages that share it, and
 depends on how much of the question the path and the passage cover *together*: the best single
 feature of all that were tried for scoring paths (benchmarks/results/patterns.md).
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures, text_candidates
-from knotwork._retrieval.entity.graph_walks import ActivatingSentence, Stride, Trail
+from knotwork._retrieval.entity.graph_walks import ActivatingSentence, GraphWalk, WalkStep
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.graph_retriever import link_factor, spread
 from knotwork._retrieval.question import Question
@@ -43,14 +43,14 @@ _STATED = 0.5
 """Share of an edge's score that depends on the passages that state it."""
 
 
-def weigh_edges(trail: Trail, features: ChunkFeatures) -> Trail:
-    """Return the trail with edges weighed by the best base score of the passages that state them.
+def weigh_edges(walk: GraphWalk, features: ChunkFeatures) -> GraphWalk:
+    """Return the walk with edges weighed by the best base score of the passages that state them.
 
     The strongest edges are read; the others get the lowest weight of these.
     """
-    order = sorted(range(len(trail.strides)), key=lambda n: (-trail.strides[n].score, n))
+    order = sorted(range(len(walk.steps)), key=lambda n: (-walk.steps[n].score, n))
     read = order[:_READ_EDGES]
-    stated = {n: trail.strides[n].edge.chunks[:_STATING] for n in read}
+    stated = {n: walk.steps[n].edge.chunks[:_STATING] for n in read}
     features.fetch([chunk for chunks in stated.values() for chunk in chunks])
     found = {
         n: max((features[chunk].base for chunk in chunks), default=0.0)
@@ -58,131 +58,131 @@ def weigh_edges(trail: Trail, features: ChunkFeatures) -> Trail:
     }
     top = max(found.values(), default=0.0)
     if top <= 0:
-        return trail
+        return walk
     factors = {n: 1 - _STATED + _STATED * max(value, 0.0) / top for n, value in found.items()}
     weakest = min(factors.values())
-    return trail.reweighed({n: factors.get(n, weakest) for n in order})
+    return walk.reweighed({n: factors.get(n, weakest) for n in order})
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PassageReason:
     """Why a passage is evidence: the entity it is about, or the edge it states, with a score."""
 
     score: float
     entity_id: str
-    stride: Stride | None = None
+    step: WalkStep | None = None
 
     @property
     def reached_from(self) -> str:
         """The source of the last edge, or the entity itself without an edge."""
-        return self.stride.source if self.stride else self.entity_id
+        return self.step.source if self.step else self.entity_id
 
 
-def ground_passages(
-    trail: Trail,
+def find_reasons(
+    walk: GraphWalk,
     features: ChunkFeatures,
     store: Store,
     *,
     strength: float,
     origins: Mapping[str, ActivatingSentence],
-) -> dict[str, Ground]:
-    """Return the best ground of each passage that the walk leads to, with its final score.
+) -> dict[str, PassageReason]:
+    """Return the best reason of each passage that the walk leads to, with its final score.
 
-    ``strength`` is the weight of the ground relative to a passage's own text.
+    ``strength`` is the weight of the reason relative to a passage's own text.
     """
     question = features.question
-    promised = _promised(trail, store)
+    promised = _promised(walk, store)
     ranked = sorted(promised, key=lambda i: (-promised[i][0].score, i))[:_PASSAGES]
     features.fetch(ranked)
-    covered = _Coverage(question, trail)
+    covered = _Coverage(question, walk)
     factor = strength * link_factor(question, DEFAULT_WEIGHTS)
-    grounds: dict[str, Ground] = {}
+    reasons: dict[str, PassageReason] = {}
     for chunk_id in ranked:
         if chunk_id not in features:
             continue
         own = features[chunk_id]
-        best: Ground | None = None
-        for ground in promised[chunk_id]:
-            origin = origins.get(trail.start_of(ground.reached_from))
+        best: PassageReason | None = None
+        for reason in promised[chunk_id]:
+            origin = origins.get(walk.start_of(reason.reached_from))
             if origin is not None and origin.chunk_id == chunk_id:
                 continue  # a passage does not support itself
-            gained = float((covered.of(ground, origin) | own.covered) @ question.weights)
+            gained = float((covered.of(reason, origin) | own.covered) @ question.weights)
             if origin is not None:
                 gained -= float((own.covered & origin.source_covered) @ question.weights)
             relevance = max(gained + max(own.rest, 0.0), 0.0)
-            score = factor * ground.score * relevance
+            score = factor * reason.score * relevance
             if best is None or score > best.score:
-                best = Ground(score, ground.entity_id, ground.stride)
+                best = PassageReason(score, reason.entity_id, reason.step)
         if best is not None and best.score > 0:
-            grounds[chunk_id] = best
-    return grounds
+            reasons[chunk_id] = best
+    return reasons
 
 
-def _promised(trail: Trail, store: Store) -> dict[str, list[Ground]]:
-    """Return the grounds of passages before their text is read, best first."""
-    found: dict[str, dict[tuple[str, bool], Ground]] = {}
+def _promised(walk: GraphWalk, store: Store) -> dict[str, list[PassageReason]]:
+    """Return the reasons of passages before their text is read, best first."""
+    found: dict[str, dict[tuple[str, bool], PassageReason]] = {}
 
-    def add(chunk_id: str, ground: Ground) -> None:
-        grounds = found.setdefault(chunk_id, {})
-        key = ground.entity_id, ground.stride is None
-        if key not in grounds or ground.score > grounds[key].score:
-            grounds[key] = ground
+    def add(chunk_id: str, reason: PassageReason) -> None:
+        reasons = found.setdefault(chunk_id, {})
+        key = reason.entity_id, reason.step is None
+        if key not in reasons or reason.score > reasons[key].score:
+            reasons[key] = reason
 
-    for stride in trail.strides:
-        share = max(len(stride.edge.chunks), 1) ** -_SPREAD
-        for chunk_id in stride.edge.chunks:
-            add(chunk_id, Ground(stride.score * share, stride.target, stride))
-    scores = trail.scores
+    for step in walk.steps:
+        share = max(len(step.edge.chunks), 1) ** -_SPREAD
+        for chunk_id in step.edge.chunks:
+            add(chunk_id, PassageReason(step.score * share, step.target, step))
+    scores = walk.scores
     strongest = sorted(scores, key=lambda i: (-scores[i], i))[:_ENTITIES]
     for entity, about in chunks_about(store, strongest, fan=_FAN).items():
         shares = spread(about, _SPREAD)
         for item, share in zip(about, shares, strict=True):
             worth = scores[entity] * item.score**_ABOUTNESS * share
-            add(item.id, Ground(worth, entity))
+            add(item.id, PassageReason(worth, entity))
     return {
-        chunk_id: sorted(grounds.values(), key=lambda g: (-g.score, g.entity_id))
-        for chunk_id, grounds in found.items()
+        chunk_id: sorted(reasons.values(), key=lambda g: (-g.score, g.entity_id))
+        for chunk_id, reasons in found.items()
     }
 
 
 class _Coverage:
     """Masks of the question's terms in the names and relations on the path to an entity."""
 
-    def __init__(self, question: Question, trail: Trail) -> None:
+    def __init__(self, question: Question, walk: GraphWalk) -> None:
         self._places = {term: index for index, term in enumerate(question.terms)}
-        self._trail = trail
+        self._walk = walk
         self._known: dict[tuple[str, str, str], Mask] = {}
 
-    def of(self, ground: Ground, origin: ActivatingSentence | None) -> Mask:
-        """Return the mask of a ground, including the sentence that the walk started from."""
-        stride = ground.stride
-        key = ground.reached_from, ground.entity_id, stride.edge.relation if stride else ""
+    def of(self, reason: PassageReason, origin: ActivatingSentence | None) -> Mask:
+        """Return the mask of a reason, including the sentence that the walk started from."""
+        step = reason.step
+        key = reason.reached_from, reason.entity_id, step.edge.relation if step else ""
         if key not in self._known:
-            mask = self._mask(_path_of(ground, self._trail), ground.entity_id)
+            mask = self._mask(_path_of(reason, self._walk), reason.entity_id)
             self._known[key] = mask if origin is None else mask | origin.covered
         return self._known[key]
 
-    def _mask(self, path: Sequence[Stride], entity_id: str) -> Mask:
+    def _mask(self, path: Sequence[WalkStep], entity_id: str) -> Mask:
         mask = np.zeros(len(self._places), dtype=np.bool_)
         for term in terms(" ".join(self._words(path, entity_id))):
             if term in self._places:
                 mask[self._places[term]] = True
         return mask
 
-    def _words(self, path: Iterable[Stride], entity_id: str) -> Iterable[str]:
-        for stride in path:
-            yield self._trail.entities[stride.source].name
-            if stride.edge.relation != CO_OCCURRENCE_RELATION:
-                yield stride.edge.relation
-        if entity_id in self._trail.entities:
-            yield self._trail.entities[entity_id].name
+    def _words(self, path: Iterable[WalkStep], entity_id: str) -> Iterable[str]:
+        for step in path:
+            yield self._walk.entities[step.source].name
+            if step.edge.relation != CO_OCCURRENCE_RELATION:
+                yield step.edge.relation
+        if entity_id in self._walk.entities:
+            yield self._walk.entities[entity_id].name
 
 
 @dataclass(frozen=True, slots=True)
-class TrailReader:
-    """Turns the trail of a walk into the evidence of the retriever ``name``.
+class WalkReader:
+    """Turns a walk into the evidence of the retriever ``name``.
 
-    ``strength`` is that of `ground_passages`.
+    ``strength`` is that of `find_reasons`.
     """
 
     name: str
@@ -193,7 +193,7 @@ class TrailReader:
         self,
         query: Query,
         question: Question,
-        trail: Trail,
+        walk: GraphWalk,
         *,
         features: ChunkFeatures | None = None,
         pool: Iterable[str] = (),
@@ -201,7 +201,7 @@ class TrailReader:
     ) -> Evidence:
         """Return the passages that a walk leads to, and those of ``pool``, with paths and seeds.
 
-        A score is the base score of a passage's text plus its ground; ``Hit.scores`` has both.
+        A score is the base score of a passage's text plus its reason; ``Hit.scores`` has both.
         ``origins`` are the sentences that activated the seeds, by entity.
         """
         if features is None:
@@ -209,19 +209,19 @@ class TrailReader:
             features = ChunkFeatures(
                 question, self.store, text_candidates(question, self.store, k=k)
             )
-        trail = weigh_edges(trail, features)
-        grounds = ground_passages(
-            trail, features, self.store, strength=self.strength, origins=origins or {}
+        walk = weigh_edges(walk, features)
+        reasons = find_reasons(
+            walk, features, self.store, strength=self.strength, origins=origins or {}
         )
         scores, parts = {}, {}
-        for chunk_id in dict.fromkeys([*pool, *grounds]):
-            ground = grounds[chunk_id].score if chunk_id in grounds else 0.0
-            parts[chunk_id] = {"text": features[chunk_id].base, "graph": ground}
+        for chunk_id in dict.fromkeys([*pool, *reasons]):
+            reason = reasons[chunk_id].score if chunk_id in reasons else 0.0
+            parts[chunk_id] = {"text": features[chunk_id].base, "graph": reason}
             scores[chunk_id] = sum(parts[chunk_id].values())
         ranked = self._stored(rank(scores, query.k), scores, query.k)
-        seeds = {i: (_seed_name(ground, trail),) for i, ground in grounds.items()}
+        seeds = {i: (_seed_name(reason, walk),) for i, reason in reasons.items()}
         evidence = make_evidence(query, self.name, ranked, parts, features, self.store, seeds=seeds)
-        return replace(evidence, paths=self._paths(ranked, grounds, trail))
+        return replace(evidence, paths=self._paths(ranked, reasons, walk))
 
     def _stored(
         self, ranked: Sequence[Scored], scores: Mapping[str, float], k: int
@@ -234,29 +234,29 @@ class TrailReader:
         return rank({i: score for i, score in scores.items() if i in stored}, k)
 
     def _paths(
-        self, ranked: Sequence[Scored], grounds: Mapping[str, Ground], trail: Trail
+        self, ranked: Sequence[Scored], reasons: Mapping[str, PassageReason], walk: GraphWalk
     ) -> tuple[GraphPath, ...]:
         """Return the paths to the hits, or the best paths of the walk if no hit has one."""
-        found = [grounds[item.id] for item in ranked if item.id in grounds]
-        paths = [(_path_of(ground, trail), ground.score) for ground in found or grounds.values()]
-        return make_paths(paths, trail, self.store, preferred=[item.id for item in ranked])
+        found = [reasons[item.id] for item in ranked if item.id in reasons]
+        paths = [(_path_of(reason, walk), reason.score) for reason in found or reasons.values()]
+        return make_paths(paths, walk, self.store, preferred=[item.id for item in ranked])
 
 
-def _seed_name(ground: Ground, trail: Trail) -> str:
-    return trail.entities[trail.start_of(ground.reached_from)].name
+def _seed_name(reason: PassageReason, walk: GraphWalk) -> str:
+    return walk.entities[walk.start_of(reason.reached_from)].name
 
 
-def _path_of(ground: Ground, trail: Trail) -> tuple[Stride, ...]:
-    path = trail.path_to(ground.reached_from)
-    return (*path, ground.stride) if ground.stride else path
+def _path_of(reason: PassageReason, walk: GraphWalk) -> tuple[WalkStep, ...]:
+    path = walk.path_to(reason.reached_from)
+    return (*path, reason.step) if reason.step else path
 
 
 MOST_PATHS = 20
 
 
 def make_paths(
-    paths: Iterable[tuple[Sequence[Stride], float]],
-    trail: Trail,
+    paths: Iterable[tuple[Sequence[WalkStep], float]],
+    walk: GraphWalk,
     store: Store,
     *,
     preferred: Sequence[str] = (),
@@ -266,17 +266,17 @@ def make_paths(
 
     A hop cites the first passage of ``preferred`` that states it, or else the first passage of all.
     """
-    chosen: dict[tuple[tuple[str, str, str], ...], tuple[Sequence[Stride], float]] = {}
+    chosen: dict[tuple[tuple[str, str, str], ...], tuple[Sequence[WalkStep], float]] = {}
     for path, score in sorted(paths, key=lambda item: -item[1]):
         key = tuple((s.edge.source, s.edge.relation, s.edge.target) for s in path)
         if path and key not in chosen:
             chosen[key] = path, score
     kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:most]
-    cited = {id(stride.edge): _cited(stride, preferred) for _, (path, _) in kept for stride in path}
+    cited = {id(step.edge): _cited(step, preferred) for _, (path, _) in kept for step in path}
     spans = _spans({chunk for chunk in cited.values() if chunk}, store)
     return tuple(
         GraphPath(
-            tuple(_hop(stride, cited[id(stride.edge)], spans, trail) for stride in path),
+            tuple(_hop(step, cited[id(step.edge)], spans, walk) for step in path),
             score,
             {"walk": score, "hops": float(len(path))},
         )
@@ -284,10 +284,10 @@ def make_paths(
     )
 
 
-def _cited(stride: Stride, preferred: Sequence[str]) -> str:
-    supporting = set(stride.edge.chunks)
+def _cited(step: WalkStep, preferred: Sequence[str]) -> str:
+    supporting = set(step.edge.chunks)
     first = next((chunk for chunk in preferred if chunk in supporting), "")
-    return first or next(iter(stride.edge.chunks), "")
+    return first or next(iter(step.edge.chunks), "")
 
 
 _Key = tuple[str, str, str, str]
@@ -302,15 +302,15 @@ def _spans(chunk_ids: set[str], store: Store) -> dict[_Key, Span]:
     }
 
 
-def _hop(stride: Stride, chunk_id: str, spans: dict[_Key, Span], trail: Trail) -> Hop:
-    edge = stride.edge
+def _hop(step: WalkStep, chunk_id: str, spans: dict[_Key, Span], walk: GraphWalk) -> Hop:
+    edge = step.edge
     return Hop(
-        source=stride.source,
-        source_name=trail.entities[stride.source].name,
+        source=step.source,
+        source_name=walk.entities[step.source].name,
         relation=edge.relation,
-        target=stride.target,
-        target_name=trail.entities[stride.target].name,
-        forward=stride.forward,
+        target=step.target,
+        target_name=walk.entities[step.target].name,
+        forward=step.forward,
         chunk_id=chunk_id,
         span=spans.get((chunk_id, edge.source, edge.relation, edge.target)),
         weight=edge.weight,

@@ -23,7 +23,7 @@ from knotwork._retrieval.entity.graph_walks import (
     walk_from,
     worded_seeds,
 )
-from knotwork._retrieval.entity.walk_evidence import TrailReader
+from knotwork._retrieval.entity.walk_evidence import WalkReader
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
@@ -76,7 +76,7 @@ class ExploreRetriever:
         self._limits = WalkLimits(
             direction=options.direction, depth=options.depth, fan=options.fan, limit=options.limit
         )
-        self._reader = TrailReader(self.name, store)
+        self._reader = WalkReader(self.name, store)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
@@ -86,13 +86,13 @@ class ExploreRetriever:
             return Evidence(
                 query, self.name, notes=("No entity name shares a word with the question.",)
             )
-        trail = walk_from(
+        walk = walk_from(
             seed_scores(seeds), store=self._store, gain=WordGain(question), limits=self._limits
         )
-        evidence = self._reader.read(query, question, trail)
+        evidence = self._reader.read(query, question, walk)
         trace = (
             f"Keywords lead to {seed_names(seeds)}.",
-            f"{len(trail.strides)} edges walked, {len(trail.scores)} entities reached.",
+            f"{len(walk.steps)} edges walked, {len(walk.scores)} entities reached.",
         )
         return replace(evidence, trace=trace)
 
@@ -177,7 +177,7 @@ class EntityVectorRetriever:
         options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._reader = TrailReader(self.name, store)
+        self._reader = WalkReader(self.name, store)
         self._settings = replace(settings or EntityVectorSettings(), entities=options.entities)
 
     def retrieve(self, query: Query) -> Evidence:
@@ -186,16 +186,16 @@ class EntityVectorRetriever:
         seeds, notes = self._seeds(question)
         if not seeds:
             return Evidence(query, self.name, notes=(*notes, "No entity is near the question."))
-        trail = walk_from(
+        walk = walk_from(
             seed_scores(add_merged_seeds(seeds, self._store)),
             store=self._store,
             gain=WordGain(question),
             limits=self._settings.hop,
         )
-        evidence = self._reader.read(query, question, trail)
+        evidence = self._reader.read(query, question, walk)
         trace = (
             f"Entities nearest to the question: {seed_names(seeds)}.",
-            f"{len(trail.strides)} relations around them lead to {len(trail.scores)} entities.",
+            f"{len(walk.steps)} relations around them lead to {len(walk.scores)} entities.",
             *self._communities(seeds),
         )
         return replace(evidence, notes=(*evidence.notes, *notes), trace=trace)
@@ -259,7 +259,7 @@ class GraphVectorRetriever:
         options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._reader = TrailReader(self.name, store, _STRENGTH)
+        self._reader = WalkReader(self.name, store, _STRENGTH)
         self._limits = WalkLimits(depth=options.depth, fan=8, limit=300, beam=40, decay=0.5)
 
     def retrieve(self, query: Query) -> Evidence:
@@ -277,16 +277,16 @@ class GraphVectorRetriever:
             most=_ACTIVATED,
         )
         seeds = {i: score * _NAMED for i, score in seed_scores(named_seeds(question)).items()}
-        trail = walk_from(
+        walk = walk_from(
             {**activated.scores, **seeds},
             store=self._store,
             gain=WordGain(question),
             limits=self._limits,
         )
         evidence = self._reader.read(
-            query, question, trail, features=features, pool=pool, origins=activated.origins
+            query, question, walk, features=features, pool=pool, origins=activated.origins
         )
-        return replace(evidence, trace=self._trace(activated, len(pool), len(trail.strides)))
+        return replace(evidence, trace=self._trace(activated, len(pool), len(walk.steps)))
 
     def _first_scores(
         self, question: Question, pool: list[str], features: ChunkFeatures
