@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
 from knotwork._inference.call_cache import CallCache, RejectedReply
-from knotwork._inference.call_database import MIGRATIONS, CallDatabase, CallMigration
+from knotwork._inference.call_database import MIGRATIONS, CallDatabase
 from knotwork._inference.chat import ChatReply, TokenUsage
+from knotwork._sqlite_file import Migration
 from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
 
 KEY = b"k" * 16
@@ -154,7 +155,7 @@ def test_files_of_others_are_refused_unchanged(path, tmp_path):
 
 
 def test_a_later_version_is_refused_and_an_earlier_one_brought_up_to_date(path):
-    later = (*MIGRATIONS, CallMigration("0002-later", "CREATE TABLE later (x)"))
+    later = (*MIGRATIONS, Migration("0002-later", "CREATE TABLE later (x)"))
     CallDatabase(path).close()
     database = CallDatabase(path, migrations=later)
     assert database.rows("SELECT * FROM later") == []
@@ -164,7 +165,7 @@ def test_a_later_version_is_refused_and_an_earlier_one_brought_up_to_date(path):
 
 
 def test_a_migration_is_whole_or_not_at_all(path):
-    broken = (*MIGRATIONS, CallMigration("0002-broken", "CREATE TABLE half (x); SELECT nonsense;"))
+    broken = (*MIGRATIONS, Migration("0002-broken", "CREATE TABLE half (x); SELECT nonsense;"))
     with pytest.raises(StoreError):
         CallDatabase(path, migrations=broken)
     database = CallDatabase(path)
@@ -244,7 +245,7 @@ def write_of(value):
 
 @pytest.fixture
 def database(path):
-    things = CallMigration("things", "CREATE TABLE thing (value NOT NULL)")
+    things = Migration("things", "CREATE TABLE thing (value NOT NULL)")
     database = CallDatabase(path, migrations=[*MIGRATIONS, things])
     yield database
     database.close()

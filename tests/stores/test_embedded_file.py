@@ -10,8 +10,9 @@ import apsw
 import numpy as np
 import pytest
 
+from knotwork._sqlite_file import Migration
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.schema import MIGRATIONS, Migration
+from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import (

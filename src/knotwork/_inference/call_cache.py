@@ -21,10 +21,8 @@ from knotwork._inference.call_costs import PriceTable, UsageMeter
 from knotwork._inference.call_database import (
     CallDatabase,
     CallLedger,
-    Row,
     add_call,
     add_reuse,
-    damaged,
     storable,
 )
 from knotwork._inference.chat import (
@@ -36,6 +34,7 @@ from knotwork._inference.chat import (
     parse_reply,
 )
 from knotwork._inference.single_flight import KeyLocks, SingleFlight
+from knotwork._sqlite_file import Row
 from knotwork.errors import Unparsable
 
 T = TypeVar("T")
@@ -265,7 +264,7 @@ class CallCache:
         if not is_accepted:
             return _read_rejected(rows[0][7:])
         if not _is_sound(key, tuple(accepted)):
-            raise damaged(self.path, "a reply does not match its checksum")
+            raise self._database.damaged("a reply does not match its checksum")
         text, finish_reason, input_tokens, output_tokens, calls, _ = accepted
         return ChatReply(
             _decode(text), finish_reason, TokenUsage(input_tokens, output_tokens, calls)

@@ -11,38 +11,36 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import apsw
 
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatRequest, TokenUsage
-from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
+from knotwork._sqlite_file import (
+    Bindings,
+    Migration,
+    Row,
+    SqliteFile,
+    is_empty,
+    write_transaction,
+)
+from knotwork.errors import StoreError
 
-Bindings = Sequence[int | float | str | bytes | None]
-Row = tuple[Any, ...]
 Write = Callable[[apsw.Connection], None]
 
 APPLICATION_ID = 0x4B4E4F43
 """``KNOC``: identifies a SQLite file as a call database of Knotwork."""
 
-_SQLITE_HEADER = b"SQLite format 3\x00"
 _WAL_LIMIT_BYTES = 16 * 1024 * 1024
 
 
-class CallMigration(NamedTuple):
-    """A named step towards the current schema; never changed once released."""
-
-    name: str
-    statements: str
-
-
-MIGRATIONS: tuple[CallMigration, ...] = (
-    CallMigration(
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
         "0001-first-tables",
         """
         CREATE TABLE reply (
@@ -95,7 +93,7 @@ class CallDatabase:
         path: str | Path,
         *,
         busy_timeout_s: float = 30.0,
-        migrations: Sequence[CallMigration] = MIGRATIONS,
+        migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
         self.path = str(path)
         self._busy_timeout_s = busy_timeout_s
@@ -105,8 +103,16 @@ class CallDatabase:
         self._process = os.getpid()
         self._of_parent_process: list[apsw.Connection] = []
         self._open: apsw.Connection | None = None
+        self._file = SqliteFile(
+            self.path,
+            "call cache",
+            APPLICATION_ID,
+            repair="Restore it from a backup, or move it away together with its `-wal` file. The "
+            "index is not affected, but calls that only this file has are made, and paid for, "
+            "again.",
+        )
         if self.path != ":memory:":
-            _check_file(Path(path))
+            self._file.require(create=True)
         try:
             with self._translated_errors():
                 self._migrate(self._connection(), migrations)
@@ -170,13 +176,8 @@ class CallDatabase:
         """
         with self._lock, self._translated_errors():
             connection = self._connection()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with write_transaction(connection):
                 yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the file; it cannot be used afterwards."""
@@ -206,109 +207,18 @@ class CallDatabase:
         connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
         return connection
 
-    def _migrate(self, connection: apsw.Connection, migrations: Sequence[CallMigration]) -> None:
-        """Apply the migrations that the file lacks, in one transaction."""
-        known = [migration.name for migration in migrations]
-        recorded = self._recorded_migrations(connection)
+    def _migrate(self, connection: apsw.Connection, migrations: Sequence[Migration]) -> None:
+        if not is_empty(connection):
+            migrations = self._file.missing_migrations(connection, migrations)
         connection.pragma("journal_mode", "wal")
-        if recorded == known:
-            return
-        with self.transaction():
-            # Another process may have migrated the file while this one waited.
-            recorded = self._recorded_migrations(connection)
-            if recorded != known[: len(recorded)]:
-                raise SchemaMismatch(
-                    f"`{self.path}` was written by a later version of Knotwork (its schema is "
-                    f"`{recorded[-1]}`; this version supports up to `{known[-1]}`).",
-                    fix="Upgrade Knotwork, or use another file for the calls.",
-                )
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
-            )
-            for migration in migrations[len(recorded) :]:
-                connection.execute(migration.statements)
-                connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
-            connection.pragma("application_id", APPLICATION_ID)
+        self._file.migrate(connection, migrations)
 
-    def _recorded_migrations(self, connection: apsw.Connection) -> list[str]:
-        """Return the names of the migrations applied to the file; [] for an empty file."""
-        if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
-            return []
-        if connection.pragma("application_id") != APPLICATION_ID:
-            raise SchemaMismatch(
-                f"`{self.path}` is a database, but not a call cache.",
-                fix="Use another file for the calls.",
-            )
-        rows = connection.execute("SELECT name FROM migration ORDER BY position")
-        return [name for (name,) in rows]
+    def damaged(self, detail: object) -> StoreError:
+        """Return the error for damaged content."""
+        return self._file.damaged(detail)
 
-    @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except apsw.Error as error:
-            raise self._translate(error) from error
-
-    def _translate(self, error: apsw.Error) -> StoreError:
-        path = self.path
-        if isinstance(error, apsw.BusyError | apsw.LockedError):
-            return StoreBusy(
-                f"Other processes are writing to `{path}` (waited {self._busy_timeout_s:g} s).",
-                fix="Wait until they finish, or stop them, then try again.",
-            )
-        if isinstance(error, apsw.FullError):
-            return StoreError(
-                f"The disk is full: cannot write to the call cache `{path}`.",
-                fix="Free some disk space, then try again: cached calls are not repeated.",
-            )
-        if isinstance(error, apsw.NotADBError):
-            return _not_a_call_cache(path)
-        if isinstance(error, apsw.CorruptError):
-            return damaged(path, str(error))
-        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
-            return StoreReadOnly(
-                f"`{path}` is not writable ({error}).",
-                fix="Check the permissions of the file and its folder, or use another file for "
-                "the calls.",
-            )
-        return StoreError(f"The call cache `{path}` cannot be used: {error}.")
-
-
-def damaged(path: str, detail: str) -> StoreError:
-    """Return the error for a call cache with damaged content."""
-    return StoreError(
-        f"The call cache `{path}` is damaged ({detail}).",
-        fix="Restore it from a backup, or move it away together with its `-wal` file. The index is "
-        "not affected, but calls that only this file has are made, and paid for, again.",
-    )
-
-
-def _not_a_call_cache(path: str | Path) -> SchemaMismatch:
-    return SchemaMismatch(f"`{path}` is not a call cache.", fix="Use another file for the calls.")
-
-
-def _check_file(path: Path) -> None:
-    """Refuse what SQLite would accept: it takes a very short file for an empty database."""
-    if not path.parent.is_dir():
-        raise StoreNotFound(
-            f"The folder `{path.parent}` of the call cache does not exist.",
-            fix="Create the folder first.",
-        )
-    if path.is_dir():
-        raise SchemaMismatch(
-            f"`{path}` is a folder, not a call cache.", fix="Use a file for the calls."
-        )
-    if not path.exists():
-        return
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(_SQLITE_HEADER))
-    except PermissionError as error:
-        raise StoreReadOnly(
-            f"`{path}` is not readable.", fix="Check the permissions of the file."
-        ) from error
-    if start not in (b"", _SQLITE_HEADER):
-        raise _not_a_call_cache(path)
+    def _translated_errors(self) -> AbstractContextManager[None]:
+        return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
 
 
 Dimension = Literal["stage", "source", "model"]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._cypher import PropertyGraph
+from knotwork._sqlite_file import Row
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.cypher_graphs import (
     GraphCache,
@@ -25,7 +26,7 @@ from knotwork._stores.cypher_graphs import (
     run_cypher,
     unknown_graph,
 )
-from knotwork._stores.embedded.database import Database, Row
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.graph_rows import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
 from knotwork._stores.embedded.packing import unpack_line, unpack_strings
 from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs, unpack_properties

@@ -7,23 +7,14 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import apsw
 
-from knotwork._stores.embedded.schema import (
-    MIGRATIONS,
-    Migration,
-    find_missing_migrations,
-    is_empty,
-    migrate,
-)
-from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
-
-Bindings = Sequence[int | float | str | bytes | None]
-Row = tuple[Any, ...]
+from knotwork._sqlite_file import Bindings, Migration, Row, SqliteFile, is_empty
+from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
+from knotwork.errors import SchemaMismatch, StoreError, StoreReadOnly
 
 _log = logging.getLogger("knotwork.stores")
 
@@ -32,7 +23,6 @@ _CHECKPOINT_PAGES = 8_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
 _PAGE_ROWS = 10_000
-_HEADER = b"SQLite format 3\x00"
 
 
 class _Thread(threading.local):
@@ -62,7 +52,13 @@ class Database:
         self._thread = _Thread()
         self._opened: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._of_parent_process: list[object] = []
-        _require_file(path, create=create and not read_only)
+        self._file = SqliteFile(
+            str(path),
+            "index",
+            APPLICATION_ID,
+            repair="Restore it from a copy, or rebuild it from the documents.",
+        )
+        self._file.require(create=create and not read_only)
         self._prepare(migrations, create=create)
 
     def connection(self) -> apsw.Connection:
@@ -209,18 +205,17 @@ class Database:
                 missing = self._missing_migrations(connection, migrations, create=create)
                 if not self.read_only:
                     connection.pragma("journal_mode", "wal")
-                if missing:
-                    migrate(connection, migrations)
+                self._file.migrate(connection, missing)
         except BaseException:
             self.close()
             raise
 
     def _missing_migrations(
         self, connection: apsw.Connection, migrations: Sequence[Migration], *, create: bool
-    ) -> list[str]:
+    ) -> Sequence[Migration]:
         if create and not self.read_only and is_empty(connection):
-            return [migration.name for migration in migrations]
-        missing = find_missing_migrations(connection, str(self.path), migrations)
+            return migrations
+        missing = self._file.missing_migrations(connection, migrations)
         if missing and self.read_only:
             self._migrate_with_writer(migrations)
             return []
@@ -267,42 +262,8 @@ class Database:
             flags |= apsw.SQLITE_OPEN_CREATE
         return apsw.Connection(str(self.path), flags=flags)
 
-    @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except apsw.Error as error:
-            raise self._store_error(error) from error
-
-    def _store_error(self, error: apsw.Error) -> StoreError:
-        path = self.path
-        if isinstance(error, apsw.BusyError | apsw.LockedError):
-            return StoreBusy(
-                f"Another process is writing to `{path}` (waited {self._busy_timeout_s:g} s).",
-                fix="Wait until it is done, or stop it, then try again.",
-            )
-        if isinstance(error, apsw.FullError):
-            return StoreError(
-                f"The disk is full: writing to `{path}` failed, and this step was rolled back.",
-                fix="Free some disk space, then try again.",
-            )
-        if isinstance(error, apsw.NotADBError):
-            return SchemaMismatch(
-                f"`{path}` is not an index of Knotwork.", fix="Name another file for the index."
-            )
-        if isinstance(error, apsw.CorruptError):
-            return StoreError(
-                f"The index `{path}` is damaged ({error}).",
-                fix="Restore it from a copy, or rebuild it from the documents.",
-            )
-        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
-            return StoreReadOnly(
-                f"`{path}` is not writable ({error}).", fix="Check the permissions of the file."
-            )
-        fix = ""
-        if isinstance(error, apsw.CantOpenError):
-            fix = "Check that its folder is writable, or choose another path: store.path"
-        return StoreError(f"The index `{path}` cannot be used: {error}.", fix=fix)
+    def _translated_errors(self) -> AbstractContextManager[None]:
+        return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
 
 
 def _is_at_rest(path: Path) -> bool:
@@ -311,35 +272,6 @@ def _is_at_rest(path: Path) -> bool:
     SQLite cannot create its shared-memory file there, and does not need it.
     """
     return not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
-
-
-def _may_be_database(path: Path) -> bool:
-    """Return True for a SQLite file and an empty one.
-
-    SQLite itself would overwrite a very short file of another kind, as it takes it for empty.
-    """
-    with path.open("rb") as file:
-        start = file.read(len(_HEADER))
-    return start in (b"", _HEADER)
-
-
-def _require_file(path: Path, *, create: bool) -> None:
-    if path.is_dir():
-        raise SchemaMismatch(
-            f"`{path}` is a folder, not an index file.", fix="Name a file, such as `index.knot`."
-        )
-    if path.exists() and not _may_be_database(path):
-        raise SchemaMismatch(
-            f"`{path}` is not an index of Knotwork.", fix="Name another file for the index."
-        )
-    if not path.exists() and not create:
-        raise StoreNotFound(
-            f"There is no index at `{path}`.", fix="Check the path, or index documents into it."
-        )
-    if create and not path.parent.is_dir():
-        raise StoreNotFound(
-            f"The folder `{path.parent}` for the index does not exist.", fix="Create it first."
-        )
 
 
 _MAX_FAULTS = 20

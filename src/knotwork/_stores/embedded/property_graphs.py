@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from knotwork._stores.embedded.database import Database, Row
+from knotwork._sqlite_file import Row
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.packing import pack_line, unpack_line
 from knotwork._stores.property_graphs import PLAIN_TYPES, validate_graph, validate_graph_name
 from knotwork.records import PropertyNode, PropertyValue, Relationship

@@ -10,14 +10,13 @@ contain lone surrogates, which SQLite text must not.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import apsw
 
+from knotwork._sqlite_file import Migration
 from knotwork._stores.embedded.packing import unpack_outline, unpack_text
 from knotwork._stores.fields import metadata_fields, page_spans
-from knotwork.errors import SchemaMismatch
 from knotwork.records import Document
 
 PUT_FIELD = "INSERT OR IGNORE INTO document_field VALUES (?, ?, ?)"
@@ -49,17 +48,6 @@ def fill_fields(connection: apsw.Connection) -> None:
 
 APPLICATION_ID = 0x4B4E4F54
 """``KNOT``, which marks a SQLite file as an index of Knotwork."""
-
-
-class Migration(NamedTuple):
-    """A named change of the schema; never edited once released.
-
-    ``fill`` writes values that SQL alone cannot derive from the existing rows.
-    """
-
-    name: str
-    statements: str
-    fill: Callable[[apsw.Connection], None] | None = None
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -267,60 +255,3 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
     ),
 )
-
-
-def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
-    """Apply missing migrations, each in one transaction, and return the names of those applied."""
-    applied: list[str] = []
-    for migration in migrations:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
-            )
-            if migration.name not in _applied_migrations(connection):
-                connection.execute(migration.statements)
-                if migration.fill is not None:
-                    migration.fill(connection)
-                connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
-                connection.pragma("application_id", APPLICATION_ID)
-                applied.append(migration.name)
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-    return applied
-
-
-def find_missing_migrations(
-    connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS
-) -> list[str]:
-    """Return the names of the migrations that an index does not have yet.
-
-    Raises SchemaMismatch if the file is not an index or was written by a later version.
-    """
-    if connection.pragma("application_id") != APPLICATION_ID:
-        raise SchemaMismatch(
-            f"`{path}` is a database, but not an index of Knotwork.",
-            fix="Name another file for the index.",
-        )
-    recorded = _applied_migrations(connection)
-    known = [migration.name for migration in migrations]
-    later = [name for name in recorded if name not in known]
-    if later:
-        raise SchemaMismatch(
-            f"`{path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
-            f"this version knows up to `{known[-1]}`).",
-            fix="Upgrade Knotwork, or rebuild the index in another file.",
-        )
-    return [name for name in known if name not in recorded]
-
-
-def is_empty(connection: apsw.Connection) -> bool:
-    """Return True if a database has no tables."""
-    return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
-
-
-def _applied_migrations(connection: apsw.Connection) -> list[str]:
-    rows = connection.execute("SELECT name FROM migration ORDER BY position")
-    return [name for (name,) in rows]

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from knotwork._sqlite_file import Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.embedded.communities import EmbeddedCommunities
 from knotwork._stores.embedded.database import Database, find_faults
@@ -23,7 +24,7 @@ from knotwork._stores.embedded.graph import EmbeddedGraph
 from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs
 from knotwork._stores.embedded.readings import EmbeddedQuestions, EmbeddedReadings
 from knotwork._stores.embedded.resolutions import EmbeddedHomonyms, EmbeddedResolutions
-from knotwork._stores.embedded.schema import MIGRATIONS, Migration
+from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
