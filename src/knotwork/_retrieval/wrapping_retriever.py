@@ -1,4 +1,4 @@
-"""What retrievers and steps around another retriever have in common."""
+"""Base classes of retrievers and steps around another retriever."""
 
 from __future__ import annotations
 

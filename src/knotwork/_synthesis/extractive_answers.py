@@ -16,6 +16,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
+from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, join_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
@@ -214,11 +215,6 @@ _ASKS_NAME = re.compile(
     r"|哪一?个(?:指令|选项|命令|设置|参数|函数|方法|模块|文件|工具|程序|软件包|变量|按钮|菜单|人|城市)|谁|什么命令",
     re.IGNORECASE,
 )
-_YES_OR_NO = re.compile(
-    r"^\W*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have"
-    r"|had)\b|吗\s*[?？]?$|是否|能不能|能否|可不可以|可否|是不是|会不会|有没有|要不要|需不需要",
-    re.IGNORECASE,
-)
 _WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
 _AROUND = ",.;:!?，。；：！？、|—–"
 _LEADING = re.compile(rf"^(?:\s|[{_AROUND}](?![\w./-]))+")
@@ -233,7 +229,7 @@ def choose_short_answer(first: SelectedSentence, question: str, *, confidence: f
 
     ``confidence`` is the probability that the answer which begins with this sentence is right.
     """
-    if first.answer is None or announces(first.text) or _YES_OR_NO.search(question):
+    if first.answer is None or announces(first.text) or asks_yes_or_no(question):
         return ""
     chunk = first.chunk
     start = first.span.start - chunk.span.start

@@ -11,6 +11,7 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from knotwork._retrieval.queries.query_plans import (
     Operator,
@@ -118,14 +119,8 @@ class CypherGraph:
             row_limit=ROW_LIMIT,
             timeout_s=self._timeout_s,
         )
-        return QueryResult(
-            language=self.language,
-            statement=statement.text,
-            columns=result.columns,
-            rows=result.rows,
-            parameters=dict(statement.parameters),
-            truncated=result.truncated,
-            seconds=result.seconds,
+        return replace(
+            result,
             source=source,
             place="the graph of the documents"
             if self._graph == OWN_GRAPH

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from knotwork._retrieval.queries.query_plans import (
     Operator,
@@ -77,17 +78,8 @@ class SqlTables:
             row_limit=ROW_LIMIT,
             timeout_s=self._timeout_s,
         )
-        return QueryResult(
-            self.language,
-            result.statement,
-            result.columns,
-            result.rows,
-            dict(statement.parameters),
-            truncated=result.truncated,
-            seconds=result.seconds,
-            source=source,
-            place=_describe_tables(result.statement, self._tables.tables()),
-        )
+        place = _describe_tables(result.statement, self._tables.tables())
+        return replace(result, source=source, place=place)
 
     def _current(self) -> tuple[int, TargetSchema, StoredValues]:
         with self._lock:

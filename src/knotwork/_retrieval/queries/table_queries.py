@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from knotwork._retrieval.queries.comparisons import read_comparisons
 from knotwork._retrieval.queries.query_plans import PropertyCondition, Returned
 from knotwork._retrieval.queries.schema_linker import split_name
+from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._stores.table_file import TableShape
 from knotwork.records import Span
 
@@ -87,10 +88,6 @@ _STRUCTURE_ZH = re.compile(
     r"|分别|所有|全部|一共|总共|其中|里面|之中|数据|表格?中?|记录|文件|的|在|是|有|为|了|和|与|及|或|中|里|内"
     r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各"
 )
-_YES_NO = re.compile(
-    r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|should|will|would)\b|吗[?？]?$|是否",
-    re.IGNORECASE,
-)
 _ONE = re.compile(r"^\W*(?:what|who|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少|谁)", re.IGNORECASE)
 _WHEN = re.compile(r"\bwhen\b|什么时候|何时|哪天", re.IGNORECASE)
 _WHO = re.compile(r"\b(?:who|whom)\b|谁", re.IGNORECASE)
@@ -153,7 +150,7 @@ def read_table_wording(text: str) -> TableWording:
         asks_when=when is not None,
         asks_who=_WHO.search(text) is not None,
         asks_for_one=_ONE.search(text) is not None,
-        is_clear=len(extremes) < 2 and _YES_NO.search(text) is None,
+        is_clear=len(extremes) < 2 and not asks_yes_or_no(text),
         covered=tuple(covered),
     )
 
