@@ -204,7 +204,6 @@ def estimate_reading(
     ledger: Ledger,
     stages: IndexingStages,
     prices: PriceTable,
-    sampled_chunks: int = SAMPLED_CHUNKS,
 ) -> IndexEstimate:
     """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
 
@@ -221,8 +220,8 @@ def estimate_reading(
         if request := extractor.request(job):
             is_cached = isinstance(model, CachedChatModel) and model.is_kept(request)
             (cached if is_cached else new).append((job, request))
-    free = _spread(cached, sampled_chunks)
-    bought = _spread(new, sampled_chunks - len(free))
+    free = _spread(cached, SAMPLED_CHUNKS)
+    bought = _spread(new, SAMPLED_CHUNKS - len(free))
     before = _spent(model)
     calls = [_sample(extractor, job, request) for job, request in (*free, *bought)]
     spent = _spent(model).since(before)

@@ -8,6 +8,7 @@ import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
+from knotwork._retrieval.configured_retriever import ConfiguredRetriever
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
 from knotwork._retrieval.question import can_embed, read_question
 from knotwork._stores.base import Store
@@ -97,7 +98,7 @@ NO_QUESTIONS_NOTE = (
 )
 
 
-class QuestionsRetriever:
+class QuestionsRetriever(ConfiguredRetriever):
     """Ranks chunks by their text and by the best of the questions they answer.
 
     A score is that of `hybrid` plus ``weight`` times the cosine with the nearest question of the
@@ -112,19 +113,11 @@ class QuestionsRetriever:
 
         weight: float = 0.3
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.weight < 0:
-            raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
-        self._store = store
-        self._embedder = embedder
-        self._weight = options.weight
+        def __post_init__(self) -> None:
+            if self.weight < 0:
+                raise ConfigError(f"`weight` is `{self.weight}`, but must be at least 0.")
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that best match by text and by questions."""
@@ -148,7 +141,7 @@ class QuestionsRetriever:
                 for key, rows in found.items()
                 if len(rows)
             } or matches
-        gains = {key: self._weight * matches.get(key, 0.0) for key in pool}
+        gains = {key: self.options.weight * matches.get(key, 0.0) for key in pool}
         ranked = rank({key: features[key].base + gains[key] for key in pool}, query.k)
         parts = {
             item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}

@@ -96,12 +96,10 @@ def raise_scores(found: dict[str, Hit], scored: Iterable[tuple[Hit, float]], *, 
             found[hit.chunk.id] = replace(known, score=score, scores=scores)
 
 
-def fuse_hits(
-    found: Sequence[tuple[str, float, Evidence]], *, by: str = "scores", overlaps: bool = True
-) -> list[Hit]:
+def fuse_hits(found: Sequence[tuple[str, float, Evidence]], *, by: str = "scores") -> list[Hit]:
     """Return the hits of labelled, weighted evidence, each chunk once, best first.
 
-    Of a passage inside another only the wider one is kept, unless ``overlaps`` is False.
+    Of a passage inside another only the wider one is kept.
     """
     total = sum(weight for _, weight, _ in found) or 1.0
     gathered: dict[str, list[Hit]] = {}
@@ -122,7 +120,7 @@ def fuse_hits(
         if len(same) > 1:
             merged = replace(merge_hits([merged, *same[1:]], widest), matched=_matched(same))
         hits.append(merged)
-    if overlaps and any(hit.matched for hit in hits):
+    if any(hit.matched for hit in hits):
         hits = drop_overlaps(hits)
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))
 

@@ -64,10 +64,10 @@ class PassageReader:
         return self.cut(best, span, (s for chunk in parts for s in chunk.sentences))
 
 
-def merge_hits(hits: Sequence[Hit], passage: Chunk, *, score: float | None = None) -> Hit:
+def merge_hits(hits: Sequence[Hit], passage: Chunk) -> Hit:
     """Return one hit for a passage in place of the hits it contains, which are given best first.
 
-    It has the score of the first hit, or ``score``, and the seeds and sentences of all.
+    It has the score of the first hit, and the seeds and sentences of all.
     """
     first = hits[0]
     relevance: dict[Span, float] = {}
@@ -80,7 +80,6 @@ def merge_hits(hits: Sequence[Hit], passage: Chunk, *, score: float | None = Non
     return replace(
         first,
         chunk=passage,
-        score=first.score if score is None else score,
         seeds=tuple(dict.fromkeys(seed for hit in hits for seed in hit.seeds)),
         path=next((hit.path for hit in hits if hit.path), ()),
         sentences=tuple(sorted(relevance.items(), key=lambda item: (-item[1], item[0]))),

@@ -8,20 +8,13 @@ from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
+from knotwork._retrieval.configured_retriever import ConfiguredRetriever
 from knotwork._stores.base import Store
 from knotwork.errors import RetrievalError
 
 
-class WrappingRetriever:
-    """A retriever around another one, by default the hybrid one.
-
-    A subclass has a ``name``, a dataclass ``Options`` that refuses invalid values, and the
-    annotation ``options: Options``.
-    """
-
-    name: str
-    Options: type[Any]
-    options: Any
+class WrappingRetriever(ConfiguredRetriever):
+    """A retriever around another one, by default the hybrid one."""
 
     def __init__(
         self,
@@ -31,10 +24,8 @@ class WrappingRetriever:
         base: Retriever | None = None,
         options: Any = None,  # noqa: ANN401  an instance of `Options`
     ) -> None:
-        self._store = store
-        self._embedder = embedder
+        super().__init__(store=store, embedder=embedder, options=options)
         self._base = base or HybridRetriever(store=store, embedder=embedder)
-        self.options = options or self.Options()
 
 
 class ModelStep(WrappingRetriever):

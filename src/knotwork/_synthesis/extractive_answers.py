@@ -38,7 +38,7 @@ from knotwork._synthesis.structured_answers import (
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
-from knotwork.records import Answer, Evidence, Span, Usage
+from knotwork.records import Answer, Evidence, Span
 
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
@@ -49,7 +49,6 @@ def compose_answer(
     *,
     store: Store,
     settings: AnswerSettings | None = None,
-    usage: Usage | None = None,
 ) -> Answer:
     """Answer with the best sentences of the evidence, or say that there is no answer.
 
@@ -60,10 +59,10 @@ def compose_answer(
     settings = settings or AnswerSettings()
     result = find_leading_result(evidence, least=settings.abstain_below)
     if result is not None:
-        return compose_query_answer(evidence, result, store=store, settings=settings, usage=usage)
+        return compose_query_answer(evidence, result, store=store, settings=settings)
     path = find_leading_path(evidence, least=settings.abstain_below)
     if path is not None:
-        led = compose_path_answer(evidence, path, store=store, settings=settings, usage=usage)
+        led = compose_path_answer(evidence, path, store=store, settings=settings)
         if led is not None:
             return led
     question = evidence.query.text
@@ -91,7 +90,6 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        usage=usage or Usage(),
         notes=evidence.notes,
         short=short,
     )

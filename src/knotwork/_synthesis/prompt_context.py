@@ -350,14 +350,12 @@ def rank_findings(report: CommunityReport, question: str) -> list[Finding]:
     return sorted((f for f in report.findings if f.text.strip()), key=lambda f: -round(worth(f), 2))
 
 
-def describe_report(
-    report: CommunityReport, *, tokens: int, count: TokenCounter = count_tokens
-) -> str:
+def describe_report(report: CommunityReport, *, tokens: int) -> str:
     """Return a report in a line of at most ``tokens``: its title and the beginning of its text."""
     is_extractive = report.source == EXTRACTIVE_SOURCE
     said = (report.findings[0].text if is_extractive and report.findings else "") or report.summary
-    title = clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS, count)
-    return clip(f"{title}: {escape_passage(show_sentence(said))}", tokens, count)
+    title = clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS, count_tokens)
+    return clip(f"{title}: {escape_passage(show_sentence(said))}", tokens, count_tokens)
 
 
 def clip(text: str, tokens: int, count: TokenCounter = count_tokens) -> str:

@@ -23,7 +23,6 @@ from knotwork.records import (
     Hop,
     QueryResult,
     Span,
-    Usage,
 )
 
 LIKELY_RESULT = 0.5
@@ -55,7 +54,6 @@ def compose_query_answer(
     *,
     store: Store,
     settings: AnswerSettings,
-    usage: Usage | None = None,
 ) -> Answer:
     """Answer with the rows of a query: a value, a list of values or a table.
 
@@ -75,7 +73,6 @@ def compose_query_answer(
         citations=cite_sentences(sentences, store),
         confidence=result.confidence,
         retriever=evidence.retriever,
-        usage=usage or Usage(),
         notes=evidence.notes,
         results=(result,),
     )
@@ -212,7 +209,6 @@ def compose_path_answer(
     *,
     store: Store,
     settings: AnswerSettings,
-    usage: Usage | None = None,
 ) -> Answer | None:
     """Answer with the names that a path leads to; return None if no name can be cited.
 
@@ -242,7 +238,6 @@ def compose_path_answer(
         ),
         confidence=probability,
         retriever=evidence.retriever,
-        usage=usage or Usage(),
         notes=evidence.notes,
     )
 

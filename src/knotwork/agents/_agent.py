@@ -322,12 +322,10 @@ class EvidenceJudgement:
         return f"{text}, nothing on {', '.join(self.missing[:5])}" if self.missing else text
 
 
-def judge_evidence(
-    evidence: Evidence, store: Store, *, read_hits: int = JUDGED_HITS
-) -> EvidenceJudgement:
-    """Judge evidence by its first ``read_hits`` hits and the confidence of its retriever."""
+def judge_evidence(evidence: Evidence, store: Store) -> EvidenceJudgement:
+    """Judge evidence by its first `JUDGED_HITS` hits and the confidence of its retriever."""
     question = read_question(evidence.query.text, store=store, link=False)
-    mask = covered_terms(question, evidence, read_hits=read_hits)
+    mask = covered_terms(question, evidence)
     coverage = float(question.weights[mask].sum()) if len(mask) else 0.0
     missing = tuple(t for t, has in zip(question.terms, mask, strict=True) if not has)
     confidence = evidence.confidence

@@ -223,14 +223,12 @@ class FollowUp:
     worth: float
 
 
-def follow_up(
-    evidence: Evidence, store: Store, *, most: int = 2, skip: Collection[str] = ()
-) -> list[FollowUp]:
+def follow_up(evidence: Evidence, store: Store, *, most: int = 2) -> list[FollowUp]:
     """Return the likeliest follow-ups, one for each of the ``most`` likeliest entities.
 
     An entity is ranked by the score of the passage that names it, the relevance of the sentence
-    that does so, and its rarity. Entities named in the question or in the title of a passage, and
-    those in ``skip`` (by id), are left out.
+    that does so, and its rarity. Entities named in the question or in the title of a passage are
+    left out.
     """
     question = read_question(evidence.query.text, store=store)
     hits = evidence.hits[:FOLLOWED_HITS]
@@ -242,7 +240,7 @@ def follow_up(
         hits, mentions, entities, question
     ):
         is_name = any(character.isalpha() for character in entities[entity_id].name)
-        if entity_id in question.named or entity_id in skip or not is_name:
+        if entity_id in question.named or not is_name:
             continue
         if entity_id in best and best[entity_id].worth >= worth:
             continue

@@ -165,19 +165,17 @@ def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
     )
 
 
-def calibration_error(
-    confidences: Sequence[float], rights: Sequence[bool], *, bins: int = CALIBRATION_BINS
-) -> float:
+def calibration_error(confidences: Sequence[float], rights: Sequence[bool]) -> float:
     """Return the expected calibration error of confidences, from 0 to 1.
 
     This is the distance between mean confidence and the share of right answers, averaged over
-    ``bins`` of equal width weighted by size (Naeini et al., AAAI 2015). Raises ValueError if the
-    lengths differ or are 0.
+    `CALIBRATION_BINS` of equal width weighted by size (Naeini et al., AAAI 2015). Raises ValueError
+    if the lengths differ or are 0.
     """
     if not confidences:
         raise ValueError("Expected at least one confidence.")
-    edges = [number / bins for number in range(1, bins)]
-    held: list[list[float]] = [[] for _ in range(bins)]
+    edges = [number / CALIBRATION_BINS for number in range(1, CALIBRATION_BINS)]
+    held: list[list[float]] = [[] for _ in range(CALIBRATION_BINS)]
     for confidence, right in zip(confidences, rights, strict=True):
         held[bisect_right(edges, confidence)].append(confidence - right)
     return sum(abs(sum(gaps)) for gaps in held) / len(confidences)

@@ -248,9 +248,13 @@ def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
         terminal.note(f"Skipped {name}: {reason}")
 
 
-def draw_bar(share: float, width: int = 50) -> str:
+_BAR = 50
+"""Characters of a full bar."""
+
+
+def draw_bar(share: float) -> str:
     """Return a bar of a share from 0 to 1, with its value."""
-    return f"{'█' * round(share * width)}{'·' * (width - round(share * width))} {share * 100:.1f}"
+    return f"{'█' * round(share * _BAR)}{'·' * (_BAR - round(share * _BAR))} {share * 100:.1f}"
 
 
 def draw_means(run: EvaluationRun, target: Path) -> None:

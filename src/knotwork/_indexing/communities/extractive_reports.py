@@ -371,12 +371,11 @@ _REFERRING = frozenset(
 _VOCABULARY_SIZE = 1 << 16
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
+_PHRASES = 6
 
 
-def key_phrases(
-    texts: Sequence[str], *, language: str, names: Iterable[str] = (), count: int = 6
-) -> list[str]:
-    """Return the ``count`` most frequent phrases of the sentences, preferring longer ones.
+def key_phrases(texts: Sequence[str], *, language: str, names: Iterable[str] = ()) -> list[str]:
+    """Return the six most frequent phrases of the sentences, preferring longer ones.
 
     English phrases are two or three words without function words; Chinese ones are nouns and pairs
     of nouns. Phrases that overlap one of ``names`` or occur in one sentence only are left out.
@@ -396,7 +395,7 @@ def key_phrases(
         phrase = gap.join(words)
         if not any(phrase in other or other in phrase for other in (*known, *chosen)):
             chosen.append(phrase)
-        if len(chosen) == count:
+        if len(chosen) == _PHRASES:
             break
     return chosen if language == "zh" else _as_written(chosen, "\n".join(texts))
 

@@ -256,9 +256,9 @@ def parse_value(text: str, kind: str) -> PropertyValue:
     return int(text) if kind == "int" else float(text)
 
 
-def parse_list(text: str, kind: str, *, separator: str = ";") -> list[PropertyValue]:
+def parse_list(text: str, kind: str) -> list[PropertyValue]:
     """Return the values of a list in one field."""
-    return [parse_value(part.strip(), kind) for part in text.split(separator) if part.strip()]
+    return [parse_value(part.strip(), kind) for part in text.split(";") if part.strip()]
 
 
 def value_text(value: PropertyValue) -> str:

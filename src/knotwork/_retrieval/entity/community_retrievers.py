@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures
@@ -20,6 +19,7 @@ from knotwork._retrieval.community_search import (
     find_topic,
     has_report_vectors,
 )
+from knotwork._retrieval.configured_retriever import ConfiguredRetriever
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._stores.base import Scored, Store
@@ -36,7 +36,7 @@ _PLACE = 0.05
 """Reduction of that weight for each finding before the one that cites the passage."""
 
 
-class CommunityReportRetriever:
+class CommunityReportRetriever(ConfiguredRetriever):
     """Ranks chunks that the reports nearest to the question cite, of one level or of all.
 
     A question about the whole documents gets the reports of the largest communities. The trace and
@@ -52,22 +52,13 @@ class CommunityReportRetriever:
         level: int | None = None
         reports: int = 40
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        if options.level is not None and options.level < 0:
-            raise ConfigError(
-                f"`level` is {options.level}, but must be 0 (the topmost level) or more."
-            )
-        self._store = store
-        self._embedder = embedder
-        self._level = options.level
-        self._reports = options.reports
+        def __post_init__(self) -> None:
+            if self.level is not None and self.level < 0:
+                raise ConfigError(
+                    f"`level` is {self.level}, but must be 0 (the topmost level) or more."
+                )
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that the chosen reports cite."""
@@ -83,16 +74,16 @@ class CommunityReportRetriever:
 
     def _choose(self, question: Question, held: CommunityStore) -> list[Scored]:
         """Return the communities whose reports are read, best first, with scores from 0 to 1."""
-        most = self._reports
+        most = self.options.reports
         if not question.terms:
             return []
         if find_topic(question.text):
-            among = None if self._level is None else self._of_level(held, self._level)
+            among = None if self.options.level is None else self._of_level(held, self.options.level)
             return ReportScores(question, self._store).best(most=most, among=among)
-        if self._level is None:
+        if self.options.level is None:
             largest = find_communities(question.text, store=self._store, most=most)
         else:
-            found = held.communities(self._of_level(held, self._level)).values()
+            found = held.communities(self._of_level(held, self.options.level)).values()
             largest = [Scored(c.id, float(c.size + len(c.chunk_ids))) for c in found]
             largest.sort(key=lambda item: (-item.score, item.id))
         top = largest[0].score if largest else 1.0
@@ -164,7 +155,7 @@ _MEMBERS = 5
 """Leading members whose passages are used if a community has none."""
 
 
-class DrillDownRetriever:
+class DrillDownRetriever(ConfiguredRetriever):
     """Ranks chunks of the communities whose reports are nearest to the question.
 
     The search starts at the topmost communities, descends with the best of each level, and ends at
@@ -181,19 +172,8 @@ class DrillDownRetriever:
         """Number of communities that continue at each level."""
         level: int | None = None
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._embedder = embedder
-        self._lowest = options.level
-        self._tree: tuple[int, CommunityTree] | None = None
-        self._beam = options.beam
+    options: Options
+    _tree: tuple[int, CommunityTree] | None = None
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the communities reached; the trace has the levels."""
@@ -202,7 +182,9 @@ class DrillDownRetriever:
         levels: list[CommunityLevel] = []
         if held is not None:
             scores, tree = ReportScores(question, self._store), self._read_tree(held)
-            levels = descend_communities(scores, tree, beam=self._beam, lowest=self._lowest)
+            levels = descend_communities(
+                scores, tree, beam=self.options.beam, lowest=self.options.level
+            )
         if held is None or not levels or not levels[-1].chosen:
             hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
             return _search_without_communities(query, hybrid, name=self.name)

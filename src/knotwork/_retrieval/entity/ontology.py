@@ -347,7 +347,7 @@ class _RelationCounts:
     edges: int = 0
 
 
-def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology:
+def derive_ontology(store: Store) -> Ontology:
     """Return rules derived from the index's schema and the edges of a sample of its entities.
 
     A relation has a high weight from a type if it is rare among all relations, and thus
@@ -357,7 +357,7 @@ def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology
     relations = store.graph.schema().relations
     total = sum(relations.values())
     rules = [FollowRule(relations=(CO_OCCURRENCE_RELATION,), weight=_CO_OCCURS)]
-    for (type_, relation, forward), seen in _sampled(store, sample):
+    for (type_, relation, forward), seen in _sampled(store):
         fan = seen.edges / len(seen.sources)
         informative = rarity(relations.get(relation, seen.edges), total)
         weight = _LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * informative / fan**0.5
@@ -372,8 +372,8 @@ def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology
     return Ontology("derived", rules, default_ontology().asks, rest=0.8, untyped=0.0)
 
 
-def _sampled(store: Store, sample: int) -> list[tuple[tuple[str, str, bool], _RelationCounts]]:
-    nodes = store.graph.find(label=Label.ENTITY, limit=sample)
+def _sampled(store: Store) -> list[tuple[tuple[str, str, bool], _RelationCounts]]:
+    nodes = store.graph.find(label=Label.ENTITY, limit=SAMPLED_ENTITIES)
     entities = store.graph.entities([node.id for node in nodes])
     around = store.graph.neighbours(list(entities), types=ENTITY_EDGES, fan=_FAN)
     seen: defaultdict[tuple[str, str, bool], _RelationCounts] = defaultdict(

@@ -260,7 +260,6 @@ def make_paths(
     store: Store,
     *,
     preferred: Sequence[str] = (),
-    most: int = MOST_PATHS,
 ) -> tuple[GraphPath, ...]:
     """Return scored paths, best first, each once.
 
@@ -271,7 +270,7 @@ def make_paths(
         key = tuple((s.edge.source, s.edge.relation, s.edge.target) for s in path)
         if path and key not in chosen:
             chosen[key] = path, score
-    kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:most]
+    kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:MOST_PATHS]
     cited = {id(step.edge): _cited(step, preferred) for _, (path, _) in kept for step in path}
     spans = _spans({chunk for chunk in cited.values() if chunk}, store)
     return tuple(

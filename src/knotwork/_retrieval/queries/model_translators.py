@@ -334,10 +334,10 @@ def make_request(
     return ChatRequest(messages, max_output_tokens=OUTPUT_TOKENS, stage=stage)
 
 
-def describe_linked_schema(asked: LinkedQuestion, *, budget_tokens: int = SCHEMA_TOKENS) -> str:
+def describe_linked_schema(asked: LinkedQuestion) -> str:
     """Return the schema as text, with the kinds that the question mentions first."""
     return describe_target_schema(
-        asked.schema, budget_tokens=budget_tokens, first=linked_kinds(asked)
+        asked.schema, budget_tokens=SCHEMA_TOKENS, first=linked_kinds(asked)
     )
 
 

@@ -51,13 +51,9 @@ _FEWEST_TERMS = 3
 
 
 def choose_on_topic(
-    candidates: Sequence[SelectedSentence],
-    found: Evidence,
-    store: Store,
-    *,
-    most: int = MOST_SENTENCES,
+    candidates: Sequence[SelectedSentence], found: Evidence, store: Store
 ) -> list[SelectedSentence]:
-    """Return at most ``most`` sentences on a topic, highest worth first, from diverse places.
+    """Return at most `MOST_SENTENCES` on a topic, highest worth first, from diverse places.
 
     A sentence is worth more in a section with more of the passages ``found``, near the beginning of
     it, and with terms of its heading. Each choice is weighted by its share of new terms (maximal
@@ -85,11 +81,13 @@ def choose_on_topic(
         and value[id(item)]
         >= best * (_LEAST_LEADING if shares.get(item.chunk.section_id) == 1.0 else _LEAST_SHARE)
     ]
-    room = most if len({item.chunk.section_id for item in rest}) == 1 else _MOST_OF_SECTION
+    room = (
+        MOST_SENTENCES if len({item.chunk.section_id for item in rest}) == 1 else _MOST_OF_SECTION
+    )
     chosen: list[SelectedSentence] = []
     known: frozenset[str] = frozenset()
     taken: Counter[str] = Counter()
-    while rest and len(chosen) < most:
+    while rest and len(chosen) < MOST_SENTENCES:
         worths = [
             value[id(item)]
             * math.pow(_SAME_CHUNK, taken[item.chunk.id])
