@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._stores.graph_view import AdjacentEdge, strongest_edges, walk_graph
+from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
 from knotwork._stores.memory import MemoryStore
 from knotwork.records import Edge, entity_id
 from knotwork.testing._graph_contract import add_edges

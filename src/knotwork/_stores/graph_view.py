@@ -1,14 +1,9 @@
-"""Nodes, edges and walks of the property graph, the same on every store.
-
-The first half converts each kind of record to a `Node`. The second half is the breadth-first walk
-over `AdjacentEdge`s. Their keys are those of the store, integers or ids, which have the same order.
-"""
+"""Nodes and edges of the property graph, the same on every store."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Collection, Mapping, Sequence
 
 from knotwork._stores.base import GraphStore, RelationLink
 from knotwork.records import (
@@ -146,88 +141,8 @@ def entity_type(types: Mapping[str, int], mentions: int) -> str:
     return most_frequent(types)
 
 
-Key = TypeVar("Key", int, str)
-
 EDGE_CHUNKS = 16
 """Number of supporting chunks, smallest ids first, that an edge lists outside a full scan."""
-
-_BATCH_NODES = 64
-
-
-class AdjacentEdge(NamedTuple, Generic[Key]):
-    """An edge as seen from one of its ends; ``other`` is the far end.
-
-    The order of the fields makes the strongest edge sort first.
-    """
-
-    negative_weight: float
-    other: Key
-    type: str
-    relation: str
-    source: Key
-    target: Key
-
-    @property
-    def weight(self) -> float:
-        return -self.negative_weight
-
-
-class WalkResult(NamedTuple, Generic[Key]):
-    """Nodes and edges in the order in which the walk reached them."""
-
-    nodes: list[Key]
-    edges: list[AdjacentEdge[Key]]
-
-
-def strongest_edges(edges: Iterable[AdjacentEdge[Key]], fan: int | None) -> list[AdjacentEdge[Key]]:
-    """Return the distinct edges to the ``fan`` strongest neighbours, strongest first.
-
-    All edges to such a neighbour are included, however weak.
-    """
-    ordered = sorted(set(edges))
-    if fan is None:
-        return ordered
-    chosen: set[Key] = set()
-    for edge in ordered:
-        if len(chosen) >= fan:
-            break
-        chosen.add(edge.other)
-    return [edge for edge in ordered if edge.other in chosen]
-
-
-def walk_graph(
-    adjacent: Callable[[Sequence[Key]], Iterable[list[AdjacentEdge[Key]]]],
-    seeds: Iterable[Key],
-    *,
-    depth: int,
-    limit: int,
-) -> WalkResult[Key]:
-    """Walk breadth first from ``seeds``, as `GraphStore.explore` describes.
-
-    ``adjacent`` returns the edges of each node of a batch, in order, limited to the fan. Batches
-    are small, so that the walk stops reading soon after it reaches ``limit``.
-    """
-    nodes = dict.fromkeys(seeds)
-    found: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
-    frontier = list(nodes)
-    for _ in range(depth):
-        batches = (
-            frontier[start : start + _BATCH_NODES]
-            for start in range(0, len(frontier), _BATCH_NODES)
-        )
-        reached: list[Key] = []
-        for edge in (edge for batch in batches for edges in adjacent(batch) for edge in edges):
-            if len(found) >= limit:
-                return WalkResult(list(nodes), list(found.values()))
-            key = (edge.source, edge.target, edge.type, edge.relation)
-            if key in found:
-                continue
-            found[key] = edge
-            if edge.other not in nodes:
-                nodes[edge.other] = None
-                reached.append(edge.other)
-        frontier = reached
-    return WalkResult(list(nodes), list(found.values()))
 
 
 def edge_order(edge: Edge) -> tuple[str, str, str, str]:

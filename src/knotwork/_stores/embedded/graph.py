@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
 from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.embedded.contributions import (
     relation_key,
@@ -24,7 +25,7 @@ from knotwork._stores.embedded.graph_rows import (
     scan_edges,
 )
 from knotwork._stores.embedded.packing import keys_of, pack_keys, unpack_spans
-from knotwork._stores.graph_view import EDGE_CHUNKS, AdjacentEdge, strongest_edges, walk_graph
+from knotwork._stores.graph_view import EDGE_CHUNKS
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,

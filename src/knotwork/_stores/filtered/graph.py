@@ -14,16 +14,12 @@ from functools import cached_property
 from itertools import islice
 from typing import TypeVar
 
+from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import GraphStore, RelationLink, Scored
 from knotwork._stores.capabilities import CommunityStore, ReadingStore
 from knotwork._stores.fields import Selection
 from knotwork._stores.filtered.documents import refuse_to_write
-from knotwork._stores.graph_view import (
-    EDGE_CHUNKS,
-    AdjacentEdge,
-    links_of_neighbours,
-    walk_graph,
-)
+from knotwork._stores.graph_view import EDGE_CHUNKS, links_of_neighbours
 from knotwork._stores.id_sets import IdSet
 from knotwork.records import (
     ENTITY_EDGES,

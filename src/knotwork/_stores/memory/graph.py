@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
 from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.graph_view import (
     EDGE_CHUNKS,
-    AdjacentEdge,
     chunk_node,
     document_node,
     edge_order,
@@ -19,8 +19,6 @@ from knotwork._stores.graph_view import (
     links_of_neighbours,
     most_frequent,
     section_node,
-    strongest_edges,
-    walk_graph,
 )
 from knotwork._stores.memory.state import State, StateAccess
 from knotwork.records import (

@@ -1,0 +1,90 @@
+"""Walk a graph breadth first over adjacent edges, strongest first.
+
+Keys of nodes are integers or ids, whichever the owner of the graph has; both have the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+Key = TypeVar("Key", int, str)
+
+_BATCH_NODES = 64
+
+
+class AdjacentEdge(NamedTuple, Generic[Key]):
+    """An edge as seen from one of its ends; ``other`` is the far end.
+
+    The order of the fields makes the strongest edge sort first.
+    """
+
+    negative_weight: float
+    other: Key
+    type: str
+    relation: str
+    source: Key
+    target: Key
+
+    @property
+    def weight(self) -> float:
+        return -self.negative_weight
+
+
+class WalkResult(NamedTuple, Generic[Key]):
+    """Nodes and edges in the order in which the walk reached them."""
+
+    nodes: list[Key]
+    edges: list[AdjacentEdge[Key]]
+
+
+def strongest_edges(edges: Iterable[AdjacentEdge[Key]], fan: int | None) -> list[AdjacentEdge[Key]]:
+    """Return the distinct edges to the ``fan`` strongest neighbours, strongest first.
+
+    All edges to such a neighbour are included, however weak.
+    """
+    ordered = sorted(set(edges))
+    if fan is None:
+        return ordered
+    chosen: set[Key] = set()
+    for edge in ordered:
+        if len(chosen) >= fan:
+            break
+        chosen.add(edge.other)
+    return [edge for edge in ordered if edge.other in chosen]
+
+
+def walk_graph(
+    adjacent: Callable[[Sequence[Key]], Iterable[list[AdjacentEdge[Key]]]],
+    seeds: Iterable[Key],
+    *,
+    depth: int,
+    limit: int,
+) -> WalkResult[Key]:
+    """Walk breadth first from ``seeds``, up to ``limit`` edges and ``depth`` hops.
+
+    Each hop visits the nodes that the previous one found, in that order; an edge found before is
+    skipped. ``adjacent`` returns the edges of each node of a batch, in order, limited to the fan.
+    Batches are small, so that the walk stops reading soon after it reaches ``limit``.
+    """
+    nodes = dict.fromkeys(seeds)
+    found: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
+    frontier = list(nodes)
+    for _ in range(depth):
+        batches = (
+            frontier[start : start + _BATCH_NODES]
+            for start in range(0, len(frontier), _BATCH_NODES)
+        )
+        reached: list[Key] = []
+        for edge in (edge for batch in batches for edges in adjacent(batch) for edge in edges):
+            if len(found) >= limit:
+                return WalkResult(list(nodes), list(found.values()))
+            key = (edge.source, edge.target, edge.type, edge.relation)
+            if key in found:
+                continue
+            found[key] = edge
+            if edge.other not in nodes:
+                nodes[edge.other] = None
+                reached.append(edge.other)
+        frontier = reached
+    return WalkResult(list(nodes), list(found.values()))
