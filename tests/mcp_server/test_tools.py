@@ -70,6 +70,13 @@ def test_a_result_has_the_shape_that_the_tool_promises_and_words_beside_it(
     assert 0 < len(words.text) < 8_000
 
 
+def test_explore_shows_the_text_of_the_subgraph(sample_index, talk):
+    result = talk(call(sample_index, "explore", names=["Oriane Keld"], depth=1))
+    with knotwork.open(sample_index, read_only=True) as kb:
+        assert result.content[0].text == kb.explore("Oriane Keld", depth=1).format()
+    assert "- Oriane Keld -has manager→ Ilse Tarrant" in result.content[0].text.split("\n")
+
+
 def test_search_gives_the_passages_of_the_knowledge_base(sample_index, talk):
     result = talk(call(sample_index, "search", question=QUESTION, k=3, retriever="bm25"))
     with knotwork.open(sample_index, read_only=True) as kb:

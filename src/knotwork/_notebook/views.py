@@ -255,7 +255,7 @@ def _draw_graph(nodes: Sequence[Node], edges: Sequence[Edge]) -> Markup:
         for node, (x, y) in zip(nodes, where, strict=True)
     }
     degrees = Counter(end for e in edges for end in (e.source, e.target))
-    types = Counter(_node_type(node) for node in nodes)
+    types = Counter(node.type for node in nodes)
     ranked = [name for name, _ in sorted(types.items(), key=lambda item: (-item[1], item[0]))]
     colours = {
         name: _NODE_COLOURS[min(rank, len(_NODE_COLOURS) - 1)] for rank, name in enumerate(ranked)
@@ -273,7 +273,7 @@ def _draw_graph(nodes: Sequence[Node], edges: Sequence[Edge]) -> Markup:
 
 def _draw_edge(edge: Edge, places: Mapping[str, Point], *, labelled: bool) -> Markup:
     (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
-    name = edge.relation or edge.type
+    name = edge.name
     line = element(
         "line",
         element("title", f"{name} ({edge.weight:g})"),
@@ -300,7 +300,7 @@ def _draw_edge(edge: Edge, places: Mapping[str, Point], *, labelled: bool) -> Ma
 
 def _draw_node(node: Node, place: Point, degree: int, colours: Mapping[str, str]) -> Markup:
     x, y = place
-    kind = _node_type(node)
+    kind = node.type
     radius = round(min(5 + math.sqrt(degree), 12.0), 1)
     circle = element(
         "circle",
@@ -326,10 +326,6 @@ def _text_anchor(x: float) -> str:
     return "end" if x > _WIDTH - 2 * _MARGIN else "middle"
 
 
-def _node_type(node: Node) -> str:
-    return str(node.properties.get("type", "") or node.label)
-
-
 def _list_relations(subgraph: Subgraph) -> Markup:
     """Return a table of the stated relations, and one of the co-occurrences."""
     names = {node.id: node.name for node in subgraph.nodes}
@@ -345,7 +341,7 @@ def _list_relations(subgraph: Subgraph) -> Markup:
             element("summary", title),
             table(
                 [
-                    (names.get(e.source, e.source), e.relation or e.type,
+                    (names.get(e.source, e.source), e.name,
                      names.get(e.target, e.target), f"{e.weight:g}")
                     for e in edges[:MOST_RELATIONS]
                 ],

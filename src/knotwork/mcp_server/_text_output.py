@@ -12,6 +12,9 @@ FEWEST_CHARACTERS = 160
 ALL_PASSAGES_CHARACTERS = 12_000
 """Limit for all passages of one result; with many, each is cut. The object has the full text."""
 
+SUBGRAPH_CHARACTERS = 6_000
+"""Limit for the text of a subgraph. The object has all of it."""
+
 MOST_LINES = 60
 
 
@@ -50,17 +53,6 @@ def format_answer(reply: schemas.AnswerResult) -> str:
         for source in reply.sources
     ]
     return "\n".join([*lines, *reply.notes])
-
-
-def format_subgraph(found: schemas.SubgraphResult) -> str:
-    """Return one line per relation, then one per co-occurrence."""
-    if not found.relations and not found.co_occurrences:
-        names = ", ".join(thing.name for thing in found.things)
-        return f"No relations. Entities: {names}" if names else "No such entity."
-    return _join_lines(
-        f"{item.source} -{item.relation}→ {item.target} ({item.weight:g})"
-        for item in (*found.relations, *found.co_occurrences)
-    )
 
 
 def format_paths(found: schemas.PathsResult) -> str:

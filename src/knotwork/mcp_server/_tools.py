@@ -23,7 +23,7 @@ from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskOptions
 from knotwork.errors import KnotworkError
 from knotwork.mcp_server import _schemas as schemas
 from knotwork.mcp_server import _text_output as text_output
-from knotwork.records import Direction, Evidence, PropertyValue, QueryResult
+from knotwork.records import Direction, Evidence, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
@@ -240,14 +240,13 @@ def add_graph_tools(
         ids of the chunks that state it.
         """
 
-        def find() -> schemas.SubgraphResult:
+        def find() -> Subgraph:
             graph = knowledge_base.knowledge_base.graph
-            return schemas.to_subgraph_result(
-                graph.explore(names, direction=direction, depth=depth, limit=limit)
-            )
+            return graph.explore(names, direction=direction, depth=depth, limit=limit)
 
         found = await knowledge_base.call(find)
-        return tool_result(found, text_output.format_subgraph(found))
+        text = found.format(budget=text_output.SUBGRAPH_CHARACTERS)
+        return tool_result(schemas.to_subgraph_result(found), text)
 
     @server.tool(title="Find shortest paths", annotations=READ_ONLY)
     @as_tool

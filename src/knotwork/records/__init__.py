@@ -64,7 +64,6 @@ from knotwork.records._graph import (
     ReadingStatus,
     Relation,
     SameAs,
-    Subgraph,
     Verdict,
     entity_id,
     entity_label,
@@ -78,7 +77,9 @@ from knotwork.records._query_results import (
     QueryResult,
     Relationship,
     RowSource,
+    value_text,
 )
+from knotwork.records._subgraph import EntityType, RelationType, Subgraph, SubgraphSchema
 
 __all__ = [
     "ALIAS_RELATION",
@@ -111,6 +112,7 @@ __all__ = [
     "EdgeType",
     "Entity",
     "EntitySummary",
+    "EntityType",
     "Evidence",
     "Extraction",
     "Filter",
@@ -138,6 +140,7 @@ __all__ = [
     "QueryResult",
     "ReadingStatus",
     "Relation",
+    "RelationType",
     "Relationship",
     "RowSource",
     "SameAs",
@@ -147,6 +150,7 @@ __all__ = [
     "Step",
     "Strength",
     "Subgraph",
+    "SubgraphSchema",
     "Support",
     "Table",
     "Usage",
@@ -157,4 +161,5 @@ __all__ = [
     "id_to_int",
     "int_to_id",
     "relation_edge_type",
+    "value_text",
 ]

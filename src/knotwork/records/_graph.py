@@ -16,6 +16,7 @@ from typing import Literal
 
 from knotwork.records._documents import Span
 from knotwork.records._identity import content_id
+from knotwork.records._query_results import PropertyValue
 
 Direction = Literal["both", "in", "out"]
 
@@ -72,6 +73,9 @@ KEYWORD_TYPES = frozenset({KEYWORD, "NUMBER"})
 
 ENTITY_EDGES: frozenset[str] = frozenset({EdgeType.RELATES, EdgeType.CO_OCCURS})
 """Types of the edges between entities."""
+
+
+_INDEX_PROPERTIES = frozenset({"type", "normal_form", "chunk_count"})
 
 
 def relation_edge_type(relation: str) -> EdgeType:
@@ -175,12 +179,25 @@ class Node:
     id: str
     label: str
     name: str
-    properties: Mapping[str, str | int | float] = field(default_factory=dict)
+    properties: Mapping[str, PropertyValue] = field(default_factory=dict)
+
+    @property
+    def type(self) -> str:
+        """The type of an entity; the label if it has none, and for other nodes."""
+        return str(self.properties.get("type") or self.label)
+
+    @property
+    def own_properties(self) -> dict[str, PropertyValue]:
+        """The properties without the type and what an index computes for entities."""
+        return {k: v for k, v in self.properties.items() if k not in _INDEX_PROPERTIES}
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An aggregated edge with its supporting chunks; RELATES and CO_OCCURS have a ``relation``."""
+    """An aggregated edge with its supporting chunks; RELATES and CO_OCCURS have a ``relation``.
+
+    Only relations of a `knotwork.Graph` have ``properties``.
+    """
 
     source: str
     type: str
@@ -188,14 +205,12 @@ class Edge:
     weight: float = 1.0
     relation: str = ""
     chunks: tuple[str, ...] = ()
+    properties: Mapping[str, PropertyValue] = field(default_factory=dict, hash=False)
 
-
-@dataclass(frozen=True, slots=True)
-class Subgraph:
-    """Nodes and edges in the order of a walk; ``nodes`` has both ends of every edge."""
-
-    nodes: tuple[Node, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    @property
+    def name(self) -> str:
+        """The relation, or else the type."""
+        return self.relation or self.type
 
 
 @dataclass(frozen=True, slots=True)

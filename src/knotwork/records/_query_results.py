@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,21 @@ RETRIEVAL_QUERY = "retrieval_query"
 """The ``source`` of the results of a user's own statement over the hits of a search."""
 
 _NO_SPAN = Span(0, 0)
+
+
+def value_text(value: PropertyValue) -> str:
+    """Return a value as text on one line; "" for None and empty values."""
+    if value is None or isinstance(value, str):
+        return " ".join((value or "").split())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if math.isfinite(value) and value.is_integer() else repr(value)
+    if isinstance(value, Sequence):
+        return ", ".join(filter(None, map(value_text, value)))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {value_text(item)}" for key, item in value.items())
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)

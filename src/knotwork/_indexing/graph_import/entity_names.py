@@ -17,10 +17,9 @@ from itertools import groupby
 from urllib.parse import unquote
 
 from knotwork._indexing.foreign_indexes.labels import one_line
-from knotwork._indexing.graph_import.formats import value_text
 from knotwork._indexing.graph_import.spool import EntityStatements, Spool
 from knotwork._text.names import normal_form
-from knotwork.records import PropertyValue
+from knotwork.records import PropertyValue, value_text
 
 _BATCH = 5_000
 _BLANK = "_:"
@@ -123,7 +122,7 @@ def _choose_name(
     """Return the name of an entity, and True if it is the key."""
     stated = finder.name_of(statements, label) if statements else ""
     if stated:
-        return one_line(stated), False
+        return one_line(stated), is_name and stated == ident
     if statements and statements.aliases and (is_iri(ident) or ident.startswith(_BLANK)):
         return one_line(statements.aliases[0]), False
     if is_iri(ident):

@@ -13,7 +13,6 @@ from itertools import chain
 
 from knotwork._indexing.foreign_indexes.labels import one_line, plain_type
 from knotwork._indexing.graph_import.entity_names import NameFinder, has_han, identifier_words
-from knotwork._indexing.graph_import.formats import value_text
 from knotwork._indexing.graph_import.spool import End, EntityStatements, Spool, SpooledEntity
 from knotwork._indexing.section_tree import SectionTree
 from knotwork._text.languages import detect_language
@@ -34,6 +33,7 @@ from knotwork.records import (
     Span,
     content_id,
     entity_id,
+    value_text,
 )
 
 CHUNK_TOKENS = 200

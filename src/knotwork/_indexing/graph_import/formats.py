@@ -7,7 +7,6 @@ imported on first use.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -259,21 +258,6 @@ def parse_value(text: str, kind: str) -> PropertyValue:
 def parse_list(text: str, kind: str) -> list[PropertyValue]:
     """Return the values of a list in one field."""
     return [parse_value(part.strip(), kind) for part in text.split(";") if part.strip()]
-
-
-def value_text(value: PropertyValue) -> str:
-    """Return a value as text on one line; "" for None and empty values."""
-    if value is None or isinstance(value, str):
-        return " ".join((value or "").split())
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return str(int(value)) if math.isfinite(value) and value.is_integer() else repr(value)
-    if isinstance(value, Sequence):
-        return ", ".join(filter(None, map(value_text, value)))
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {value_text(item)}" for key, item in value.items())
-    return str(value)
 
 
 def pack(value: object) -> str:
