@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from knotwork._config import Settings, load_settings
+    from knotwork._graph.editable_graph import Graph
     from knotwork._indexing.report import (
         EventKind,
         Failure,
@@ -47,6 +48,7 @@ _HOMES = {
     "EventKind": "_indexing.report",
     "Evidence": "records",
     "Failure": "_indexing.report",
+    "Graph": "_graph.editable_graph",
     "Hit": "records",
     "IndexEvent": "_indexing.report",
     "IndexReport": "_indexing.report",
@@ -75,6 +77,7 @@ __all__ = [
     "EventKind",
     "Evidence",
     "Failure",
+    "Graph",
     "Hit",
     "IndexEvent",
     "IndexReport",

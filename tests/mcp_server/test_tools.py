@@ -73,7 +73,7 @@ def test_a_result_has_the_shape_that_the_tool_promises_and_words_beside_it(
 def test_explore_shows_the_text_of_the_subgraph(sample_index, talk):
     result = talk(call(sample_index, "explore", names=["Oriane Keld"], depth=1))
     with knotwork.open(sample_index, read_only=True) as kb:
-        assert result.content[0].text == kb.explore("Oriane Keld", depth=1).format()
+        assert result.content[0].text == kb.graph.explore("Oriane Keld", depth=1).format()
     assert "- Oriane Keld -has manager→ Ilse Tarrant" in result.content[0].text.split("\n")
 
 

@@ -30,6 +30,7 @@ PUBLIC = [
     "EventKind",
     "Evidence",
     "Failure",
+    "Graph",
     "Hit",
     "IndexEvent",
     "IndexReport",

@@ -1,1 +1,1 @@
-"""Graph algorithms over arrays: communities, their hierarchy, PageRank and map layout."""
+"""Graph algorithms: communities, their hierarchy, PageRank, walks, map layout; graphs to edit."""

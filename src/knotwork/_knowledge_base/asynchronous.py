@@ -169,6 +169,7 @@ class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     import_files = finished(
         KnowledgeGraph.import_files, KnowledgeGraph.import_events, lambda step: step.report
     )
+    import_graph = awaited(KnowledgeGraph.import_graph)
     import_events = iterated(KnowledgeGraph.import_events)
 
 

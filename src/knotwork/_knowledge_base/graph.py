@@ -16,7 +16,8 @@ from knotwork._stores.parts import require_cypher
 from knotwork.records import Direction, GraphPath, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
-    from knotwork._indexing.graph_import import GraphImportReport, GraphImportStep
+    from knotwork._graph.editable_graph import Graph
+    from knotwork._indexing.graph_import import GraphImportReport, GraphImportStep, ImportOptions
     from knotwork._retrieval.entity_lookup import Dossier
 
 
@@ -135,6 +136,21 @@ class KnowledgeGraph:
         assert last.report is not None, "the last step has the report"
         return last.report
 
+    def import_graph(
+        self, graph: Graph, *, name: str, vectors: bool | None = None
+    ) -> GraphImportReport:
+        """Import a graph that was built in memory, and return the report.
+
+        ``name`` and ``vectors`` are those of `import_files`. Raises IndexingError for a graph
+        without entities, ConfigError for an empty name, SchemaMismatch if the index has vectors of
+        another embedder, StoreBusy while another process writes, ModelError if the embedder fails.
+        """
+        from knotwork._indexing.graph_import import ImportOptions
+
+        *_, last = self._import(graph, name=name, options=ImportOptions(vectors=vectors))
+        assert last.report is not None, "the last step has the report"
+        return last.report
+
     def import_events(
         self,
         paths: str | Path | Sequence[str | Path],
@@ -152,15 +168,25 @@ class KnowledgeGraph:
         has vectors of another embedder, StoreBusy while another process writes, ModelError if the
         embedder fails.
         """
-        from knotwork._indexing.graph_import import ImportOptions, import_graph_steps
+        from knotwork._indexing.graph_import import ImportOptions
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
+        files = [Path(path).expanduser() for path in named]
+        options = ImportOptions(tuple(columns), delimiter, vectors)
+        yield from self._import(files, format=format, name=name, options=options)
+
+    def _import(
+        self,
+        source: Graph | Sequence[Path],
+        *,
+        format: str = "",  # noqa: A002
+        name: str,
+        options: ImportOptions,
+    ) -> Iterator[GraphImportStep]:
+        from knotwork._indexing.graph_import import import_graph_steps
+
         wanted = self._settings.embedding.model != NO_EMBEDDER
+        embedding = Embedding(self._models.embedder, wanted=wanted)
         yield from import_graph_steps(
-            self._store,
-            [Path(path).expanduser() for path in named],
-            format=format,
-            name=name,
-            options=ImportOptions(tuple(columns), delimiter, vectors),
-            embedding=Embedding(self._models.embedder, wanted=wanted),
+            self._store, source, format=format, name=name, options=options, embedding=embedding
         )

@@ -1,4 +1,4 @@
-"""Import a graph: spool its files to disk, compose documents from its facts, and index these.
+"""Import a graph: spool its elements to disk, compose documents from its facts, and index these.
 
 If the store can hold property graphs, the graph is also stored for Cypher.
 """
@@ -9,22 +9,17 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+from knotwork._graph.editable_graph import Graph
 from knotwork._indexing.commits import Batch, commit_documents, remove_sources
 from knotwork._indexing.embedding import NO_VECTORS, Embedding, check_embedder, check_not_switching
 from knotwork._indexing.graph_import.entity_names import is_iri, name_all, short_name
 from knotwork._indexing.graph_import.fact_documents import GraphPart, compose_parts
-from knotwork._indexing.graph_import.formats import (
-    FORMATS,
-    ImportOptions,
-    ReadBytes,
-    ReadFault,
-    list_files,
-)
+from knotwork._indexing.graph_import.formats import ImportOptions, ReadBytes, ReadFault
+from knotwork._indexing.graph_import.graph_sources import GraphSource, open_source
 from knotwork._indexing.graph_import.spool import Spool
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._stores.base import LedgerEntry, Store
@@ -40,8 +35,6 @@ UNEMBEDDED_NOTE = (
 )
 _VERSION = "graph-1"
 """Version of the import; increase it if the same files would give another index."""
-
-_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +95,28 @@ class GraphImportStep:
 
 def import_graph_steps(
     store: Store,
-    paths: Sequence[Path],
+    source: Graph | Sequence[Path],
     *,
     format: str = "",  # noqa: A002
     name: str = "",
     options: ImportOptions | None = None,
     embedding: Embedding | None = None,
 ) -> Iterator[GraphImportStep]:
-    """Import files and folders as one graph, and yield the progress.
+    """Import a graph, or files and folders as one graph, and yield the progress.
 
     ``name`` is the name of the graph, by default that of the first path. An earlier import of that
-    name is replaced, or left unchanged if files and options are the same. Raises UnknownName for an
-    unknown format, IndexingError if no graph can be read, MissingExtra if a reader is not
-    installed, MissingCapability if the store cannot hold imported graphs, SchemaMismatch if the
-    index has vectors of another embedder, StoreBusy, and ModelError if the embedder fails.
+    name is replaced, or left unchanged if graph and options are the same. Raises UnknownName for an
+    unknown format, IndexingError if no graph can be read, ConfigError for a graph in memory without
+    a name, MissingExtra if a reader is not installed, MissingCapability if the store cannot hold
+    imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy, and
+    ModelError if the embedder fails.
     """
     embedding = embedding or Embedding()
     check_not_switching(store)
     check_embedder(store, embedding.name)
-    files = list_files(paths, format=format)
-    run = _Import(store, files, _graph_name(paths, name), options or ImportOptions(), embedding)
+    opened = open_source(source, format=format)
+    named = " ".join(name.replace("/", " ").split()) or opened.name()
+    run = _Import(store, opened, named, options or ImportOptions(), embedding)
     yield from run.steps()
 
 
@@ -131,14 +126,14 @@ class _Import:
     def __init__(
         self,
         store: Store,
-        files: Sequence[tuple[Path, str]],
+        source: GraphSource,
         name: str,
         options: ImportOptions,
         embedding: Embedding,
     ) -> None:
         self.store = store
         self.graphs = require_property_graphs(store)
-        self.files = files
+        self.source = source
         self.name = name
         self.root = graph_root(name)
         self.options = options
@@ -161,17 +156,14 @@ class _Import:
             yield from self._write(spool, settings)
 
     def _read(self, spool: Spool) -> Iterator[GraphImportStep]:
-        total = sum(path.stat().st_size for path, _ in self.files)
-        before = 0
-        for path, found in self.files:
-            for element in FORMATS[found].open()(path, self.options):
-                if isinstance(element, ReadBytes):
-                    yield GraphImportStep("read", min(before + element.count, total), total)
-                elif isinstance(element, ReadFault):
-                    self._record_fault(path, element)
-                else:
-                    spool.add(element)
-            before += path.stat().st_size
+        total = self.source.size
+        for file, element in self.source.read(self.options):
+            if isinstance(element, ReadBytes):
+                yield GraphImportStep("read", min(element.count, total), total)
+            elif isinstance(element, ReadFault):
+                self._record_fault(file, element)
+            else:
+                spool.add(element)
         yield GraphImportStep("read", total, total)
         spool.finish_reading()
         if not spool.count("SELECT count(*) FROM entity"):
@@ -183,7 +175,7 @@ class _Import:
         self.seconds["name"] = self._lap()
         total = spool.count("SELECT count(*) FROM entity")
         self._decide_vectors(total)
-        metadata = {"imported_from": ", ".join(sorted({found for _, found in self.files}))}
+        metadata = {"imported_from": self.source.origin}
         parts = compose_parts(spool, finder, name=self.name, metadata=metadata)
         uris: list[str] = []
         chunks = 0
@@ -267,30 +259,23 @@ class _Import:
         return marks.count(last) == 1 and marks.count(settings) == len(entries) - 1
 
     def _fingerprint(self) -> str:
-        """Return a hash of the files and of all options that shape the index."""
-        parts = [_VERSION, self.embedding.identity, repr(self.options)]
-        for path, found in self.files:
-            digest = blake2b(digest_size=16)
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK_BYTES):
-                    digest.update(block)
-            parts += [path.name, found, digest.hexdigest()]
-        return content_id(*parts)
+        """Return a hash of the graph and of all options that shape the index."""
+        options = [_VERSION, self.embedding.identity, repr(self.options)]
+        return content_id(*options, *self.source.digests())
 
-    def _record_fault(self, path: Path, fault: ReadFault) -> None:
+    def _record_fault(self, file: str, fault: ReadFault) -> None:
         self.bad[fault.reason] = self.bad.get(fault.reason, 0) + 1
         if len(self.examples) < MOST_EXAMPLES:
             text = fault.text if len(fault.text) <= 80 else f"{fault.text[:79]}…"
-            self.examples.append(BadLine(path.name, fault.line, fault.reason, text, fault.kept))
+            self.examples.append(BadLine(file, fault.line, fault.reason, text, fault.kept))
 
     def _empty_graph(self) -> IndexingError:
-        files = ", ".join(f"`{path}`" for path, _ in self.files[:3])
         why = ""
         if self.examples:
             first = self.examples[0]
             why = f" Line {first.line} of `{first.file}`: {first.reason}."
         return IndexingError(
-            f"No entity or relation could be read from {files}.{why}",
+            f"No entity or relation could be read from {self.source}.{why}",
             fix="Set the --format, or the --columns of a table.",
         )
 
@@ -307,7 +292,7 @@ class _Import:
         report = GraphImportReport(
             self.name,
             self.root,
-            {path.name: found for path, found in self.files},
+            self.source.formats,
             unchanged,
             documents=documents,
             chunks=chunks,
@@ -337,15 +322,6 @@ def _counts(spool: Spool) -> dict[str, Any]:
             " JOIN entity t ON t.id = f.target WHERE s.form = t.form"
         ),
     }
-
-
-def _graph_name(paths: Sequence[Path], name: str) -> str:
-    """Return the name of a graph: the given one, or that of its first path."""
-    given = " ".join(name.replace("/", " ").split())
-    if given or not paths:
-        return given
-    path = paths[0].absolute()
-    return " ".join((path.name if path.is_dir() else path.stem).split()) or "graph"
 
 
 def describe_graph_import(report: GraphImportReport) -> dict[str, Any]:

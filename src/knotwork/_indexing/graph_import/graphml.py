@@ -10,6 +10,7 @@ from typing import BinaryIO
 from xml.etree.ElementTree import Element as Tag
 from xml.etree.ElementTree import ParseError
 
+from knotwork._graph.editable_graph import DEFAULT_RELATION
 from knotwork._indexing.graph_import.formats import (
     EntityRow,
     GraphElement,
@@ -26,7 +27,6 @@ from knotwork.records import PropertyValue
 _LABELS = ("labels", "type", "node_type", "entity_type", "category", "class")
 _RELATIONS = ("label", "relation", "type", "relationship", "predicate", "edge_type", "name", "key")
 _ALIASES = ("alias", "aliases", "altLabel")
-_DEFAULT_RELATION = "is connected to"
 _PROGRESS_ELEMENTS = 2_000
 _SEPARATORS = re.compile(r"[:;|]")
 
@@ -126,7 +126,7 @@ class _GraphmlReader:
 
     def _edge(self, tag: Tag) -> RelationRow:
         values = self._values(tag, "edge")
-        relation = tag.get("label") or _pop_text(values, _RELATIONS) or _DEFAULT_RELATION
+        relation = tag.get("label") or _pop_text(values, _RELATIONS) or DEFAULT_RELATION
         return RelationRow(tag.get("source", ""), relation, tag.get("target", ""), values)
 
     def _values(self, tag: Tag, domain: str) -> dict[str, PropertyValue]:
