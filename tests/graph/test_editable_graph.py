@@ -135,12 +135,15 @@ def test_a_networkx_graph_comes_back_as_it_was(triples):
 
 
 def test_a_subgraph_does_not_change_with_its_graph():
-    graph = Graph([("a", "r", "b")])
+    graph, lists = Graph([("a", "r", "b")]), ["x"]
+    graph.update_entity("b", properties={"lists": lists})
     before = graph.to_subgraph()
+    lists.append("y")
     graph.update_entity("a", name="c", description="D")
     graph.update_relation("c", "r", "b", weight=9)
     assert [node.name for node in before.nodes] == ["a", "b"]
-    assert (before.nodes[0].properties, before.edges[0].weight) == ({}, 1.0)
+    assert [node.properties for node in before.nodes] == [{}, {"lists": ["x"]}]
+    assert before.edges[0].weight == 1.0
 
 
 def test_an_entity_has_what_it_was_given():
@@ -246,6 +249,8 @@ def test_without_networkx_an_error_says_what_to_install(monkeypatch):
         (lambda g: g.merge_entities("Ada", "Ada"), ConfigError, "with itself"),
         (lambda g: g.add_entity(" \n"), ConfigError, "is empty"),
         (lambda g: g.add_relation("Ada", "", "Notes"), ConfigError, "is empty"),
+        (lambda g: g.add_triples([("x", "r", "")]), ConfigError, "is empty"),
+        (lambda g: g.add_triples([("x", "r")]), ValueError, "values to unpack"),
         (lambda g: g.add_entity("a\ud800"), ConfigError, "surrogate"),
         (lambda g: g.add_entity("x", properties={"a": ["\ud800"]}), ConfigError, "surrogate"),
         (lambda g: g.add_entity("x", properties={"type": "T"}), ConfigError, "`type` is a field"),

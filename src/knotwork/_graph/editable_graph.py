@@ -6,8 +6,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 from numbers import Real
 from typing import Any, Self
 
@@ -28,6 +30,9 @@ DEFAULT_RELATION = "is connected to"
 """The relation of edges that do not name one."""
 
 _SUGGESTED_NAMES = 5
+_COMPARED_NAMES = 5_000
+"""Names that an unknown one is compared with; more would take seconds."""
+
 _ENTITY_FIELDS = frozenset({"name", "type", "description", "normal_form", "chunk_count"})
 _RELATION_FIELDS = frozenset({"relation", "weight", "description"})
 
@@ -229,15 +234,16 @@ class Graph:
     def add_triples(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """Add relations as the names of source, relation and target, and their entities.
 
-        The weight of a relation that the graph has grows by 1. Raises ConfigError for the name of
-        several entities.
+        The weight of a relation that the graph has grows by 1. Raises ConfigError for an empty name
+        and the name of several entities; the triples before it are added.
         """
-        for source, relation, target in triples:
-            ends = [
-                self.entity(name) if name in self else self.add_entity(name)
-                for name in (source, target)
-            ]
-            self._add_edge(_make_edge(ends[0], relation, ends[1]))
+        for triple in triples:
+            source, relation, target = map(_check_name, triple)
+            known = {name: self.entity(name) for name in (source, target) if name in self}
+            for name in (source, target):
+                if name not in known:
+                    known[name] = self.add_entity(name)
+            self._add_edge(_make_edge(known[source], relation, known[target]))
 
     def update_relation(
         self,
@@ -266,9 +272,9 @@ class Graph:
         self._drop_edge(_key(self.relation(source, relation, target)))
 
     def neighbours(self, entity: str | Node, *, direction: Direction = "both") -> list[Node]:
-        """Return the entities that are related to one, the strongest relation first, then the oldest.
+        """Return the entities that are related to one, the strongest relation first.
 
-        Raises UnknownName for an unknown entity.
+        Among equals the first added comes first. Raises UnknownName for an unknown entity.
         """
         adjacent = list(self._adjacent(self._find(entity).id, direction))
         adjacent.sort(key=lambda edge: edge.negative_weight)
@@ -379,7 +385,8 @@ class Graph:
 
     def _unknown_entity(self, name: str, homonyms: Sequence[str] = ()) -> UnknownName:
         names = (known for known, ids in self._named.items() if ids)
-        near = homonyms or get_close_matches(name, names, n=_SUGGESTED_NAMES)
+        compared = islice(names, _COMPARED_NAMES)
+        near = homonyms or get_close_matches(name, compared, n=_SUGGESTED_NAMES)
         return UnknownName("entity", name, nearest=near)
 
     def _check_free(self, name: str, type_: str) -> None:
@@ -494,7 +501,7 @@ def _check_properties(
         )
     for name, value in given.items():
         _check_value(_check_text(name), value)
-    return given
+    return deepcopy(given) if given else given
 
 
 def _check_entity_properties(
