@@ -142,8 +142,9 @@ class KnowledgeGraph:
         """Import a graph that was built in memory, and return the report.
 
         ``name`` and ``vectors`` are those of `import_files`. Raises IndexingError for a graph
-        without entities, ConfigError for an empty name, SchemaMismatch if the index has vectors of
-        another embedder, StoreBusy while another process writes, ModelError if the embedder fails.
+        without entities, ConfigError for an empty name, MissingCapability if the store cannot hold
+        imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
+        while another process writes, ModelError if the embedder fails.
         """
         from knotwork._indexing.graph_import import ImportOptions
 
