@@ -428,6 +428,18 @@ def test_mail():
     assert "Dear Alan,\n\nthe trip is approved.\n\nAttachments: ticket.pdf" in document.text
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.eml", b"From: a@b.c\r\nSubject: =?utf-8?q?Old=00_=0Abridge?=\r\n\r\nIt is of stone."),
+        ("a.docx", make_docx(lambda document: document.add_paragraph("x"), title="Old\nbridge")),
+        ("a.xlsx", make_xlsx({"S": [["x"]]}, title="Old\n bridge")),
+    ],
+)
+def test_a_title_is_one_clean_line(name, data):
+    assert load(name, data).title == "Old bridge"
+
+
 def test_content_tells_the_format_whatever_the_name():
     files = one_of_each()
     for name in ("a.pdf", "a.docx", "a.pptx", "a.xlsx", "a.epub"):

@@ -15,7 +15,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     TextBuilder,
     broken_file_error,
-    clean_text,
+    clean_line,
     flat_metadata,
 )
 from knotwork._indexing.loaders.plain_text import decode_text
@@ -120,7 +120,7 @@ def _single_record(builder: TextBuilder, record: Mapping[str, Any], media_type: 
     metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
     return builder.content(
         media_type,
-        title=" ".join(clean_text(record[title_key]).split()) if title_key else "",
+        title=clean_line(record[title_key]) if title_key else "",
         metadata=flat_metadata(metadata),
     )
 

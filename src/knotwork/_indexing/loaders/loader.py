@@ -101,6 +101,11 @@ def clean_text(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def clean_line(text: str) -> str:
+    """Return text cleaned by `clean_text`, in one line."""
+    return " ".join(clean_text(text).split())
+
+
 def lead_in_sentence(text: str) -> str:
     """Return the last sentence of a text if it ends with a colon, else ""."""
     line = text.rpartition("\n")[2].strip()
@@ -135,10 +140,10 @@ class TextBuilder:
 
     def heading(self, level: int, title: str) -> None:
         """Append a heading; levels count from 1."""
-        line = " ".join(title.split())
+        line = clean_line(title)
         span = self.add(line)
         if span.end > span.start:
-            self.headings.append(Heading(max(1, level), clean_text(line).strip(), span))
+            self.headings.append(Heading(max(1, level), line, span))
 
     def page(self, label: str, *, gap: int = 2) -> None:
         """Begin a page, slide or sheet with the next block, ``gap`` characters from here."""
@@ -153,7 +158,7 @@ class TextBuilder:
         """
         end = self._length if end is None else end
         if end > start and (label or kind is FrameKind.CODE):
-            self.frames.append(Frame(kind, Span(start, end), " ".join(label.split())))
+            self.frames.append(Frame(kind, Span(start, end), clean_line(label)))
 
     def lead(self) -> str:
         """Return the sentence that introduces the next block, "" if the last block has none."""
@@ -182,7 +187,7 @@ class TextBuilder:
         return Content(
             text=self.text,
             media_type=media_type,
-            title=title,
+            title=clean_line(title),
             metadata=metadata or {},
             headings=tuple(self.headings),
             pages=pages,
@@ -207,5 +212,5 @@ def broken_file_error(source: Source, reason: str) -> LoadError:
 
 def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
     """Return the entries that are not empty, as one-line strings."""
-    flat = {key: " ".join(clean_text(str(value)).split()) for key, value in pairs.items() if value}
+    flat = {key: clean_line(str(value)) for key, value in pairs.items() if value}
     return {key: value for key, value in flat.items() if value}

@@ -15,6 +15,7 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
+    clean_line,
     clean_text,
     flat_metadata,
 )
@@ -261,7 +262,7 @@ class _Words:
 def _text_of(metadata: Mapping[str, object] | None, key: str) -> str:
     """Return an entry of the document information, "" if it is missing or not a string."""
     value = (metadata or {}).get(key)
-    return " ".join(clean_text(value).split()) if isinstance(value, str) else ""
+    return clean_line(value) if isinstance(value, str) else ""
 
 
 def _metadata(reader: Any) -> dict[str, str]:  # noqa: ANN401 - a pypdf reader
