@@ -65,7 +65,7 @@ class WordLoader:
 
         check_archive(source)
         document = docx.Document(io.BytesIO(source.data))
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         styles = StyleSheet(document)
         body = _Body(builder, styles, FormattingRules.of(document.element.body, styles))
         body.add(document.element.body)

@@ -39,7 +39,7 @@ class EpubLoader:
                 raise encrypted_file_error(source)
             package_path = _package_path(source, archive, names)
             package = _parse(archive.read(package_path))
-            builder = TextBuilder()
+            builder = TextBuilder(source)
             for href in _spine(package):
                 path = posixpath.normpath(
                     posixpath.join(posixpath.dirname(package_path), unquote(href))

@@ -71,7 +71,7 @@ class HtmlLoader:
         root = parse_html(text)
         if root is None:
             return Content("", "text/html")
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         add_html(builder, _main_part(root))
         metadata = _metadata(root)
         open_graph_title = metadata.pop("og:title", "")

@@ -42,7 +42,7 @@ class JsonLoader:
         is_lines = source.suffix != ".json"
         value = _parse_lines(source, text) if is_lines else _parse(source, text)
         media_type = "application/jsonl" if is_lines else "application/json"
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         if isinstance(value, Mapping) and _text_key(value):
             return _single_record(builder, value, media_type)
         for record in _records(value):

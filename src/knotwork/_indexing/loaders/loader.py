@@ -16,6 +16,9 @@ from knotwork.errors import LoadError
 from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table
 
 MEGABYTE = 1_000_000
+TEXT_FACTOR = 4
+"""A text may have this many characters for each byte of the limit: the lines of a table repeat the
+names of its columns."""
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
@@ -33,7 +36,8 @@ def format_size(size_bytes: float) -> str:
 class Source:
     """The bytes of a file, with the limit and the password for reading them.
 
-    ``max_bytes`` limits the file itself and the text of an archive after decompression.
+    ``max_bytes`` limits the file itself and the text of an archive after decompression. The text of
+    the document may be `TEXT_FACTOR` times as long.
     """
 
     uri: str
@@ -116,9 +120,13 @@ def lead_in_sentence(text: str) -> str:
 
 
 class TextBuilder:
-    """Builds a text from blocks, and records its headings, pages, frames, tables and links."""
+    """Builds a text from blocks, and records its headings, pages, frames, tables and links.
 
-    def __init__(self) -> None:
+    Raises LoadError ("too_large") once the text of ``source`` exceeds the limit of its file.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._parts: list[str] = []
         self._length = 0
         self.headings: list[Heading] = []
@@ -199,6 +207,14 @@ class TextBuilder:
     def _append(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
+        limit = TEXT_FACTOR * self._source.max_bytes
+        if self._length > limit:
+            raise LoadError(
+                "too_large",
+                f"The text of `{self._source.uri}` has more than {limit:,} characters, as parts of "
+                "the file are repeated in it.",
+                fix="Raise `index.max_file_mb` if you trust the file.",
+            )
 
 
 def broken_file_error(source: Source, reason: str) -> LoadError:

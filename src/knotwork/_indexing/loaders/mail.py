@@ -36,7 +36,7 @@ class MailLoader:
         subject = str(message["Subject"] or "")
         if not fields and not subject:
             raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         builder.heading(1, subject)
         for number, (name, value) in enumerate(fields.items()):
             builder.add(f"{name}: {value}", gap="\n" if number else "\n\n")

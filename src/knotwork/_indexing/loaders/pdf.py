@@ -98,7 +98,7 @@ class PdfLoader:
                 fix="Run text recognition (OCR) on it first.",
             )
         lines = [line for page in without_running_lines(pages) for line in page]
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         placed = _add_lines(builder, without_contents(lines, len(pages)) or lines)
         headings = _outline_headings(reader, builder) or headings_by_type(placed)
         frame_lines(builder, placed, headings)

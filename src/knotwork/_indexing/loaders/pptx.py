@@ -40,7 +40,7 @@ class SlidesLoader:
 
         check_archive(source)
         presentation = pptx.Presentation(io.BytesIO(source.data))
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         slides = list(presentation.slides)
         deck = _Deck(builder, slides)
         for number, slide in enumerate(slides, start=1):

@@ -54,7 +54,7 @@ class SheetsLoader:
         workbook = openpyxl.load_workbook(
             io.BytesIO(source.data), read_only=True, data_only=True, keep_links=False
         )
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         try:
             for sheet in workbook.worksheets:
                 builder.page(sheet.title)
@@ -94,7 +94,7 @@ class DelimitedLoader:
         tabs = source.suffix == ".tsv"
         delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE_CHARACTERS])
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        builder = TextBuilder()
+        builder = TextBuilder(source)
         _add_grid(builder, read_grid(reader))
         return builder.content(
             "text/tab-separated-values" if tabs else "text/csv", title=readable_name(source.name)
