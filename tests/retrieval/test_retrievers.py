@@ -56,13 +56,6 @@ def test_any_question_is_answered_with_evidence_or_none(index, embedder, name, q
     assert len(evidence.hits) <= 3
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_empty_index_has_no_evidence(embedder, name):
-    store = build_index(open_store("memory:", create=True), embedder, passages={})
-    evidence = build_retriever(name, store=store, embedder=embedder).retrieve(Query(QUESTION))
-    assert evidence.hits == ()
-
-
 @pytest.mark.parametrize("name", RETRIEVERS.names(plugins=False))
 def test_stores_agree(tmp_path, embedder, name):
     found = []

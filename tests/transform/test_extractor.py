@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.transform.documents import cut, extract
+from tests.transform.documents import cut
 from tests.work import count_calls
 
 from knotwork._transform.extractor import Extractor
-from knotwork._transform.rules import RuleExtractor
-from knotwork.records import Document
+from knotwork._transform.rules import Dictionary, RuleExtractor
+from knotwork._transform.rules.dictionary import DictionaryEntry
+from knotwork.testing import ExtractorContract
+from knotwork.testing._extractor_contract import check_extractions
 
 pytestmark = pytest.mark.slow
 
@@ -32,16 +34,25 @@ HOSTILE = st.text(
 )
 
 
+class TestRules(ExtractorContract):
+    @pytest.fixture
+    def extractor(self) -> Extractor:
+        return RuleExtractor()
+
+
+class TestDictionary(ExtractorContract):
+    @pytest.fixture
+    def extractor(self) -> Extractor:
+        entries = (
+            DictionaryEntry("first program", "WORK", ("the program",)),
+            DictionaryEntry("北京大学", "ORG", ("北大",)),
+        )
+        return RuleExtractor(dictionary=Dictionary(entries))
+
+
 def test_the_extractor_keeps_its_protocol() -> None:
     extractor: Extractor = RuleExtractor()
     assert extractor.name.startswith("rules-")
-
-
-def test_parents_are_left_out_and_order_is_kept() -> None:
-    document, chunks = cut("T", *PARTS[:3])
-    parent = replace(chunks[0], id="f" * 16, is_parent=True)
-    extractions = RuleExtractor().extract(document, [*chunks, parent])
-    assert [x.chunk_id for x in extractions] == [chunk.id for chunk in chunks]
 
 
 def test_a_chunk_without_sentences_is_read_as_one() -> None:
@@ -50,30 +61,11 @@ def test_a_chunk_without_sentences_is_read_as_one() -> None:
     assert "anna smith" in {mention.normal_form for mention in extraction.mentions}
 
 
-def test_no_chunks_no_extractions() -> None:
-    assert RuleExtractor().extract(Document("empty", ""), []) == []
-
-
-def test_other_documents_change_nothing() -> None:
-    extractor = RuleExtractor()
-    before = extract("T", *PARTS, extractor=extractor)
-    extract("Other", "Anna Smith is Bob Smith. Vienna sausage.", extractor=extractor)
-    assert extract("T", *PARTS, extractor=extractor) == before
-    assert extract("T", *PARTS) == before
-
-
 @settings(max_examples=60, deadline=None)
 @given(HOSTILE, st.lists(HOSTILE | st.sampled_from(PARTS), min_size=1, max_size=4))
 def test_hostile_text_is_read_and_keys_are_unique(title: str, parts: list[str]) -> None:
     document, chunks = cut(title, *parts)
-    for chunk, extraction in zip(chunks, RuleExtractor().extract(document, chunks), strict=True):
-        forms = [mention.normal_form for mention in extraction.mentions]
-        assert len(forms) == len(set(forms))
-        assert all(forms)
-        known = {mention.entity_id for mention in extraction.mentions}
-        assert all({r.source, r.target} <= known for r in extraction.relations)
-        spans = [span for mention in extraction.mentions for span in mention.spans]
-        assert all(chunk.span.start <= s.start < s.end <= chunk.span.end for s in spans)
+    check_extractions(chunks, RuleExtractor().extract(document, chunks))
 
 
 @pytest.mark.parametrize(

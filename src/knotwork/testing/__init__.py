@@ -1,4 +1,4 @@
-"""Fakes for tests of applications, and contract suites for stores, models and embedders.
+"""Fakes for tests of applications, and contract suites for stores, models and other parts.
 
 Every name here is imported on first use: contract suites need pytest, the test server does not.
 """
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
         QuestionStoreContract,
         ReadingStoreContract,
     )
+    from knotwork.testing._extractor_contract import ExtractorContract
     from knotwork.testing._field_contract import FieldStoreContract
     from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
+    from knotwork.testing._loader_contract import LoaderContract
     from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
+    from knotwork.testing._retriever_contract import RetrieverContract
+    from knotwork.testing._splitter_contract import SplitterContract
     from knotwork.testing._store_contract import StoreContract
     from knotwork.testing._text_index_contract import (
         ApproximateTextIndexContract,
@@ -45,19 +49,23 @@ _HOMES = {
     "CypherContract": "_cypher_contract",
     "EmbedderContract": "_embedder_contract",
     "ExplorationContract": "_graph_contract",
+    "ExtractorContract": "_extractor_contract",
     "Fault": "model_server",
     "FaultPlan": "model_server",
     "FieldStoreContract": "_field_contract",
     "GraphStoreContract": "_graph_contract",
     "HashingEmbedder": "_embedders",
     "HomonymStoreContract": "_resolution_contract",
+    "LoaderContract": "_loader_contract",
     "ModelTestServer": "model_server",
     "PropertyGraphContract": "_cypher_contract",
     "QuestionStoreContract": "_enrichment_contract",
     "ReadingStoreContract": "_enrichment_contract",
     "ResolutionStoreContract": "_resolution_contract",
+    "RetrieverContract": "_retriever_contract",
     "ScriptMismatch": "_chat_models",
     "ScriptedChatModel": "_chat_models",
+    "SplitterContract": "_splitter_contract",
     "StoreContract": "_store_contract",
     "TextIndexContract": "_text_index_contract",
     "VectorIndexContract": "_vector_index_contract",
@@ -74,19 +82,23 @@ __all__ = [
     "CypherContract",
     "EmbedderContract",
     "ExplorationContract",
+    "ExtractorContract",
     "Fault",
     "FaultPlan",
     "FieldStoreContract",
     "GraphStoreContract",
     "HashingEmbedder",
     "HomonymStoreContract",
+    "LoaderContract",
     "ModelTestServer",
     "PropertyGraphContract",
     "QuestionStoreContract",
     "ReadingStoreContract",
     "ResolutionStoreContract",
+    "RetrieverContract",
     "ScriptMismatch",
     "ScriptedChatModel",
+    "SplitterContract",
     "StoreContract",
     "TextIndexContract",
     "VectorIndexContract",

@@ -18,6 +18,7 @@ from knotwork._transform.model.reply_records import Draft, EntityDraft
 from knotwork._transform.rules import Dictionary, RuleExtractor
 from knotwork._transform.rules.dictionary import DictionaryEntry
 from knotwork.records import Chunk, Document, ReadingStatus
+from knotwork.testing import ExtractorContract
 from knotwork.testing._brains.rule_brain import RuleBrain
 from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
@@ -34,6 +35,14 @@ PARTS = tuple(
 def brained() -> ScriptedChatModel:
     brain = RuleBrain()
     return ScriptedChatModel(lambda request: brain(request.messages))
+
+
+class TestModelExtractor(ExtractorContract):
+    runs_in_workers = False
+
+    @pytest.fixture
+    def extractor(self) -> Extractor:
+        return ModelExtractor(brained(), turns=Turns(gleanings=1, checks_relations=True))
 
 
 def document_of(count: int) -> tuple[Document, list[Chunk]]:

@@ -12,6 +12,7 @@ from knotwork._transform.model.recorded_extractor import RecordedExtractor, Reco
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import ConfigError
 from knotwork.records import Document
+from knotwork.testing import ExtractorContract
 
 TEXT = "Ada Lovelace wrote notes. She praised the difference engine of Charles Babbage."
 OTHER = "Charles Babbage was born in London."
@@ -25,6 +26,14 @@ def recording(tmp_path: Path, *rows: object) -> Recording:
 
 def row(*triples: object, entities: object = (), pid: str = "test.txt") -> dict[str, object]:
     return {"pid": pid, "entities": list(entities), "triples": list(triples)}
+
+
+class TestRecorded(ExtractorContract):
+    @pytest.fixture
+    def extractor(self, tmp_path):
+        triple = ["Ada Lovelace", "wrote", "first program"]
+        said = row(triple, entities=["first program", "张伟"], pid="engine.md")
+        return RecordedExtractor(recording(tmp_path, said))
 
 
 def test_a_recording_adds_to_the_rules_and_says_where(tmp_path) -> None:

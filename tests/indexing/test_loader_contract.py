@@ -1,0 +1,150 @@
+"""The contract of loaders holds for every loader of the package."""
+
+import json
+
+import pytest
+from tests.indexing.office_files import (
+    make_docx,
+    make_eml,
+    make_epub,
+    make_pdf,
+    make_pptx,
+    make_xlsx,
+    make_zip,
+)
+
+from knotwork._indexing.loaders import Source, supported_suffixes
+from knotwork._indexing.loaders.docx import WordLoader
+from knotwork._indexing.loaders.epub import EpubLoader
+from knotwork._indexing.loaders.html import HtmlLoader
+from knotwork._indexing.loaders.json_records import JsonLoader
+from knotwork._indexing.loaders.mail import MailLoader
+from knotwork._indexing.loaders.markdown import MarkdownLoader
+from knotwork._indexing.loaders.pdf import PdfLoader
+from knotwork._indexing.loaders.plain_text import TextLoader
+from knotwork._indexing.loaders.pptx import SlidesLoader
+from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
+from knotwork.testing import LoaderContract
+
+pytestmark = pytest.mark.slow
+
+TEXT = "The stone bridge opened in 1784."
+PAGE = f"""<html><head><title>Bridges
+ of 塔尔图</title><meta name="author" content="Ada
+Lovelace"></head><body><h1>Old
+bridge</h1><p>{TEXT}</p><dl><dt>Toll</dt><dd>One crown.</dd></dl><p>It has:</p>
+<ul><li>an arch</li><li>二<ol><li>x</li></ol></li></ul><table><tr><th>Year</th><th>Toll</th></tr>
+<tr><td>1784</td><td>1</td></tr><tr><td>1790</td><td>2</td></tr></table><pre>code  here</pre>
+<p><a href="/x">One</a> <a href="/y">Two</a></p></body></html>"""
+MARKDOWN = f"""---
+title: Bridges
+tags: [stone, 石]
+---
+# Old *bridge*
+
+{TEXT} These are kept:
+
+- **Arch:** of stone
+- 二
+
+| Year | Toll |
+|------|------|
+| 1784 | 1    |
+
+```
+code
+```
+"""
+ROWS = [["name", "opened", "toll"], ["Stone bridge", 1784, 1.5], ["新桥", 1990, None]]
+ROW = "name: Stone bridge; opened: 1784; toll: 1.5"
+
+
+def build_word(document):
+    document.add_heading("Bridges", 0)
+    document.add_heading("Old bridge", 1)
+    document.add_paragraph(TEXT)
+    document.add_paragraph("an arch", style="List Bullet")
+    table = document.add_table(rows=3, cols=3)
+    cells = [str(cell or "") for row in ROWS for cell in row]
+    for cell, text in zip(table._cells, cells, strict=True):
+        cell.text = text
+
+
+def delimited(delimiter):
+    return "\n".join(delimiter.join(str(c or "") for c in row) for row in ROWS).encode()
+
+
+RECORD = {"title": "Bridges", "text": TEXT, "year": 1784}
+SAMPLES = {
+    "a.txt": (TextLoader, f"Chapter 1\n\n{TEXT}\n\n第二章 新桥\n\n很好。".encode(), TEXT),
+    "a.rst": (TextLoader, f"Bridges\n=======\n\n{TEXT}\n".encode(), TEXT),
+    "a.md": (MarkdownLoader, MARKDOWN.encode(), TEXT),
+    "a.html": (HtmlLoader, PAGE.encode(), TEXT),
+    "a.pdf": (
+        PdfLoader,
+        make_pdf(
+            [["Old bridge", TEXT], ["New bridge", "It is of steel."]],
+            title="Bridges",
+            bookmarks=[("Old bridge", 0, 1), ("New bridge", 1, 1)],
+        ),
+        TEXT,
+    ),
+    "a.docx": (WordLoader, make_docx(build_word, title="Bridges", author="Ada"), TEXT),
+    "a.pptx": (SlidesLoader, make_pptx([("Old bridge", [TEXT, "二"], "Say hello.")]), TEXT),
+    "a.xlsx": (SheetsLoader, make_xlsx({"Bridges": ROWS, "空": [["only text"]]}), ROW),
+    "a.csv": (DelimitedLoader, delimited(","), ROW),
+    "a.tsv": (DelimitedLoader, delimited("\t"), ROW),
+    "a.json": (JsonLoader, json.dumps(RECORD).encode(), TEXT),
+    "a.jsonl": (JsonLoader, b"\n".join([json.dumps(RECORD).encode()] * 2), TEXT),
+    "a.epub": (
+        EpubLoader,
+        make_epub([f"<body><h1>Old bridge</h1><p>{TEXT}</p></body>", "<body><p>二</p></body>"]),
+        TEXT,
+    ),
+    "a.eml": (MailLoader, make_eml(), "the trip is approved."),
+}
+ARCHIVES = {
+    "a.docx": "word/document.xml",
+    "a.pptx": "ppt/presentation.xml",
+    "a.xlsx": "xl/workbook.xml",
+    "a.epub": "META-INF/container.xml",
+}
+LONG = "name " * 4_000
+COLUMNS = [f"{'column' * 9}{n}" for n in range(50)]
+EXPANDING = {
+    "a.html": f"<table><tr><th>{LONG}</th><th>x</th></tr>{'<tr><td>1<td>2</tr>' * 300}</table>",
+    "a.csv": f"{','.join(COLUMNS)}\n{','.join('1' * 50)}\n" + f"{','.join('1' * 50)}\n" * 1_500,
+    "a.json": json.dumps({LONG: {f"key{n}": n for n in range(300)}}),
+} | {name: make_zip({member: " " * 5_000_000}) for name, member in ARCHIVES.items()}
+
+
+class TestLoaders(LoaderContract):
+    @pytest.fixture(params=SAMPLES)
+    def name(self, request):
+        return request.param
+
+    @pytest.fixture
+    def loader(self, name):
+        return SAMPLES[name][0]()
+
+    @pytest.fixture
+    def sample(self, name):
+        return SAMPLES[name][1]
+
+    @pytest.fixture
+    def sample_text(self, name):
+        return SAMPLES[name][2]
+
+    @pytest.fixture
+    def source(self, name, sample):
+        return Source(f"no such folder/{name}", sample)
+
+    @pytest.fixture
+    def oversized(self, name):
+        data = EXPANDING.get(name)
+        return data.encode() if isinstance(data, str) else data
+
+
+def test_every_loader_has_a_sample():
+    sampled = {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
+    assert sampled == set(supported_suffixes())
