@@ -33,7 +33,11 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         "confidence",
         "strength",
         "retriever",
+        "mode",
+        "model",
+        "notes",
         "citations",
+        "results",
         "usage",
     ]
     assert payload["question"] == DESIGNER
@@ -43,10 +47,14 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         "model_calls",
         "input_tokens",
         "output_tokens",
+        "reused_calls",
         "embedded_texts",
         "seconds",
+        "money",
+        "stages",
     }
-    assert payload["usage"]["model_calls"] == 0
+    assert payload["usage"]["model_calls"] == payload["usage"]["reused_calls"] == 0
+    assert (payload["mode"], payload["model"], payload["results"]) == ("basic", "", [])
     for number, citation in enumerate(payload["citations"], start=1):
         assert list(citation) == [
             "number",
@@ -58,6 +66,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
             "quote",
             "chunk_id",
             "score",
+            "document_id",
         ]
         assert citation["number"] == number
         assert f"[{number}]" in payload["answer"]
@@ -121,6 +130,7 @@ def test_the_object_of_a_search_has_the_promised_keys():
     payload = knotwork("search", DESIGNER, "-k", "3", "--json").json
     assert list(payload) == [
         "query",
+        "question",
         "filter",
         "retriever",
         "confidence",
@@ -130,13 +140,14 @@ def test_the_object_of_a_search_has_the_promised_keys():
         "trace",
         "notes",
     ]
-    assert payload["query"] == DESIGNER
+    assert payload["query"] == payload["question"] == DESIGNER
     assert [hit["rank"] for hit in payload["hits"]] == [1, 2, 3]
     for hit in payload["hits"]:
         assert list(hit) == [
             "rank",
             "chunk_id",
             "document",
+            "document_id",
             "title",
             "section",
             "span",

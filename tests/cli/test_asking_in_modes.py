@@ -39,11 +39,11 @@ def test_a_question_about_the_whole_gets_an_overview_at_no_tokens(store):
     assert "0 model tokens" in outcome.err
 
 
-def test_the_object_tells_the_mode_where_it_is_not_the_plain_one(store):
+def test_the_object_names_the_mode(store):
     overview = knotwork("ask", THEMES, "--json").json
     assert (overview["mode"], overview["answered"]) == ("global", True)
     assert len(overview["citations"]) > 4
-    assert "mode" not in knotwork("ask", DETAIL, "--json").json
+    assert knotwork("ask", DETAIL, "--json").json["mode"] == "basic"
     assert knotwork("ask", DETAIL, "--json", "--mode", "local").json["mode"] == "local"
 
 

@@ -9,6 +9,7 @@ import json
 from knotwork._cli.answers import print_evidence, show_rows
 from knotwork._cli.json_output import describe_evidence
 from knotwork._cli.terminal import Terminal
+from knotwork._stores.memory.store import MemoryStore
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
 
 HOP = Hop("a", "Ada\x1b[2J", "designed", "b", "Kestrel", False, "c1", Span(3, 9), 2.0)
@@ -56,7 +57,7 @@ def test_what_is_cut_off_or_empty_is_said():
 
 
 def test_json_has_every_hop_and_row():
-    described = json.loads(json.dumps(describe_evidence(EVIDENCE, {})))
+    described = json.loads(json.dumps(describe_evidence(EVIDENCE, MemoryStore())))
     (path,) = described["paths"]
     assert path["hops"][0]["span"] == [3, 9]
     assert path["hops"][1]["span"] is None

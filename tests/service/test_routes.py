@@ -15,7 +15,7 @@ from tests.service.serving import (
 )
 
 import knotwork
-from knotwork._service.schemas.answers import AnswerShape
+from knotwork._service.evaluation_store import MeasuredQuestion
 from knotwork._service.server import ServerConfig
 from knotwork.records import content_id
 
@@ -446,5 +446,20 @@ def test_an_outline_has_no_confidence(client):
 def test_an_answer_of_an_earlier_version_is_completed(client, answered, confidence, strength):
     answer = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
     del answer["strength"]
-    stored = json.dumps(answer | {"answered": answered, "confidence": confidence})
-    assert AnswerShape.model_validate_json(stored).strength == strength
+    del answer["usage"]["stages"]
+    answer |= {"answered": answered, "confidence": confidence}
+    measured = {
+        "retriever": "bm25",
+        "position": 0,
+        "values": {},
+        "seconds": 0.1,
+        "tokens": 0,
+        "money": None,
+        "confidence": 0.5,
+        "gold_rank": None,
+        "hits": [],
+        "answer": answer,
+    }
+    completed = MeasuredQuestion.model_validate_json(json.dumps(measured)).answer
+    assert (completed.strength, completed.usage.stages) == (strength, {})
+    assert completed.citations[0].quote == answer["citations"][0]["quote"]

@@ -13,8 +13,8 @@ from knotwork._cli.json_output import describe_answer as describe_for_json
 from knotwork._cli.terminal import Terminal
 from knotwork._knowledge_base import local_models
 from knotwork._notebook.views import render
-from knotwork._service.schemas.answers import AnswerShape
 from knotwork._service.server import ServerConfig
+from knotwork._shapes.answers import AnswerShape
 from knotwork._synthesis import extractive_answers
 from knotwork.mcp_server._schemas import to_answer_result
 from knotwork.mcp_server._text_output import format_answer

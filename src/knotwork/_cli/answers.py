@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from knotwork._cli.json_output import DocumentsById
 from knotwork._cli.terminal import (
     EXCERPT_LENGTH,
     Terminal,
@@ -30,6 +29,7 @@ from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
     Citation,
+    Document,
     Evidence,
     Hit,
     PropertyValue,
@@ -128,7 +128,7 @@ def describe_cost(answer: Answer) -> str:
 
 
 def print_evidence(
-    terminal: Terminal, evidence: Evidence, documents: DocumentsById, *, explain: bool
+    terminal: Terminal, evidence: Evidence, documents: Mapping[str, Document], *, explain: bool
 ) -> None:
     """Print the results of queries, the paths and the hits.
 
@@ -313,7 +313,7 @@ def describe_step(event: AskEvent) -> str:
     return f"{name}, {event.done} of {event.total}" if event.total > 1 else name
 
 
-def find_documents(knowledge_base: KnowledgeBase, evidence: Evidence) -> DocumentsById:
+def find_documents(knowledge_base: KnowledgeBase, evidence: Evidence) -> dict[str, Document]:
     """Return the documents of the hits, by id."""
     ids = {hit.chunk.document_id for hit in evidence.hits}
     return knowledge_base.store.documents.documents(ids)

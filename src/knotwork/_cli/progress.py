@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from knotwork._cli.json_output import describe_event
 from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
 from knotwork._indexing.report import EventKind, IndexEvent
+from knotwork._shapes.indexing import describe_report
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -67,8 +67,28 @@ class JsonView(SilentView):
 
     def show(self, event: IndexEvent) -> None:
         """Write the event."""
-        write_json(describe_event(event), sys.stderr)
+        write_json(_describe_event(event), sys.stderr)
         sys.stderr.flush()
+
+
+def _describe_event(event: IndexEvent) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "event": str(event.kind),
+        "uri": event.uri,
+        "done": event.done,
+        "total": event.total,
+        "chunks": event.chunks,
+        "chunks_known": event.chunks_known,
+    }
+    if event.kind is EventKind.ENRICHING:
+        described["step"] = event.message
+    if event.kind is EventKind.LOADING:
+        described["model"] = event.message
+    if event.reason:
+        described |= {"reason": event.reason, "message": event.message}
+    if event.report is not None:
+        described["report"] = describe_report(event.report)
+    return described
 
 
 class PlainView(SilentView):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from knotwork._inference.chat import TokenUsage
 from knotwork.records import ReadingStatus
@@ -147,28 +147,6 @@ class IndexReport:
         lines += [f"Failed: {f.uri}: {f.message}" for f in self.failures]
         lines += self.notes
         return "\n".join(lines)
-
-
-def describe_counts(report: IndexReport) -> dict[str, Any]:
-    """Return the counts of a run as JSON values."""
-    return {
-        "added": report.added,
-        "changed": report.changed,
-        "unchanged": report.unchanged,
-        "removed": list(report.removed),
-        "skipped": [asdict(failure) for failure in report.failures],
-        "chunks": report.chunks,
-        "sentences": report.sentences,
-        "mentions": report.mentions,
-        "relations": report.relations,
-        "index": {
-            "documents": report.total_documents,
-            "chunks": report.total_chunks,
-            "entities": report.total_entities,
-        },
-        "embedder": report.embedder,
-        "embedded": report.embedded,
-    }
 
 
 class IndexingInterrupted(KeyboardInterrupt):

@@ -22,8 +22,8 @@ from knotwork._service.evaluation_store import (
     OutcomeShape,
     RankedShape,
 )
-from knotwork._service.schemas.answers import AnswerShape
 from knotwork._service.workspaces import Workspace
+from knotwork._shapes.answers import AnswerShape
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded
 from knotwork.evaluation._answer_runs import SharedBudget

@@ -12,19 +12,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.graph_import.graph_importer import describe_graph_import
-from knotwork._indexing.report import IndexReport, describe_counts
+from knotwork._indexing.report import IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._service.evaluation_job import run_evaluation_job
 from knotwork._service.job_store import Job, JobState, JobStopped, JobStore, Progress
 from knotwork._service.responses import describe_error
 from knotwork._service.workspaces import Workspace, Workspaces
+from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import (
     Conflict,
@@ -349,12 +349,9 @@ def hide_folder(folder: Path) -> Iterator[None]:
 
 
 def index_report_json(report: IndexReport) -> dict[str, Any]:
-    """Return the counts and costs of an indexing run, as `knotwork index --json` names them."""
+    """Return the object of `knotwork index --json`, with usage and money also without a model."""
     return {
-        **describe_counts(report),
-        "without_vectors": report.without_vectors,
-        "usage": {stage: asdict(used) for stage, used in report.usage.items()},
-        "money": None if report.money is None else str(report.money),
-        "seconds": {stage: round(value, 3) for stage, value in report.seconds.items()},
-        "notes": list(report.notes),
+        **describe_report(report),
+        "usage": describe_model_usage(report.usage),
+        "money": describe_money(report.money),
     }

@@ -94,7 +94,7 @@ class SessionKnowledgeBase:
         checked = check_question(session.server, session.key, request)
 
         def find() -> Evidence:
-            return search(_current_workspace.get(), checked)[0]
+            return search(_current_workspace.get(), checked)
 
         return await self.call(find)
 

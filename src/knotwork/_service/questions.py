@@ -11,7 +11,7 @@ from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
 from knotwork.errors import NotPermitted, RequestTooLarge
-from knotwork.records import Answer, Document, Evidence
+from knotwork.records import Answer, Evidence
 
 
 def check_question(server: Service, key: AccessKey, request: AskRequest) -> AskRequest:
@@ -52,15 +52,9 @@ def ask(server: Service, workspace: Workspace, request: AskRequest) -> Answer:
     return last.answer
 
 
-def search(workspace: Workspace, request: AskRequest) -> tuple[Evidence, dict[str, Document]]:
-    """Return the evidence for a question, and the documents of the hits by id."""
+def search(workspace: Workspace, request: AskRequest) -> Evidence:
+    """Return the evidence for a question."""
     with trace("retrieval", workspace.name, request.retriever) as span:
         evidence = workspace.base.search(request)
         span.note_hits(len(evidence.hits))
-    return evidence, documents_of(workspace, evidence)
-
-
-def documents_of(workspace: Workspace, evidence: Evidence) -> dict[str, Document]:
-    """Return the documents of the hits by id."""
-    ids = {hit.chunk.document_id for hit in evidence.hits}
-    return workspace.base.store.documents.documents(ids)
+    return evidence

@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
@@ -204,9 +205,9 @@ EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def format_event(data: object, *, event: str | None = None, number: int | None = None) -> bytes:
-    """Format one server-sent event; its data is JSON."""
+    """Format one server-sent event; its data is a shape or other JSON."""
     return format_sse_event(
-        data_str=json.dumps(data, ensure_ascii=False),
+        data_str=json.dumps(to_jsonable_python(data), ensure_ascii=False),
         event=event,
         id=None if number is None else str(number),
     )

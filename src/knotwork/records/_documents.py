@@ -24,6 +24,17 @@ class Span(NamedTuple):
         """Return True if the spans share a character."""
         return self.start < other.end and other.start < self.end
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> dict[str, object]:
+        """Return the JSON schema of a span: a list, which typed clients read better than a tuple."""
+        return {
+            "type": "array",
+            "items": {"type": "integer"},
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "From and to, in characters (code points).",
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:

@@ -1369,10 +1369,7 @@ export interface components {
             created: number;
             /** Id */
             id: string;
-            /** Knotwork */
-            knotwork: {
-                [key: string]: unknown;
-            };
+            knotwork: components["schemas"]["AnswerShape"];
             /** Model */
             model: string;
             /**
@@ -1460,12 +1457,8 @@ export interface components {
             /** Section */
             section: string;
             /** Sentences */
-            sentences: number[][];
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            sentences: components["schemas"]["Span"][];
+            span: components["schemas"]["Span"];
         };
         /**
          * CircleColumns
@@ -1515,11 +1508,7 @@ export interface components {
             score: number;
             /** Section */
             section: string;
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            span: components["schemas"]["Span"];
             /** Title */
             title: string;
         };
@@ -1626,6 +1615,36 @@ export interface components {
             type: string;
         };
         /**
+         * DecisionShape
+         * @description A decision about two names; a refused one contradicts others and has no effect.
+         */
+        DecisionShape: {
+            /** First */
+            first: string;
+            /** Ids */
+            ids: [
+                string,
+                string
+            ];
+            /** Reason */
+            reason: string;
+            /** Refused */
+            refused: boolean;
+            /** Score */
+            score: number;
+            /** Second */
+            second: string;
+            /**
+             * Source
+             * @description Who decided: rules, person or a model.
+             */
+            source: string;
+            /** Undone */
+            undone: boolean;
+            /** Verdict */
+            verdict: string;
+        };
+        /**
          * DeleteRequest
          * @description Remove documents.
          */
@@ -1687,7 +1706,7 @@ export interface components {
                 [key: string]: string;
             };
             /** Pages */
-            pages: components["schemas"]["PageShape"][];
+            pages: components["schemas"]["Page"][];
             /** Sections */
             sections: components["schemas"]["SectionShape"][];
             /** Text */
@@ -1732,6 +1751,33 @@ export interface components {
             uri: string;
         };
         /**
+         * Edge
+         * @description An aggregated edge with its supporting chunks; RELATES and CO_OCCURS have a ``relation``.
+         */
+        Edge: {
+            /**
+             * Chunks
+             * @default []
+             */
+            chunks: string[];
+            /**
+             * Relation
+             * @default
+             */
+            relation: string;
+            /** Source */
+            source: string;
+            /** Target */
+            target: string;
+            /** Type */
+            type: string;
+            /**
+             * Weight
+             * @default 1
+             */
+            weight: number;
+        };
+        /**
          * EdgeColumns
          * @description Relations, strongest first. ``source`` and ``target`` are positions in the list of entities
          *     followed by ``anchors``; ``relation`` is a position in ``relations``.
@@ -1749,24 +1795,6 @@ export interface components {
             target: number[];
             /** Weight */
             weight: number[];
-        };
-        /**
-         * EdgeShape
-         * @description A relation, and the passages that state it.
-         */
-        EdgeShape: {
-            /** Chunks */
-            chunks: string[];
-            /** Relation */
-            relation: string;
-            /** Source */
-            source: string;
-            /** Target */
-            target: string;
-            /** Type */
-            type: string;
-            /** Weight */
-            weight: number;
         };
         /**
          * EmbeddingList
@@ -2050,10 +2078,10 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
-        /** Envelope[list[FieldShape]] */
-        Envelope_list_FieldShape__: {
+        /** Envelope[list[FieldInfo]] */
+        Envelope_list_FieldInfo__: {
             /** Data */
-            data: components["schemas"]["FieldShape"][];
+            data: components["schemas"]["FieldInfo"][];
             /** Request Id */
             request_id: string;
         };
@@ -2354,18 +2382,15 @@ export interface components {
             values: components["schemas"]["Facet"][];
         };
         /**
-         * FieldShape
-         * @description A document field that filters can use.
+         * FieldInfo
+         * @description A field of an index: the number of documents with it, and its most frequent values.
          */
-        FieldShape: {
-            /**
-             * Documents
-             * @description Number of documents with this field.
-             */
+        FieldInfo: {
+            /** Documents */
             documents: number;
             /**
              * Examples
-             * @description Its most frequent values.
+             * @default []
              */
             examples: string[];
             /** Name */
@@ -2401,12 +2426,15 @@ export interface components {
         HitShape: {
             /** Chunk Id */
             chunk_id: string;
-            /** Document */
+            /**
+             * Document
+             * @description Its URI; empty if the document was deleted during the search.
+             */
             document: string;
             /** Document Id */
             document_id: string;
             /** Path */
-            path: components["schemas"]["StepShape"][];
+            path: components["schemas"]["Step"][];
             /** Rank */
             rank: number;
             /** Score */
@@ -2421,21 +2449,20 @@ export interface components {
             seeds: string[];
             /** Sentences */
             sentences: components["schemas"]["SentenceShape"][];
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            span: components["schemas"]["Span"];
             /** Text */
             text: string;
             /** Title */
             title: string;
         };
         /**
-         * HopShape
-         * @description One relation of a path, and the passage that states it.
+         * Hop
+         * @description One relation of a path, followed from ``source`` to ``target`` (entity ids).
+         *
+         *     ``forward`` is True if the relation has this direction. ``chunk_id`` is a chunk that states the
+         *     relation, at ``span`` of its document if that is known.
          */
-        HopShape: {
+        Hop: {
             /** Chunk Id */
             chunk_id: string;
             /** Forward */
@@ -2446,13 +2473,15 @@ export interface components {
             source: string;
             /** Source Name */
             source_name: string;
-            /** Span */
-            span: number[] | null;
+            span: components["schemas"]["Span"] | null;
             /** Target */
             target: string;
             /** Target Name */
             target_name: string;
-            /** Weight */
+            /**
+             * Weight
+             * @default 1
+             */
             weight: number;
         };
         /**
@@ -2694,12 +2723,18 @@ export interface components {
          */
         NameList: {
             /** Apart */
-            apart: components["schemas"]["PairShape"][];
-            /** Compared */
+            apart: components["schemas"]["DecisionShape"][];
+            /**
+             * Compared
+             * @description False if names were never compared.
+             */
             compared: boolean;
             /** Things */
             things: components["schemas"]["ThingShape"][];
-            /** Waiting */
+            /**
+             * Waiting
+             * @description Number of entities that changed since names were compared.
+             */
             waiting: number;
         };
         /**
@@ -2763,10 +2798,10 @@ export interface components {
             name: string;
         };
         /**
-         * NodeShape
-         * @description A node of the graph.
+         * Node
+         * @description A node of the property graph; the same properties on every store.
          */
-        NodeShape: {
+        Node: {
             /** Id */
             id: string;
             /** Label */
@@ -2867,10 +2902,10 @@ export interface components {
             types: components["schemas"]["FacetList"];
         };
         /**
-         * PageShape
-         * @description The label and the start of a page.
+         * Page
+         * @description The start of a page, slide or sheet; ``label`` is its number or name for readers.
          */
-        PageShape: {
+        Page: {
             /** Label */
             label: string;
             /** Start */
@@ -2893,22 +2928,6 @@ export interface components {
             second: {
                 [key: string]: number;
             };
-        };
-        /**
-         * PairShape
-         * @description A decision about two names.
-         */
-        PairShape: {
-            /** First */
-            first: string;
-            /** Reason */
-            reason: string;
-            /** Second */
-            second: string;
-            /** Source */
-            source: string;
-            /** Verdict */
-            verdict: string;
         };
         /**
          * PartShape
@@ -2938,7 +2957,7 @@ export interface components {
          */
         PathShape: {
             /** Hops */
-            hops: components["schemas"]["HopShape"][];
+            hops: components["schemas"]["Hop"][];
             /** Score */
             score: number;
             /** Scores */
@@ -3149,22 +3168,23 @@ export interface components {
         /**
          * RowSourceShape
          * @description A row of an indexed file that a result was computed from.
+         *
+         *     ``row`` is its number in the file or sheet, from 1, including the header.
          */
         RowSourceShape: {
             /** Document */
             document: string;
             /** Document Id */
             document_id: string;
-            /**
-             * Row
-             * @description Row number in the file or sheet, from 1, including the header.
-             */
+            /** Row */
             row: number;
             /**
-             * Span
-             * @description From and to, in characters (code points).
+             * @default [
+             *       0,
+             *       0
+             *     ]
              */
-            span: number[];
+            span: components["schemas"]["Span"];
             /** Table */
             table: string;
         };
@@ -3221,11 +3241,7 @@ export interface components {
             level: number;
             /** Parent */
             parent: string | null;
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            span: components["schemas"]["Span"];
             /** Title */
             title: string;
         };
@@ -3236,11 +3252,7 @@ export interface components {
         SentenceShape: {
             /** Relevance */
             relevance: number;
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            span: components["schemas"]["Span"];
         };
         /**
          * SideShape
@@ -3268,18 +3280,44 @@ export interface components {
             /** Document Id */
             document_id: string;
             /** Marks */
-            marks: number[][];
+            marks: components["schemas"]["Span"][];
             /** Section */
             section: string;
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            span: components["schemas"]["Span"];
             /** Text */
             text: string;
             /** Title */
             title: string;
+        };
+        /** @description From and to, in characters (code points). */
+        Span: number[];
+        /**
+         * StageUsage
+         * @description The language model usage of one stage of an operation, such as "answer".
+         */
+        StageUsage: {
+            /**
+             * Input Tokens
+             * @default 0
+             */
+            input_tokens: number;
+            /**
+             * Model Calls
+             * @default 0
+             */
+            model_calls: number;
+            /**
+             * Output Tokens
+             * @default 0
+             */
+            output_tokens: number;
+            /**
+             * Reused Calls
+             * @default 0
+             */
+            reused_calls: number;
+            /** Stage */
+            stage: string;
         };
         /**
          * StatementRequest
@@ -3311,10 +3349,10 @@ export interface components {
             timeout_s: number;
         };
         /**
-         * StepShape
-         * @description A step of an evidence path: a sentence that leads via an entity to the next passage.
+         * Step
+         * @description One step of an evidence path: from a sentence, over an entity, to a chunk.
          */
-        StepShape: {
+        Step: {
             /** Chunk Id */
             chunk_id: string;
             /** Entity Id */
@@ -3323,11 +3361,7 @@ export interface components {
             entity_name: string;
             /** Score */
             score: number;
-            /**
-             * Sentence
-             * @description From and to, in characters (code points).
-             */
-            sentence: number[];
+            sentence: components["schemas"]["Span"];
             /** Sentence Text */
             sentence_text: string;
         };
@@ -3354,11 +3388,11 @@ export interface components {
          */
         SubgraphShape: {
             /** Edges */
-            edges: components["schemas"]["EdgeShape"][];
+            edges: components["schemas"]["Edge"][];
             /** Is Cut */
             is_cut: boolean;
             /** Nodes */
-            nodes: components["schemas"]["NodeShape"][];
+            nodes: components["schemas"]["Node"][];
         };
         /**
          * SupportShape
@@ -3371,11 +3405,7 @@ export interface components {
             document: string;
             /** Document Id */
             document_id: string;
-            /**
-             * Span
-             * @description From and to, in characters (code points).
-             */
-            span: number[];
+            span: components["schemas"]["Span"];
         };
         /**
          * ThingHere
@@ -3389,17 +3419,19 @@ export interface components {
             /** Only Here */
             only_here: boolean;
             /** Spans */
-            spans: number[][];
+            spans: components["schemas"]["Span"][];
             /** Type */
             type: string;
         };
         /**
          * ThingShape
-         * @description An entity with several names, the preferred one first.
+         * @description An entity with several names, the preferred one first, and the decisions behind it.
          */
         ThingShape: {
             /** Chunks */
             chunks: number;
+            /** Decisions */
+            decisions: components["schemas"]["DecisionShape"][];
             /** Entity Ids */
             entity_ids: string[];
             /** Names */
@@ -3474,18 +3506,36 @@ export interface components {
          * @description The cost of an operation. Money is text, because a float is not exact.
          */
         UsageShape: {
+            /**
+             * Embedded Texts
+             * @default 0
+             */
+            embedded_texts: number;
             /** Input Tokens */
             input_tokens: number;
             /** Model Calls */
             model_calls: number;
-            /** Money */
+            /**
+             * Money
+             * @description Null if the price of a model is unknown.
+             */
             money: string | null;
             /** Output Tokens */
             output_tokens: number;
-            /** Reused Calls */
+            /**
+             * Reused Calls
+             * @description Calls that were answered from the cache, at no cost.
+             */
             reused_calls: number;
             /** Seconds */
             seconds: number;
+            /**
+             * Stages
+             * @description The usage of language models by stage.
+             */
+            stages: {
+                [key: string]: components["schemas"]["StageUsage"];
+            };
         };
         /**
          * WorkspaceDetails
@@ -4541,7 +4591,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope_list_FieldShape__"];
+                    "application/json": components["schemas"]["Envelope_list_FieldInfo__"];
                 };
             };
             /** @description Error. */

@@ -77,17 +77,17 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     )
     answer, found, is_shown = _ask(session, knowledge_base, arguments)
     evidence = found if arguments["explain"] else None
-    documents = find_documents(knowledge_base, evidence) if evidence else {}
     if session.common.json:
         payload = describe_answer(answer)
         if evidence:
-            payload["evidence"] = describe_evidence(evidence, documents)
+            payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
         session.terminal.emit(payload)
         return
     needed = session.settings.answer.abstain_below
     print_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
     if evidence:
         session.terminal.say("\nPassages", style="bold")
+        documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_empty_index(session.terminal, knowledge_base)
     print_answer_usage(session.terminal, answer)
@@ -208,16 +208,16 @@ def agent_command(  # noqa: PLR0913  one for each option
         use_llm=not no_llm,
         filters=filters,
     )
-    documents = find_documents(knowledge_base, evidence)
     if session.common.json:
         payload = describe_answer(answer)
         payload["steps"] = list(evidence.trace)
         if explain:
-            payload["evidence"] = describe_evidence(evidence, documents)
+            payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
         session.terminal.emit(payload)
         return
     print_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
     if explain:
         session.terminal.say("\nPassages", style="bold")
+        documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_empty_index(session.terminal, knowledge_base)

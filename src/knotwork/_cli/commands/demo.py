@@ -71,7 +71,8 @@ def describe_demo(
     path: Path, report: IndexReport, answers: list[Answer], seconds: float
 ) -> dict[str, Any]:
     """Return the object of `demo --json`."""
-    from knotwork._cli.json_output import describe_answer, describe_report
+    from knotwork._cli.json_output import describe_answer
+    from knotwork._shapes.indexing import describe_report
 
     return {
         "store": str(path),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, get_args
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
@@ -19,11 +20,8 @@ from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excer
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from knotwork._indexing.communities.index_reports import Topic
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
-    from knotwork.records import Chunk, Document
+    from knotwork._shapes.communities import CommunityShape
 
 
 _COUNT = click.IntRange(min=1)
@@ -75,7 +73,7 @@ def explore_command(
 
     Relations are listed with the strongest first, then co-occurrences.
     """
-    from knotwork._cli.json_output import describe_dossier, describe_subgraph
+    from knotwork._shapes.graph import SubgraphShape
     from knotwork.records import Direction, EdgeType
 
     check_choice("direction", direction, get_args(Direction))
@@ -98,8 +96,10 @@ def explore_command(
     )
     dossiers = opened.graph.describe(names)
     if session.common.json:
-        described = [describe_dossier(dossier) for dossier in dossiers]
-        session.terminal.emit({"entities": described, **describe_subgraph(subgraph)})
+        described = asdict(SubgraphShape.of(subgraph, limit=most))
+        described["nodes"] = [{**node.pop("properties"), **node} for node in described["nodes"]]
+        entities = [_describe_dossier(dossier) for dossier in dossiers]
+        session.terminal.emit({"entities": entities, **described})
         return
     for dossier in dossiers:
         _print_dossier(session.terminal, dossier)
@@ -126,6 +126,25 @@ def explore_command(
         f"{count_of(len(stated), 'relation')}, {count_of(len(together), 'co-occurrence')}{cut}",
         style="dim",
     )
+
+
+def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
+    from knotwork._shapes.graph import SourceShape
+
+    entity = dossier.entity
+    return {
+        "id": entity.id,
+        "name": entity.name,
+        "type": entity.type,
+        "names": list(dossier.names),
+        "description": dossier.description,
+        "communities": list(dossier.communities),
+        "nearby": [
+            {"id": other.id, "name": other.name, "is_keyword": other.is_keyword}
+            for other in dossier.nearby
+        ],
+        "passages": [asdict(SourceShape.of(passage)) for passage in dossier.passages],
+    }
 
 
 def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
@@ -190,11 +209,11 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
 
 
 def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) -> None:
-    from knotwork._cli.json_output import describe_path
+    from knotwork._shapes.evidence import PathShape
 
     paths = session.open().graph.shortest_paths(one, other, limit=limit)
     if session.common.json:
-        session.terminal.emit({"paths": [describe_path(path) for path in paths]})
+        session.terminal.emit({"paths": [asdict(PathShape.of(path)) for path in paths]})
         return
     for path in paths:
         session.terminal.say(join_lines(path.text))
@@ -245,14 +264,14 @@ def cypher_command(
     Statements cannot change the graph or read files.
     """
     from knotwork._cli.answers import show_rows
-    from knotwork._cli.json_output import describe_result
+    from knotwork._shapes.answers import ResultShape
 
     given = read_parameters(parameters)
     result = session.open().graph.cypher(
         statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
     )
     if session.common.json:
-        session.terminal.emit(describe_result(result))
+        session.terminal.emit(asdict(ResultShape.of(result)))
         return
     if not result.rows:
         session.terminal.note("No rows.")
@@ -295,7 +314,7 @@ def communities_command(
     With a TOPIC, the communities whose reports match it are shown, otherwise the top level.
     Communities are updated first if documents have changed. No language model is used.
     """
-    from knotwork._cli.json_output import describe_topics
+    from knotwork._shapes.communities import describe_communities
 
     opened = session.open()
     if rebuild or not opened.communities.is_current():
@@ -303,35 +322,23 @@ def communities_command(
         opened = session.open(read_only=False)
         opened.communities.update(rebuild=rebuild)
     topics = opened.communities.stored(topic, level=level, limit=limit)
-    chunks = opened.store.documents.chunks(
-        {chunk_id for topic in topics for chunk_id in topic.report.chunk_ids}
-    )
-    documents = opened.store.documents.documents({c.document_id for c in chunks.values()})
-    names = opened.communities.member_names(topics)
+    communities = describe_communities(opened, topics)
     if session.common.json:
-        session.terminal.emit(describe_topics(topics, names, chunks, documents))
+        session.terminal.emit({"communities": [asdict(item) for item in communities]})
         return
-    for item in topics:
-        _print_topic(session.terminal, item, names, chunks, documents)
-    total = count_of(len(topics), "community", "communities")
-    session.terminal.note(total if topics else "No communities found.", style="dim")
+    for item in communities:
+        _print_community(session.terminal, item)
+    total = count_of(len(communities), "community", "communities")
+    session.terminal.note(total if communities else "No communities found.", style="dim")
 
 
-def _print_topic(
-    terminal: Terminal,
-    topic: Topic,
-    names: Mapping[str, str],
-    chunks: Mapping[str, Chunk],
-    documents: Mapping[str, Document],
-) -> None:
-    community, report = topic.community, topic.report
-    terminal.say(report.title, style="bold")
+def _print_community(terminal: Terminal, community: CommunityShape) -> None:
+    terminal.say(community.title, style="bold")
     size = count_of(community.size, "entity", "entities")
-    members = ", ".join(names[i] for i in community.entity_ids if i in names)
+    members = ", ".join(member.name for member in community.members)
     terminal.say(f"level {community.level}, {size}: {members}", style="dim", indent=2)
-    for finding in report.findings:
-        cited = [chunks[s.chunk_id] for s in finding.supports if s.chunk_id in chunks]
-        places = {documents[chunk.document_id].uri for chunk in cited}
+    for finding in community.findings:
+        places = {support.document for support in finding.supports}
         where = f" ({', '.join(sorted(places))})" if places else ""
         terminal.say(f"• {shorten_excerpt(finding.text)}{where}", indent=2)
     terminal.say()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -282,12 +283,11 @@ def _describe_aliases(known: SameNames, limit: int) -> dict[str, Any]:
 
 
 def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
-    return {
-        "ids": list(entity.entity_ids),
-        "names": list(entity.names),
-        "chunks": entity.chunks,
-        "decisions": _describe_decisions(entity.decisions),
-    }
+    from knotwork._shapes.graph import ThingShape
+
+    decisions = _describe_decisions(entity.decisions)
+    described = asdict(ThingShape.of(entity))
+    return {**described, "ids": described["entity_ids"], "decisions": decisions}
 
 
 def _describe_decisions(decisions: Iterable[NamedDecision]) -> list[dict[str, Any]]:
@@ -295,14 +295,7 @@ def _describe_decisions(decisions: Iterable[NamedDecision]) -> list[dict[str, An
 
 
 def _describe_decision(item: NamedDecision) -> dict[str, Any]:
-    decision = item.decision
-    return {
-        "names": [item.first, item.second],
-        "ids": list(decision.pair),
-        "verdict": str(decision.verdict),
-        "by": decision.source,
-        "reason": decision.reason,
-        "score": round(decision.score, 4),
-        "undone": decision.undone,
-        "refused": item.refused,
-    }
+    from knotwork._shapes.graph import DecisionShape
+
+    shape = DecisionShape.of(item)
+    return {**asdict(shape), "names": [shape.first, shape.second], "by": shape.source}

@@ -83,10 +83,10 @@ def index_command(
     You can stop the command at any time: run it again to continue.
     """
     from knotwork._cli.index_summary import print_interruption, print_report
-    from knotwork._cli.json_output import describe_report
     from knotwork._cli.progress import choose_view
     from knotwork._indexing.report import IndexingInterrupted
     from knotwork._indexing.runs import IndexOptions
+    from knotwork._shapes.indexing import describe_report
 
     check_choice("value of --progress", progress, PROGRESS_VIEWS)
     terminal = session.terminal
@@ -116,7 +116,7 @@ def index_command(
 def show_estimate(session: Session, estimate: IndexEstimate) -> None:
     """Print the estimated cost of a run."""
     from knotwork._cli.index_summary import print_estimate
-    from knotwork._cli.json_output import describe_estimate
+    from knotwork._shapes.indexing import describe_estimate
 
     if session.common.json:
         session.terminal.emit(describe_estimate(estimate))

@@ -112,8 +112,8 @@ def propose(
     proposed. Without a model, the types and relations in the index are counted. Edit the file, and
     set extraction.schema to its path.
     """
-    from knotwork._cli.json_output import describe_model_usage, describe_money
     from knotwork._indexing.schema_proposals import propose_for_index
+    from knotwork._shapes.indexing import describe_model_usage, describe_money
 
     target = SchemaOutput(output, force)
     target.check()

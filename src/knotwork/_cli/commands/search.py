@@ -62,10 +62,10 @@ def search_command(
         query_params=read_parameters(parameters),
         **options,
     )
-    documents = find_documents(knowledge_base, evidence)
     if session.common.json:
-        session.terminal.emit(describe_evidence(evidence, documents))
+        session.terminal.emit(describe_evidence(evidence, knowledge_base.store))
     else:
+        documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=explain)
         note_empty_index(session.terminal, knowledge_base)
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._service.access import Caller, ReadWorkspace, Server
@@ -19,7 +19,6 @@ from knotwork._service.questions import (
     ask,
     ask_events,
     check_question,
-    documents_of,
     search,
 )
 from knotwork._service.responses import (
@@ -34,9 +33,7 @@ from knotwork._service.responses import (
 )
 from knotwork._service.schemas.answers import (
     MOST_PASSAGES,
-    AnswerShape,
     AskRequest,
-    EvidenceShape,
     FilterText,
     RequestModel,
     SearchRequest,
@@ -44,9 +41,11 @@ from knotwork._service.schemas.answers import (
 )
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
+from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis import ask_request
 from knotwork._synthesis.ask_request import ASK_MODES, AskEventKind
-from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS, AgentStep
+from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
 from knotwork.agents._ask import ask_agent_events
 from knotwork.errors import KnotworkError
 
@@ -79,31 +78,6 @@ class AgentRequest(RequestModel):
     )
 
 
-class StepOfAgent(BaseModel):
-    """A search of an agent; ``tokens`` is the total of all steps so far."""
-
-    number: int
-    tool: str
-    question: str
-    reason: str
-    passages: int
-    lines: list[str]
-    tokens: int
-
-    @classmethod
-    def of(cls, step: AgentStep) -> Self:
-        """Build the JSON of a step."""
-        return cls(
-            number=step.number,
-            tool=step.tool,
-            question=step.question,
-            reason=step.reason,
-            passages=step.passages,
-            lines=list(step.lines),
-            tokens=step.tokens,
-        )
-
-
 router = APIRouter(tags=["questions"])
 
 
@@ -134,8 +108,11 @@ async def search_passages(
 ) -> Envelope[EvidenceShape]:
     """Find the passages relevant to a question, each with the reasons why it was found."""
     question = check_question(server, key, _search_request(asked))
-    evidence, documents = await server.threads.run(search, workspace, question)
-    return wrap(EvidenceShape.of(evidence, documents))
+
+    def find() -> EvidenceShape:
+        return EvidenceShape.of(search(workspace, question), workspace.base.store)
+
+    return wrap(await server.threads.run(find))
 
 
 @router.post("/workspaces/{workspace}/ask")
@@ -177,10 +154,10 @@ def _answer_events(
 ) -> Iterator[NamedEvent]:
     for event in ask_events(server, workspace, question):
         if event.evidence is not None:
-            evidence = EvidenceShape.of(event.evidence, documents_of(workspace, event.evidence))
+            evidence = EvidenceShape.of(event.evidence, workspace.base.store)
             names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
             yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
-            yield "sources", evidence.model_dump(mode="json")
+            yield "sources", evidence
         elif event.kind is AskEventKind.ASKED:
             yield "stage", {"stage": "writing", "model": event.text}
         elif event.kind is AskEventKind.STEP:
@@ -190,7 +167,7 @@ def _answer_events(
         elif event.kind is AskEventKind.WITHDRAWN:
             yield "withdrawn", {"reason": event.text}
         elif event.answer is not None:
-            yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
+            yield "done", AnswerShape.of(event.answer)
 
 
 async def _format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:
@@ -261,14 +238,13 @@ def _agent_events(
             filters=asked.filters,
         ):
             if reply.step is not None:
-                yield "step", StepOfAgent.of(reply.step).model_dump(mode="json")
+                yield "step", reply.step
                 continue
             if reply.answer is not None:
                 answer = reply.answer
                 server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
                 span.note_usage(answer.model, answer.usage)
             if reply.evidence is not None:
-                found = EvidenceShape.of(reply.evidence, documents_of(workspace, reply.evidence))
-                yield "sources", found.model_dump(mode="json")
+                yield "sources", EvidenceShape.of(reply.evidence, workspace.base.store)
             if reply.answer is not None:
-                yield "done", AnswerShape.of(reply.answer).model_dump(mode="json")
+                yield "done", AnswerShape.of(reply.answer)

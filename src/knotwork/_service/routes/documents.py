@@ -18,7 +18,6 @@ from knotwork._service.schemas.workspaces import (
     DocumentDetails,
     DocumentList,
     DocumentShape,
-    FieldShape,
     JobShape,
     ReindexRequest,
     TierName,
@@ -35,6 +34,7 @@ from knotwork._service.uploads import (
 )
 from knotwork._service.workspaces import Workspace
 from knotwork._stores.base import LedgerEntry
+from knotwork._stores.fields import FieldInfo
 from knotwork.errors import NotFound
 from knotwork.records import Document
 
@@ -94,10 +94,9 @@ def _store_upload(
 
 
 @router.get("/workspaces/{workspace}/fields")
-async def list_fields(server: Server, workspace: ReadWorkspace) -> Envelope[list[FieldShape]]:
+async def list_fields(server: Server, workspace: ReadWorkspace) -> Envelope[list[FieldInfo]]:
     """List the document fields that filters can use, with their most frequent values."""
-    fields = await server.threads.run(workspace.base.fields)
-    return wrap([FieldShape.of(field) for field in fields])
+    return wrap(await server.threads.run(workspace.base.fields))
 
 
 @router.get("/workspaces/{workspace}/documents")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
@@ -13,10 +11,13 @@ from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._service.access import ReadWorkspace, Server
 from knotwork._service.responses import Envelope, wrap
-from knotwork._service.schemas.answers import Offsets, PathShape, RequestModel, ResultShape, Text
-from knotwork._service.workspaces import Workspace
+from knotwork._service.schemas.answers import RequestModel, Text
+from knotwork._shapes.answers import ResultShape
+from knotwork._shapes.communities import CommunityShape, describe_communities
+from knotwork._shapes.evidence import PathShape
+from knotwork._shapes.graph import NameList, SubgraphShape
 from knotwork.errors import NotFound
-from knotwork.records import Chunk, Document, Entity, Subgraph
+from knotwork.records import Entity
 
 MOST_RELATIONS = 2_000
 MOST_SEEDS = 50
@@ -32,58 +33,6 @@ class ExploreRequest(RequestModel):
     depth: int = Field(2, ge=1, le=6)
     fan: int = Field(8, ge=1, le=100, description="Maximum of neighbours per entity.")
     limit: int = Field(50, ge=1, le=MOST_RELATIONS, description="Maximum of relations.")
-
-
-class NodeShape(BaseModel):
-    """A node of the graph."""
-
-    id: str
-    label: str
-    name: str
-    properties: dict[str, str | int | float]
-
-
-class EdgeShape(BaseModel):
-    """A relation, and the passages that state it."""
-
-    source: str
-    type: str
-    target: str
-    relation: str
-    weight: float
-    chunks: list[str]
-
-
-class SubgraphShape(BaseModel):
-    """A part of the graph in the order of exploration; ``is_cut`` is true if the limit was hit."""
-
-    nodes: list[NodeShape]
-    edges: list[EdgeShape]
-    is_cut: bool
-
-    @classmethod
-    def of(cls, subgraph: Subgraph, *, limit: int) -> Self:
-        """Build the JSON of a subgraph."""
-        return cls(
-            nodes=[
-                NodeShape(
-                    id=node.id, label=node.label, name=node.name, properties=dict(node.properties)
-                )
-                for node in subgraph.nodes
-            ],
-            edges=[
-                EdgeShape(
-                    source=edge.source,
-                    type=edge.type,
-                    target=edge.target,
-                    relation=edge.relation,
-                    weight=edge.weight,
-                    chunks=list(edge.chunks),
-                )
-                for edge in subgraph.edges
-            ],
-            is_cut=len(subgraph.edges) >= limit,
-        )
 
 
 class PathsRequest(RequestModel):
@@ -107,102 +56,6 @@ class StatementRequest(RequestModel):
     graph: str = Field("", max_length=200, description="An imported graph; empty: the index.")
     limit: int = Field(1_000, ge=1, le=10_000, description="Maximum of rows.")
     timeout_s: float = Field(10.0, gt=0, le=60)
-
-
-class MemberShape(BaseModel):
-    """A member of a community."""
-
-    id: str
-    name: str
-    importance: float
-
-
-class SupportShape(BaseModel):
-    """The position of a passage that supports a finding."""
-
-    document: str
-    document_id: str
-    chunk_id: str
-    span: Offsets
-
-
-class FindingShape(BaseModel):
-    """A finding of a community report, and the passages that support it."""
-
-    text: str
-    supports: list[SupportShape]
-
-
-class CommunityShape(BaseModel):
-    """A community with its report; level 0 is the top level."""
-
-    id: str
-    level: int
-    parent: str | None
-    children: int = Field(description="Number of communities inside it, of the next level.")
-    is_stale: bool = Field(description="Whether its documents changed since it was built.")
-    size: int
-    members: list[MemberShape]
-    title: str
-    summary: str
-    rating: float
-    language: str
-    source: str
-    score: float
-    findings: list[FindingShape]
-
-    @classmethod
-    def of(
-        cls,
-        topic: Topic,
-        names: Mapping[str, str],
-        chunks: Mapping[str, Chunk],
-        documents: Mapping[str, Document],
-        *,
-        children: int,
-        is_stale: bool,
-    ) -> Self:
-        """Build the JSON of a community; ``names`` are those of the members to include."""
-        community, report = topic.community, topic.report
-        return cls(
-            id=community.id,
-            level=community.level,
-            parent=community.parent_id,
-            children=children,
-            is_stale=is_stale,
-            size=community.size,
-            members=[
-                MemberShape(
-                    id=member.entity_id,
-                    name=names[member.entity_id],
-                    importance=round(member.importance, 6),
-                )
-                for member in community.members
-                if member.entity_id in names
-            ],
-            title=report.title,
-            summary=report.summary,
-            rating=report.rating,
-            language=report.language,
-            source=report.source,
-            score=round(topic.score, 4),
-            findings=[
-                FindingShape(
-                    text=finding.text,
-                    supports=[
-                        SupportShape(
-                            document=documents[chunks[support.chunk_id].document_id].uri,
-                            document_id=chunks[support.chunk_id].document_id,
-                            chunk_id=support.chunk_id,
-                            span=list(support.span),
-                        )
-                        for support in finding.supports
-                        if support.chunk_id in chunks
-                    ],
-                )
-                for finding in report.findings
-            ],
-        )
 
 
 class CommunityList(BaseModel):
@@ -229,33 +82,6 @@ class EntityList(BaseModel):
     """Entities, best match first."""
 
     entities: list[EntityShape]
-
-
-class ThingShape(BaseModel):
-    """An entity with several names, the preferred one first."""
-
-    names: list[str]
-    entity_ids: list[str]
-    chunks: int
-
-
-class PairShape(BaseModel):
-    """A decision about two names."""
-
-    first: str
-    second: str
-    verdict: str
-    source: str
-    reason: str
-
-
-class NameList(BaseModel):
-    """Merged entities, and names that are kept apart."""
-
-    things: list[ThingShape]
-    apart: list[PairShape]
-    compared: bool
-    waiting: int
 
 
 router = APIRouter(tags=["graph"])
@@ -325,25 +151,7 @@ async def list_names(
     """List the entities with several names, and the names that are kept apart."""
 
     def read() -> NameList:
-        same = workspace.base.entities.aliases(about)
-        return NameList(
-            things=[
-                ThingShape(names=list(t.names), entity_ids=list(t.entity_ids), chunks=t.chunks)
-                for t in same.things[:limit]
-            ],
-            apart=[
-                PairShape(
-                    first=named.first,
-                    second=named.second,
-                    verdict=named.decision.verdict,
-                    source=named.decision.source,
-                    reason=named.decision.reason,
-                )
-                for named in same.apart[:limit]
-            ],
-            compared=same.compared,
-            waiting=same.waiting,
-        )
+        return NameList.of(workspace.base.entities.aliases(about), limit=limit)
 
     return wrap(await server.threads.run(read))
 
@@ -376,7 +184,7 @@ async def list_communities(
             topics = workspace.base.communities.stored(about, level=level, limit=limit)
             total = len(topics) if about or not levels else len(levels[level or 0])
         return CommunityList(
-            communities=_describe_communities(workspace, topics[:limit], members),
+            communities=describe_communities(workspace.base, topics[:limit], members=members),
             total=total,
             levels=list(range(len(levels))),
             is_current=workspace.base.communities.is_current(),
@@ -400,7 +208,7 @@ async def show_community(
             reports = communities.reports([community])
             if community in found and community in reports:
                 topic = Topic(found[community], reports[community])
-                return _describe_communities(workspace, [topic], _MOST_MEMBERS)[0]
+                return describe_communities(workspace.base, [topic], members=_MOST_MEMBERS)[0]
         raise NotFound(
             f"Unknown community `{community}`.", fix="List communities: GET …/communities"
         )
@@ -422,29 +230,6 @@ async def run_statement(
         timeout_s=asked.timeout_s,
     )
     return wrap(ResultShape.of(result))
-
-
-def _describe_communities(
-    workspace: Workspace, topics: Sequence[Topic], members: int
-) -> list[CommunityShape]:
-    store = workspace.base.store
-    chunks = store.documents.chunks({i for topic in topics for i in topic.report.chunk_ids})
-    documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
-    names = workspace.base.communities.member_names(topics, most=members)
-    communities = store.capabilities.communities
-    parents = Counter(communities.parents().values()) if communities and topics else Counter()
-    stale = frozenset(communities.stale()) if communities and topics else frozenset()
-    return [
-        CommunityShape.of(
-            topic,
-            names,
-            chunks,
-            documents,
-            children=parents[topic.community.id],
-            is_stale=topic.community.id in stale,
-        )
-        for topic in topics
-    ]
 
 
 MOST_SCANNED = 20_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
@@ -22,6 +21,7 @@ from knotwork._service.responses import (
 )
 from knotwork._service.schemas.workspaces import CommunitiesRequest, IndexRequest, JobShape
 from knotwork._service.server import Service
+from knotwork._shapes.indexing import describe_estimate
 from knotwork.errors import InvalidRequest
 
 router = APIRouter(tags=["jobs"])
@@ -66,12 +66,7 @@ async def estimate_indexing(
                 "The workspace has no uploads.", fix="Upload files: POST …/documents"
             )
         options = asked.model_dump()
-        found = workspace.base.estimate([str(workspace.uploads)], **options)
-        described, money = asdict(found), found.run.money
-        # As text, because a float is not exact.
-        exact = None if money is None else {key: str(v) for key, v in asdict(money).items()}
-        described["run"] = {**described["run"], "money": exact}
-        return described
+        return describe_estimate(workspace.base.estimate([str(workspace.uploads)], **options))
 
     return wrap(await server.threads.run(estimate))
 

@@ -29,7 +29,6 @@ from knotwork._service.responses import (
     keep_alive,
     start_stream,
 )
-from knotwork._service.schemas.answers import AnswerShape
 from knotwork._service.schemas.openai import (
     Annotation,
     AssistantMessage,
@@ -48,6 +47,7 @@ from knotwork._service.schemas.openai import (
 )
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
+from knotwork._shapes.answers import AnswerShape
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork._synthesis.questions.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
@@ -153,7 +153,7 @@ async def complete_chat(
         model=asked.model,
         choices=[Choice(message=message)],
         usage=_count_tokens_used(answer),
-        knotwork=AnswerShape.of(answer).model_dump(mode="json"),
+        knotwork=AnswerShape.of(answer),
     )
 
 

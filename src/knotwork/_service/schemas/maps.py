@@ -10,10 +10,11 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
+from knotwork._retrieval.entity_lookup import Dossier
 from knotwork._service.graph_map import GraphMap
 from knotwork._service.map_views import CommunityLinks, FacetCounts, MapPart
-from knotwork._service.schemas.answers import Offsets, RequestModel
+from knotwork._service.schemas.answers import RequestModel
+from knotwork._shapes.graph import SourceShape
 
 MOST_NEIGHBOURS = 30
 MOST_KNOWN = 2_000
@@ -285,36 +286,6 @@ class RelationRow(BaseModel):
     other_type: str
     weight: float
     chunks: list[str]
-
-
-class SourceShape(BaseModel):
-    """A passage that mentions an entity; ``marks`` are the mentions, as offsets in the document."""
-
-    chunk_id: str
-    document: str
-    document_id: str
-    title: str
-    section: str
-    span: Offsets
-    text: str
-    marks: list[Offsets]
-    about: float
-
-    @classmethod
-    def of(cls, passage: DossierPassage) -> Self:
-        """Build the JSON of a passage."""
-        chunk = passage.chunk
-        return cls(
-            chunk_id=chunk.id,
-            document=passage.document.uri,
-            document_id=chunk.document_id,
-            title=chunk.document_title,
-            section=" > ".join(chunk.headings),
-            span=list(chunk.span),
-            text=chunk.text,
-            marks=[list(span) for span in passage.marks],
-            about=round(passage.about, 4),
-        )
 
 
 class EntityDetails(BaseModel):

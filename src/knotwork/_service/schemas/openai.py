@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from knotwork._service.schemas.answers import FilterText
+from knotwork._shapes.answers import AnswerShape
 
 
 class OpenAIErrorBody(BaseModel):
@@ -137,7 +138,7 @@ class ChatCompletion(BaseModel):
     model: str
     choices: list[Choice]
     usage: TokenCounts
-    knotwork: dict[str, Any]
+    knotwork: AnswerShape
 
 
 class ModelShape(BaseModel):

@@ -8,10 +8,9 @@ from pydantic import BaseModel, Field
 
 from knotwork._service.document_graph import DocumentGraph
 from knotwork._service.job_store import Job
-from knotwork._service.schemas.answers import Offsets, RequestModel
+from knotwork._service.schemas.answers import RequestModel
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.fields import FieldInfo
-from knotwork.records import Chunk, Document, Section
+from knotwork.records import Chunk, Document, Page, Section, Span
 
 TierName = Literal["none", "lean", "full"]
 BUDGET_FIELD = Field(
@@ -92,7 +91,7 @@ class SectionShape(BaseModel):
     parent: str | None
     level: int
     title: str
-    span: Offsets
+    span: Span
 
     @classmethod
     def of(cls, section: Section) -> Self:
@@ -102,7 +101,7 @@ class SectionShape(BaseModel):
             parent=section.parent_id,
             level=section.level,
             title=section.title,
-            span=list(section.span),
+            span=section.span,
         )
 
 
@@ -112,10 +111,10 @@ class ChunkShape(BaseModel):
     id: str
     section: str
     ordinal: int
-    span: Offsets
+    span: Span
     is_parent: bool
     parent: str | None
-    sentences: list[Offsets]
+    sentences: tuple[Span, ...]
 
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
@@ -124,31 +123,11 @@ class ChunkShape(BaseModel):
             id=chunk.id,
             section=chunk.section_id,
             ordinal=chunk.ordinal,
-            span=list(chunk.span),
+            span=chunk.span,
             is_parent=chunk.is_parent,
             parent=chunk.parent_id,
-            sentences=[list(span) for span in chunk.sentences],
+            sentences=chunk.sentences,
         )
-
-
-class PageShape(BaseModel):
-    """The label and the start of a page."""
-
-    label: str
-    start: int
-
-
-class FieldShape(BaseModel):
-    """A document field that filters can use."""
-
-    name: str
-    documents: int = Field(description="Number of documents with this field.")
-    examples: list[str] = Field(description="Its most frequent values.")
-
-    @classmethod
-    def of(cls, field: FieldInfo) -> Self:
-        """Build the JSON of a field."""
-        return cls(name=field.name, documents=field.documents, examples=list(field.examples))
 
 
 class DocumentDetails(BaseModel):
@@ -161,7 +140,7 @@ class DocumentDetails(BaseModel):
     language: str
     metadata: dict[str, str]
     text: str
-    pages: list[PageShape]
+    pages: tuple[Page, ...]
     sections: list[SectionShape]
     chunks: list[ChunkShape]
 
@@ -176,7 +155,7 @@ class DocumentDetails(BaseModel):
             language=document.language,
             metadata=dict(document.metadata),
             text=document.text,
-            pages=[PageShape(label=page.label, start=page.start) for page in document.pages],
+            pages=document.pages,
             sections=[SectionShape.of(section) for section in sections],
             chunks=[ChunkShape.of(chunk) for chunk in chunks],
         )
@@ -188,7 +167,7 @@ class ThingHere(BaseModel):
     id: str
     name: str
     type: str
-    spans: list[Offsets]
+    spans: tuple[Span, ...]
     only_here: bool
 
 
@@ -222,7 +201,7 @@ class DocumentContents(BaseModel):
                     id=found.entity.id,
                     name=found.entity.name,
                     type=found.entity.type,
-                    spans=[list(span) for span in found.spans],
+                    spans=found.spans,
                     only_here=found.only_here,
                 )
                 for found in contents.things

@@ -15,7 +15,7 @@ import {
 } from "./conditions";
 import "./filters.css";
 
-type Field = Shapes["FieldShape"];
+type Field = Shapes["FieldInfo"];
 
 const NEW: Condition = { field: "", comparison: "=", value: "" };
 

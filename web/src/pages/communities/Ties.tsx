@@ -70,7 +70,7 @@ function Drawn({ community }: { community: Community }) {
   );
 }
 
-type Edge = Shapes["EdgeShape"];
+type Edge = Shapes["Edge"];
 
 /** Return the strongest tie of each pair of members; what is not stated has no word. */
 function chooseTies(edges: readonly Edge[], members: ReadonlySet<string>) {

@@ -1,0 +1,157 @@
+"""Shapes of answers, their citations and cost, and the rows of queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from knotwork._shapes.base import Shape, fields_of, rounded
+from knotwork.records import (
+    Answer,
+    Citation,
+    Document,
+    QueryResult,
+    RowSource,
+    StageUsage,
+    Strength,
+    Usage,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitationShape(Shape, Citation):
+    """A source of an answer: the characters ``span`` of the document are ``quote``."""
+
+    document_id: str
+
+    @classmethod
+    def of(cls, citation: Citation) -> Self:
+        """Build the shape of a citation."""
+        known = fields_of(citation) | {"score": rounded(citation.score)}
+        return cls(**known, document_id=Document(citation.document, "").id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageShape(Shape):
+    """The cost of an operation. Money is text, because a float is not exact."""
+
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    reused_calls: int
+    """Calls that were answered from the cache, at no cost."""
+    embedded_texts: int = 0
+    seconds: float
+    money: str | None
+    """Null if the price of a model is unknown."""
+    stages: dict[str, StageUsage] = field(default_factory=dict)
+    """The usage of language models by stage."""
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        """Build the shape of a usage."""
+        known = fields_of(usage) | {
+            "seconds": rounded(usage.seconds),
+            "money": None if usage.money is None else str(usage.money),
+            "stages": {stage.stage: stage for stage in usage.stages},
+        }
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSourceShape(Shape, RowSource):
+    """A row of an indexed file that a result was computed from.
+
+    ``row`` is its number in the file or sheet, from 1, including the header.
+    """
+
+    document_id: str
+
+    @classmethod
+    def of(cls, source: RowSource) -> Self:
+        """Build the shape of a row."""
+        return cls(**fields_of(source), document_id=Document(source.document, "").id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultShape(Shape):
+    """The rows that a query returned."""
+
+    language: str
+    statement: str
+    parameters: dict[str, Any]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool
+    seconds: float
+    place: str
+    """The graph or the tables that the statement read."""
+    source: str = ""
+    """The retriever that wrote the statement, or retrieval_query."""
+    confidence: float
+    row_sources: tuple[RowSourceShape, ...]
+    """The first rows of files that the result was computed from."""
+    row_count: int | None
+    """The number of all such rows, if known."""
+
+    @classmethod
+    def of(cls, result: QueryResult) -> Self:
+        """Build the shape of a query result."""
+        return cls(
+            language=result.language,
+            statement=result.statement,
+            parameters=dict(result.parameters),
+            columns=result.columns,
+            rows=result.rows,
+            truncated=result.truncated,
+            seconds=rounded(result.seconds),
+            place=result.place,
+            source=result.source,
+            confidence=rounded(result.confidence),
+            row_sources=tuple(map(RowSourceShape.of, result.row_sources)),
+            row_count=result.row_count,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerShape(Shape):
+    """An answer; if ``answered`` is false, its citations are the nearest passages."""
+
+    question: str
+    answer: str
+    short: str = ""
+    """The answer in a few words, if it is certain."""
+    answered: bool
+    reason: str
+    confidence: float | None
+    """0 to 1: the estimated probability that the answer is right. Null for outlines and counts."""
+    strength: Strength | None
+    """strong: more likely right than not; weak; none: no answer. Null if confidence is null."""
+    retriever: str
+    mode: str
+    model: str
+    notes: tuple[str, ...]
+    citations: tuple[CitationShape, ...]
+    results: tuple[ResultShape, ...]
+    """The rows of the query that answers the question, and of `retrieval_query`."""
+    usage: UsageShape
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """Build the shape of an answer."""
+        return cls(
+            question=answer.question,
+            answer=answer.text,
+            short=answer.short,
+            answered=answer.answered,
+            reason=answer.reason,
+            confidence=None if answer.confidence is None else rounded(answer.confidence),
+            strength=answer.strength,
+            retriever=answer.retriever,
+            mode=answer.mode,
+            model=answer.model,
+            notes=answer.notes,
+            citations=tuple(map(CitationShape.of, answer.citations)),
+            results=tuple(map(ResultShape.of, answer.results)),
+            usage=UsageShape.of(answer.usage),
+        )

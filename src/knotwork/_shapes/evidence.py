@@ -1,0 +1,108 @@
+"""Shapes of evidence: passages with the reasons why they were found, and paths in the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from knotwork._shapes.answers import ResultShape
+from knotwork._shapes.base import Shape, rounded
+from knotwork._stores.base import Store
+from knotwork.records import Document, Evidence, GraphPath, Hit, Hop, Span, Step
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceShape(Shape):
+    """A sentence of a passage that is relevant to the question."""
+
+    span: Span
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitShape(Shape):
+    """A passage, and why it was found; spans are offsets in the document."""
+
+    rank: int
+    chunk_id: str
+    document: str
+    """Its URI; empty if the document was deleted during the search."""
+    document_id: str
+    title: str
+    section: str
+    span: Span
+    text: str
+    score: float
+    scores: dict[str, float]
+    seeds: tuple[str, ...]
+    path: tuple[Step, ...]
+    sentences: tuple[SentenceShape, ...]
+
+    @classmethod
+    def of(cls, rank: int, hit: Hit, document: Document | None) -> Self:
+        """Build the shape of a hit."""
+        return cls(
+            rank=rank,
+            chunk_id=hit.chunk.id,
+            document=document.uri if document else "",
+            document_id=hit.chunk.document_id,
+            title=hit.chunk.document_title,
+            section=" > ".join(hit.chunk.headings),
+            span=hit.chunk.span,
+            text=hit.chunk.text,
+            score=hit.score,
+            scores=hit.scores,
+            seeds=hit.seeds,
+            path=hit.path,
+            sentences=tuple(SentenceShape(*sentence) for sentence in hit.sentences),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PathShape(Shape):
+    """A path in the graph."""
+
+    text: str
+    score: float
+    scores: dict[str, float]
+    hops: tuple[Hop, ...]
+
+    @classmethod
+    def of(cls, path: GraphPath) -> Self:
+        """Build the shape of a path."""
+        return cls(path.text, path.score, path.scores, path.hops)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceShape(Shape):
+    """The passages, paths and rows that a retriever found, best first."""
+
+    question: str
+    filter: str
+    """The applied filter as a text; empty for none."""
+    retriever: str
+    confidence: float
+    hits: tuple[HitShape, ...]
+    paths: tuple[PathShape, ...]
+    results: tuple[ResultShape, ...]
+    trace: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, evidence: Evidence, store: Store) -> Self:
+        """Build the shape of evidence; reads the documents of the hits."""
+        documents = store.documents.documents({hit.chunk.document_id for hit in evidence.hits})
+        return cls(
+            question=evidence.query.text,
+            filter=str(evidence.query.filter or ""),
+            retriever=evidence.retriever,
+            confidence=rounded(evidence.confidence),
+            hits=tuple(
+                HitShape.of(rank, hit, documents.get(hit.chunk.document_id))
+                for rank, hit in enumerate(evidence.hits, start=1)
+            ),
+            paths=tuple(map(PathShape.of, evidence.paths)),
+            results=tuple(map(ResultShape.of, evidence.results)),
+            trace=evidence.trace,
+            notes=evidence.notes,
+        )

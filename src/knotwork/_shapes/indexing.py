@@ -1,0 +1,85 @@
+"""Reports and estimates of indexing runs as JSON, for the command line and the jobs of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from knotwork._indexing.report import IndexReport
+from knotwork._inference.chat import TokenUsage
+
+if TYPE_CHECKING:
+    from knotwork._indexing.enrichment import Enrichment
+    from knotwork._indexing.runs import IndexEstimate
+
+
+def describe_report(report: IndexReport) -> dict[str, Any]:
+    """Return a report; the key ``model`` is present only if a language model was used."""
+    described: dict[str, Any] = {
+        "added": report.added,
+        "changed": report.changed,
+        "unchanged": report.unchanged,
+        "removed": list(report.removed),
+        "skipped": [asdict(failure) for failure in report.failures],
+        "chunks": report.chunks,
+        "sentences": report.sentences,
+        "mentions": report.mentions,
+        "relations": report.relations,
+        "index": {
+            "documents": report.total_documents,
+            "chunks": report.total_chunks,
+            "entities": report.total_entities,
+        },
+        "embedder": report.embedder,
+        "embedded": report.embedded,
+        "reused": report.reused,
+        "without_vectors": report.without_vectors,
+        "seconds": {stage: round(value, 3) for stage, value in report.seconds.items()},
+        "notes": list(report.notes),
+        "interrupted": report.interrupted,
+    }
+    if report.usage:
+        described["model"] = {
+            "readings": {str(status): count for status, count in report.readings.items()},
+            "usage": describe_model_usage(report.usage),
+            "money": describe_money(report.money),
+            "made": _describe_enrichment(report.enrichment),
+        }
+    return described
+
+
+def describe_estimate(estimate: IndexEstimate) -> dict[str, Any]:
+    """Return an estimate, with amounts of money as text."""
+
+    def keep_exact(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {
+            key: describe_money(value) if isinstance(value, Decimal) else value
+            for key, value in items
+        }
+
+    return asdict(estimate, dict_factory=keep_exact)
+
+
+def describe_model_usage(usage: Mapping[str, TokenUsage]) -> dict[str, Any]:
+    """Return tokens and calls by stage."""
+    return {stage: asdict(used) for stage, used in usage.items()}
+
+
+def describe_money(money: Decimal | None) -> str | None:
+    """Return an amount of money as text, since a float would not be exact."""
+    return None if money is None else str(money)
+
+
+def _describe_enrichment(done: Enrichment | None) -> dict[str, int]:
+    """Return the numbers of merged entities, pairs not compared, descriptions and reports."""
+    names = done.names if done else None
+    descriptions = done.descriptions if done else None
+    reports = done.reports if done else None
+    return {
+        "several_names": names.groups if names else 0,
+        "left_apart": names.left if names else 0,
+        "descriptions": descriptions.summarised if descriptions else 0,
+        "reports": reports.by_model if reports else 0,
+    }
