@@ -30,6 +30,8 @@ class HitShape(Shape):
     document_id: str
     title: str
     section: str
+    page: str
+    """The label of the page on which it begins; empty without pages."""
     span: Span
     text: str
     score: float
@@ -48,6 +50,7 @@ class HitShape(Shape):
             document_id=hit.chunk.document_id,
             title=hit.chunk.document_title,
             section=" > ".join(hit.chunk.headings),
+            page=document.page_at(hit.chunk.span.start) if document else "",
             span=hit.chunk.span,
             text=hit.chunk.text,
             score=hit.score,

@@ -91,8 +91,8 @@ class NameList(Shape):
     """Number of entities that changed since names were compared."""
 
     @classmethod
-    def of(cls, known: SameNames, *, limit: int) -> Self:
-        """Build the shape of the first ``limit`` entities and pairs."""
+    def of(cls, known: SameNames, *, limit: int | None = None) -> Self:
+        """Build the shape of the first ``limit`` entities and pairs, by default of all."""
         return cls(
             things=tuple(map(ThingShape.of, known.things[:limit])),
             apart=tuple(map(DecisionShape.of, known.apart[:limit])),

@@ -10,7 +10,7 @@ from knotwork._synthesis.sentence_selection import SelectedSentence, name_cells
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.plain_text import strip_links
 from knotwork._text.terms import terms
-from knotwork.records import Citation, Document, Section
+from knotwork.records import Citation, Section
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
 _SPACES = re.compile(r"\s+")
@@ -79,7 +79,7 @@ def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple
                 document=document.uri,
                 title=document.title,
                 section=_section_path(item, sections[document.id]),
-                page=_page(document, item.span.start),
+                page=document.page_at(item.span.start),
                 span=item.span,
                 quote=document.text[item.span.start : item.span.end],
                 chunk_id=item.chunk.id,
@@ -94,9 +94,3 @@ def _section_path(item: SelectedSentence, sections: Sequence[Section]) -> str:
     start = item.span.start
     around = [s for s in sections if s.span.start <= start < s.span.end and s.level > 0]
     return " > ".join(s.title for s in sorted(around, key=lambda s: s.level) if s.title)
-
-
-def _page(document: Document, offset: int) -> str:
-    """Return the label of the page at an offset; "" for a document without pages."""
-    before = [page.label for page in document.pages if page.start <= offset]
-    return before[-1] if before else ""

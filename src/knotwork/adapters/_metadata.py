@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.queries.query_rows import show_row
-from knotwork.records import RETRIEVAL_QUERY, Citation, Document, Evidence, Hit, QueryResult
-from knotwork.records._documents import Span
+from knotwork._shapes.evidence import EvidenceShape, HitShape
+from knotwork.records import RETRIEVAL_QUERY, Citation, Evidence, Hit, QueryResult
 
 
 class PassageMetadata(TypedDict):
@@ -73,43 +73,21 @@ def hits_with_metadata(
     evidence: Evidence, knowledge_base: KnowledgeBase
 ) -> Iterator[tuple[Hit, PassageMetadata]]:
     """Yield the hits with their metadata, best first. Hits of deleted documents are skipped."""
-    ids = {hit.chunk.document_id for hit in evidence.hits}
-    documents = knowledge_base.store.documents.documents(ids)
-    for hit in evidence.hits:
-        document = documents.get(hit.chunk.document_id)
-        if document is None:
-            continue
-        chunk = hit.chunk
-        yield (
-            hit,
-            PassageMetadata(
-                document=document.uri,
-                title=chunk.document_title,
-                section=" > ".join(chunk.headings),
-                page=_page_label(document, chunk.span),
-                start=chunk.span.start,
-                end=chunk.span.end,
-                score=hit.score,
-                chunk_id=chunk.id,
-            ),
-        )
+    shape = EvidenceShape.of(evidence, knowledge_base.store)
+    for hit, described in zip(evidence.hits, shape.hits, strict=True):
+        if described.document:
+            yield hit, passage_metadata(described)
 
 
-def _page_label(document: Document, span: Span) -> str:
-    """Return the label of the page on which a span begins, or "" without pages."""
-    labels = [page.label for page in document.pages if page.start <= span.start]
-    return labels[-1] if labels else ""
-
-
-def citation_metadata(citation: Citation) -> PassageMetadata:
-    """Return the metadata of a citation."""
+def passage_metadata(passage: HitShape | Citation) -> PassageMetadata:
+    """Return the metadata of a passage or citation."""
     return PassageMetadata(
-        document=citation.document,
-        title=citation.title,
-        section=citation.section,
-        page=citation.page,
-        start=citation.span.start,
-        end=citation.span.end,
-        score=citation.score,
-        chunk_id=citation.chunk_id,
+        document=passage.document,
+        title=passage.title,
+        section=passage.section,
+        page=passage.page,
+        start=passage.span.start,
+        end=passage.span.end,
+        score=passage.score,
+        chunk_id=passage.chunk_id,
     )

@@ -10,8 +10,8 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.filter_parser import FilterSpec
 from knotwork.adapters._metadata import (
     PassageMetadata,
-    citation_metadata,
     hits_with_metadata,
+    passage_metadata,
     rows_over_hits,
     to_rows_metadata,
 )
@@ -188,7 +188,7 @@ def _build_response(answer: Answer) -> Response:
     return Response(
         response=answer.lead + answer.text,
         source_nodes=[
-            _build_node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, citation_metadata(c))
+            _build_node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, passage_metadata(c))
             for c in answer.citations
         ],
         metadata={

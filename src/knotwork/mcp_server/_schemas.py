@@ -1,38 +1,44 @@
-"""Typed results of the MCP tools, and functions that build them from records.
+"""Typed results of the MCP tools: compact views of the shared shapes.
 
-Field names match the `--json` output of the command line.
+A view has fewer keys, entities by name, and the URI of a resource instead of a document's id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from knotwork._indexing.report import IndexReport
+from knotwork._shapes.answers import AnswerShape, CitationShape
+from knotwork._shapes.base import fields_of, rounded
+from knotwork._shapes.communities import CommunityShape
+from knotwork._shapes.evidence import EvidenceShape, HitShape, PathShape
+from knotwork._shapes.graph import NameList
 from knotwork._stores.base import Store
-from knotwork.records import (
-    Answer,
-    Chunk,
-    Document,
-    Edge,
-    EdgeType,
-    Evidence,
-    GraphPath,
-    QueryResult,
-    Strength,
-    Subgraph,
-)
+from knotwork.records import Answer, Edge, EdgeType, Evidence, GraphPath, Strength, Subgraph
 from knotwork.records._documents import Span
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities.index_reports import Topic
+    from _typeshed import DataclassInstance
+
     from knotwork._indexing.resolution.resolver import NamedHomonym, SameNames
 
 
-class PassageResult(BaseModel):
+class ToolResult(BaseModel):
+    """The base of results: a view of a shape or record with some of its fields."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, shape: DataclassInstance, **further: object) -> Self:
+        """Build the view: fields with the same name are copied, ``further`` ones are given."""
+        return cls.model_validate(fields_of(shape) | further)
+
+
+class PassageResult(ToolResult):
     """A passage of a document."""
 
     document: str = Field(description="URI of the document")
@@ -46,7 +52,7 @@ class PassageResult(BaseModel):
     resource: str = Field(description="URI of the resource with exactly this passage")
 
 
-class PathHop(BaseModel):
+class PathHop(ToolResult):
     """One relation of a path, with the passage that states it."""
 
     source: str
@@ -55,7 +61,7 @@ class PathHop(BaseModel):
     chunk_id: str
 
 
-class PathResult(BaseModel):
+class PathResult(ToolResult):
     """A path in the knowledge graph."""
 
     text: str
@@ -63,13 +69,13 @@ class PathResult(BaseModel):
     links: list[PathHop]
 
 
-class PathsResult(BaseModel):
+class PathsResult(ToolResult):
     """Paths of at most five relations between two entities, best first."""
 
     paths: list[PathResult]
 
 
-class QueryRows(BaseModel):
+class QueryRows(ToolResult):
     """The rows that a query returned."""
 
     language: str
@@ -84,7 +90,7 @@ class QueryRows(BaseModel):
     parameters: dict[str, Any]
 
 
-class SearchResult(BaseModel):
+class SearchResult(ToolResult):
     """The evidence found for a question, best first."""
 
     question: str
@@ -98,7 +104,7 @@ class SearchResult(BaseModel):
     notes: list[str]
 
 
-class AnswerSource(BaseModel):
+class AnswerSource(ToolResult):
     """A source of an answer: characters `start` to `end` of the document are the quote."""
 
     number: int
@@ -114,7 +120,7 @@ class AnswerSource(BaseModel):
     resource: str
 
 
-class AnswerResult(BaseModel):
+class AnswerResult(ToolResult):
     """An answer. [1], [2], … in its text refer to its sources."""
 
     question: str
@@ -137,7 +143,7 @@ class AnswerResult(BaseModel):
     notes: list[str]
 
 
-class EntityResult(BaseModel):
+class EntityResult(ToolResult):
     """An entity of the knowledge graph."""
 
     id: str
@@ -146,7 +152,7 @@ class EntityResult(BaseModel):
     type: str
 
 
-class RelationResult(BaseModel):
+class RelationResult(ToolResult):
     """A relation between two entities, with the chunks that state it."""
 
     source: str
@@ -156,7 +162,7 @@ class RelationResult(BaseModel):
     chunk_ids: list[str]
 
 
-class SubgraphResult(BaseModel):
+class SubgraphResult(ToolResult):
     """A part of the graph, strongest first: relations that chunks state between entities, and
     co-occurrences, pairs of entities in one sentence.
     """
@@ -166,14 +172,14 @@ class SubgraphResult(BaseModel):
     co_occurrences: list[RelationResult]
 
 
-class ReportFinding(BaseModel):
+class ReportFinding(ToolResult):
     """A finding of a community report, and the passages that support it."""
 
     text: str
     resources: list[str]
 
 
-class CommunityResult(BaseModel):
+class CommunityResult(ToolResult):
     """A group of closely related entities, with its report."""
 
     id: str
@@ -188,20 +194,20 @@ class CommunityResult(BaseModel):
     resource: str
 
 
-class CommunitiesResult(BaseModel):
+class CommunitiesResult(ToolResult):
     """Communities with their reports."""
 
     communities: list[CommunityResult]
 
 
-class MergedEntity(BaseModel):
+class MergedEntity(ToolResult):
     """An entity with several names."""
 
     names: list[str]
     chunks: int
 
 
-class SplitPair(BaseModel):
+class SplitPair(ToolResult):
     """Two names that are kept as different entities."""
 
     first: str
@@ -209,14 +215,14 @@ class SplitPair(BaseModel):
     reason: str
 
 
-class HomonymResult(BaseModel):
+class HomonymResult(ToolResult):
     """A name shared by several entities, with the documents of each."""
 
     name: str
     documents: list[list[str]]
 
 
-class NamesResult(BaseModel):
+class NamesResult(ToolResult):
     """Merged entities, names kept apart, and names shared by several entities."""
 
     things: list[MergedEntity]
@@ -225,7 +231,7 @@ class NamesResult(BaseModel):
     compared: bool = Field(description="Whether entity resolution has run")
 
 
-class FailedFile(BaseModel):
+class FailedFile(ToolResult):
     """A file that could not be read, and why."""
 
     uri: str
@@ -233,7 +239,7 @@ class FailedFile(BaseModel):
     message: str
 
 
-class IndexResult(BaseModel):
+class IndexResult(ToolResult):
     """The result of an indexing run."""
 
     added: int
@@ -251,6 +257,9 @@ SCHEME = "knotwork"
 _UNQUOTED = "/:@!$'()*,;=+~"
 """Characters of a document URI that are not percent-encoded in the URI of its resource."""
 
+MOST_MEMBERS = 8
+"""Names listed for a community."""
+
 
 def document_resource_uri(uri: str, span: Span | None = None) -> str:
     """Return the URI of the resource with the text of a document, or with one span of it."""
@@ -263,45 +272,42 @@ def report_resource_uri(community_id: str) -> str:
     return f"{SCHEME}://reports/{community_id}"
 
 
+Place = TypeVar("Place", PassageResult, AnswerSource)
+
+
 def to_search_result(evidence: Evidence, store: Store) -> SearchResult:
     """Build a search result; hits of deleted documents are left out."""
-    ids = {hit.chunk.document_id for hit in evidence.hits}
-    documents = store.documents.documents(ids)
-    return SearchResult(
-        question=evidence.query.text,
-        retriever=evidence.retriever,
-        confidence=round(evidence.confidence, 4),
-        passages=[
-            _to_passage(hit.chunk, hit.score, documents[hit.chunk.document_id])
-            for hit in evidence.hits
-            if hit.chunk.document_id in documents
-        ],
-        paths=[_to_path(path) for path in evidence.paths],
-        results=[to_query_rows(result) for result in evidence.results],
-        notes=list(evidence.notes),
+    shape = EvidenceShape.of(evidence, store)
+    return SearchResult.of(
+        shape,
+        passages=[_locate(PassageResult, hit) for hit in shape.hits if hit.document],
+        paths=[_to_path(path) for path in shape.paths],
     )
 
 
-def _to_passage(chunk: Chunk, score: float, document: Document) -> PassageResult:
-    return PassageResult(
-        document=document.uri,
-        title=chunk.document_title,
-        section=" > ".join(chunk.headings),
-        start=chunk.span.start,
-        end=chunk.span.end,
-        text=chunk.text,
-        score=round(score, 4),
-        chunk_id=chunk.id,
-        resource=document_resource_uri(document.uri, chunk.span),
+def to_answer_result(answer: Answer) -> AnswerResult:
+    """Build an answer with the resource of each source."""
+    shape = AnswerShape.of(answer)
+    sources = [_locate(AnswerSource, citation) for citation in shape.citations]
+    return AnswerResult.of(shape, text=shape.answer, sources=sources)
+
+
+def _locate(view: type[Place], shape: HitShape | CitationShape) -> Place:
+    return view.of(
+        shape,
+        start=shape.span.start,
+        end=shape.span.end,
+        score=rounded(shape.score),
+        resource=document_resource_uri(shape.document, shape.span),
     )
 
 
 def to_paths_result(paths: Sequence[GraphPath]) -> PathsResult:
     """Build the result of the tool `shortest_paths`."""
-    return PathsResult(paths=[_to_path(path) for path in paths])
+    return PathsResult(paths=[_to_path(PathShape.of(path)) for path in paths])
 
 
-def _to_path(path: GraphPath) -> PathResult:
+def _to_path(path: PathShape) -> PathResult:
     links = [
         PathHop(
             source=hop.source_name if hop.forward else hop.target_name,
@@ -311,75 +317,21 @@ def _to_path(path: GraphPath) -> PathResult:
         )
         for hop in path.hops
     ]
-    return PathResult(text=path.text, score=round(path.score, 4), links=links)
-
-
-def to_query_rows(result: QueryResult) -> QueryRows:
-    """Build the rows of a query."""
-    return QueryRows(
-        language=result.language,
-        statement=result.statement,
-        columns=list(result.columns),
-        rows=[list(row) for row in result.rows],
-        truncated=result.truncated,
-        place=result.place,
-        source=result.source,
-        parameters=dict(result.parameters),
-    )
-
-
-def to_answer_result(answer: Answer) -> AnswerResult:
-    """Build an answer with the resource of each source."""
-    return AnswerResult(
-        question=answer.question,
-        text=answer.text,
-        short=answer.short,
-        answered=answer.answered,
-        reason=answer.reason,
-        confidence=None if answer.confidence is None else round(answer.confidence, 4),
-        strength=answer.strength,
-        sources=[
-            AnswerSource(
-                number=citation.number,
-                document=citation.document,
-                title=citation.title,
-                section=citation.section,
-                page=citation.page,
-                start=citation.span.start,
-                end=citation.span.end,
-                quote=citation.quote,
-                chunk_id=citation.chunk_id,
-                score=round(citation.score, 4),
-                resource=document_resource_uri(citation.document, citation.span),
-            )
-            for citation in answer.citations
-        ],
-        results=[to_query_rows(result) for result in answer.results],
-        mode=answer.mode,
-        model=answer.model,
-        notes=list(answer.notes),
-    )
+    return PathResult(text=path.text, score=rounded(path.score), links=links)
 
 
 def to_subgraph_result(subgraph: Subgraph) -> SubgraphResult:
     """Build a subgraph, with stated relations and co-occurrences separate."""
     names = {node.id: node.name for node in subgraph.nodes}
+    stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
+    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
     return SubgraphResult(
         things=[
-            EntityResult(
-                id=node.id,
-                name=node.name,
-                label=node.label,
-                type=str(node.properties.get("type", "")),
-            )
+            EntityResult.of(node, type=str(node.properties.get("type", "")))
             for node in subgraph.nodes
         ],
-        relations=[
-            _to_relation(edge, names) for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS
-        ],
-        co_occurrences=[
-            _to_relation(edge, names) for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS
-        ],
+        relations=[_to_relation(edge, names) for edge in stated],
+        co_occurrences=[_to_relation(edge, names) for edge in together],
     )
 
 
@@ -393,73 +345,38 @@ def _to_relation(edge: Edge, names: Mapping[str, str]) -> RelationResult:
     )
 
 
-def to_communities_result(topics: Sequence[Topic], store: Store) -> CommunitiesResult:
-    """Build communities with their reports and the names of up to 8 members each."""
-    chunks = store.documents.chunks({c for topic in topics for c in topic.report.chunk_ids})
-    documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
-    members = {i for topic in topics for i in topic.community.entity_ids[:8]}
-    names = {key: entity.name for key, entity in store.graph.entities(members).items()}
-    uris = {key: documents[chunk.document_id].uri for key, chunk in chunks.items()}
-    return CommunitiesResult(
-        communities=[
-            CommunityResult(
-                id=topic.community.id,
-                level=topic.community.level,
-                parent=topic.community.parent_id,
-                size=topic.community.size,
-                members=[names[i] for i in topic.community.entity_ids[:8] if i in names],
-                title=topic.report.title,
-                summary=topic.report.summary,
-                rating=topic.report.rating,
-                findings=[
-                    ReportFinding(
-                        text=finding.text,
-                        resources=[
-                            document_resource_uri(uris[support.chunk_id], support.span)
-                            for support in finding.supports
-                            if support.chunk_id in uris
-                        ],
-                    )
-                    for finding in topic.report.findings
-                ],
-                resource=report_resource_uri(topic.community.id),
-            )
-            for topic in topics
-        ]
+def to_communities_result(communities: Sequence[CommunityShape]) -> CommunitiesResult:
+    """Build communities with their reports and the names of their most important members."""
+    return CommunitiesResult(communities=[_to_community(item) for item in communities])
+
+
+def _to_community(community: CommunityShape) -> CommunityResult:
+    findings = [
+        ReportFinding(
+            text=finding.text,
+            resources=[document_resource_uri(s.document, s.span) for s in finding.supports],
+        )
+        for finding in community.findings
+    ]
+    return CommunityResult.of(
+        community,
+        members=[member.name for member in community.members[:MOST_MEMBERS]],
+        findings=findings,
+        resource=report_resource_uri(community.id),
     )
 
 
 def to_names_result(same: SameNames, homonyms: Sequence[NamedHomonym]) -> NamesResult:
     """Build the result of the tool `names`."""
-    return NamesResult(
-        things=[
-            MergedEntity(names=list(thing.names), chunks=thing.chunks) for thing in same.things
-        ],
-        apart=[
-            SplitPair(first=pair.first, second=pair.second, reason=pair.decision.reason)
-            for pair in same.apart
-        ],
-        homonyms=[
-            HomonymResult(name=homonym.name, documents=[list(d) for d in homonym.documents])
-            for homonym in homonyms
-        ],
-        compared=same.compared,
-    )
+    return NamesResult.of(NameList.of(same), homonyms=homonyms)
 
 
 def to_index_result(report: IndexReport) -> IndexResult:
     """Build the result of an indexing run."""
-    return IndexResult(
-        added=report.added,
-        changed=report.changed,
-        unchanged=report.unchanged,
-        removed=list(report.removed),
-        unread=[
-            FailedFile(uri=failure.uri, reason=failure.reason, message=failure.message)
-            for failure in report.failures
-        ],
+    return IndexResult.of(
+        report,
+        unread=report.failures,
         documents=report.total_documents,
         chunks=report.total_chunks,
         entities=report.total_entities,
-        notes=list(report.notes),
     )

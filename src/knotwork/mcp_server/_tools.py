@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from knotwork._indexing.report import OUTCOMES, EventKind
 from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._shapes.communities import describe_communities
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskOptions
 from knotwork.errors import KnotworkError
@@ -285,7 +286,7 @@ def add_graph_tools(
             if update_communities:
                 base.communities.update()
             topics = base.communities.stored(about, level=level, limit=limit)
-            return schemas.to_communities_result(topics, base.store)
+            return schemas.to_communities_result(describe_communities(base, topics))
 
         found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_communities(found))
@@ -331,7 +332,7 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
             return knowledge_graph.cypher(statement, parameters, graph=graph, row_limit=limit)
 
         rows = await knowledge_base.call(run)
-        found = schemas.to_query_rows(rows)
+        found = schemas.QueryRows.of(rows)
         return tool_result(found, text_output.format_rows(found))
 
 

@@ -26,7 +26,7 @@ class Span(NamedTuple):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> dict[str, object]:
-        """Return the JSON schema of a span: a list, which typed clients read better than a tuple."""
+        """Return the JSON schema: a list, since not all typed clients know tuples."""
         return {
             "type": "array",
             "items": {"type": "integer"},
@@ -103,6 +103,11 @@ class Document:
     @property
     def id(self) -> str:
         return content_id("document", self.uri)
+
+    def page_at(self, offset: int) -> str:
+        """Return the label of the page at an offset; "" for a document without pages."""
+        before = [page.label for page in self.pages if page.start <= offset]
+        return before[-1] if before else ""
 
     @property
     def revision(self) -> str:

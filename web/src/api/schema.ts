@@ -2433,6 +2433,11 @@ export interface components {
             document: string;
             /** Document Id */
             document_id: string;
+            /**
+             * Page
+             * @description The label of the page on which it begins; empty without pages.
+             */
+            page: string;
             /** Path */
             path: components["schemas"]["Step"][];
             /** Rank */
