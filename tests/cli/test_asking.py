@@ -150,6 +150,7 @@ def test_the_object_of_a_search_has_the_promised_keys():
             "document_id",
             "title",
             "section",
+            "page",
             "span",
             "text",
             "score",

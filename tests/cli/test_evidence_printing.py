@@ -8,7 +8,7 @@ import json
 
 from knotwork._cli.answers import print_evidence, show_rows
 from knotwork._cli.json_output import describe_evidence
-from knotwork._cli.terminal import Terminal
+from knotwork._cli.terminal import Terminal, write_json
 from knotwork._stores.memory.store import MemoryStore
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
 
@@ -57,7 +57,9 @@ def test_what_is_cut_off_or_empty_is_said():
 
 
 def test_json_has_every_hop_and_row():
-    described = json.loads(json.dumps(describe_evidence(EVIDENCE, MemoryStore())))
+    printed = io.StringIO()
+    write_json(describe_evidence(EVIDENCE, MemoryStore()), printed)
+    described = json.loads(printed.getvalue())
     (path,) = described["paths"]
     assert path["hops"][0]["span"] == [3, 9]
     assert path["hops"][1]["span"] is None

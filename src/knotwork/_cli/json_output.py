@@ -5,10 +5,10 @@ Their keys are a public interface: docs/cli.md.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.base import fields_of
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._stores.base import Store
 from knotwork.records import Answer, Evidence
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def describe_answer(answer: Answer) -> dict[str, Any]:
     """Return the object of `ask --json`."""
-    return asdict(AnswerShape.of(answer))
+    return fields_of(AnswerShape.of(answer))
 
 
 def describe_evidence(evidence: Evidence, store: Store) -> dict[str, Any]:
     """Return the object of `search --json`."""
-    return {"query": evidence.query.text, **asdict(EvidenceShape.of(evidence, store))}
+    return {"query": evidence.query.text, **fields_of(EvidenceShape.of(evidence, store))}
 
 
 def describe_fact(fact: RememberedFact) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
+from knotwork._shapes.base import Shape, fields_of
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -66,8 +68,8 @@ class Terminal:
         """Whether standard error is a terminal that can redraw."""
         return self.err.is_terminal and os.environ.get("TERM") != "dumb"
 
-    def emit(self, payload: Mapping[str, Any]) -> None:
-        """Print one JSON object on standard output."""
+    def emit(self, payload: Mapping[str, Any] | Shape) -> None:
+        """Print one JSON object on standard output; it may be a shape, or have shapes in it."""
         write_json(payload, sys.stdout)
 
     def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
@@ -156,10 +158,10 @@ class Terminal:
             console.print(shown_line, soft_wrap=True)
 
 
-def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
+def write_json(payload: Mapping[str, Any] | Shape, stream: TextIO) -> None:
     """Write a JSON object on one line, with control characters escaped."""
     ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
-    text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False)
+    text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False, default=fields_of)
     stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 

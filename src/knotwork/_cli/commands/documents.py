@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -58,8 +57,7 @@ def _list_fields(session: Session) -> None:
     """List the fields of documents, the number of documents with each, and frequent values."""
     fields = session.open().fields()
     if session.common.json:
-        listed = [{**asdict(field), "examples": list(field.examples)} for field in fields]
-        session.terminal.emit({"fields": listed})
+        session.terminal.emit({"fields": fields})
         return
     session.terminal.table(
         [(f.name, f"{f.documents:,}", ", ".join(f.examples)) for f in fields],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
@@ -73,6 +72,7 @@ def explore_command(
 
     Relations are listed with the strongest first, then co-occurrences.
     """
+    from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import SubgraphShape
     from knotwork.records import Direction, EdgeType
 
@@ -96,10 +96,13 @@ def explore_command(
     )
     dossiers = opened.graph.describe(names)
     if session.common.json:
-        described = asdict(SubgraphShape.of(subgraph, limit=most))
-        described["nodes"] = [{**node.pop("properties"), **node} for node in described["nodes"]]
+        nodes = [
+            {"id": node.id, "label": node.label, "name": node.name, **node.properties}
+            for node in subgraph.nodes
+        ]
+        shape = SubgraphShape.of(subgraph, limit=most)
         entities = [_describe_dossier(dossier) for dossier in dossiers]
-        session.terminal.emit({"entities": entities, **described})
+        session.terminal.emit({"entities": entities, **fields_of(shape), "nodes": nodes})
         return
     for dossier in dossiers:
         _print_dossier(session.terminal, dossier)
@@ -143,7 +146,7 @@ def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
             {"id": other.id, "name": other.name, "is_keyword": other.is_keyword}
             for other in dossier.nearby
         ],
-        "passages": [asdict(SourceShape.of(passage)) for passage in dossier.passages],
+        "passages": [SourceShape.of(passage) for passage in dossier.passages],
     }
 
 
@@ -213,7 +216,7 @@ def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) 
 
     paths = session.open().graph.shortest_paths(one, other, limit=limit)
     if session.common.json:
-        session.terminal.emit({"paths": [asdict(PathShape.of(path)) for path in paths]})
+        session.terminal.emit({"paths": [PathShape.of(path) for path in paths]})
         return
     for path in paths:
         session.terminal.say(join_lines(path.text))
@@ -271,7 +274,7 @@ def cypher_command(
         statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
     )
     if session.common.json:
-        session.terminal.emit(asdict(ResultShape.of(result)))
+        session.terminal.emit(ResultShape.of(result))
         return
     if not result.rows:
         session.terminal.note("No rows.")
@@ -324,7 +327,7 @@ def communities_command(
     topics = opened.communities.stored(topic, level=level, limit=limit)
     communities = describe_communities(opened, topics)
     if session.common.json:
-        session.terminal.emit({"communities": [asdict(item) for item in communities]})
+        session.terminal.emit({"communities": communities})
         return
     for item in communities:
         _print_community(session.terminal, item)

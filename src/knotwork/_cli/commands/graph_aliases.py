@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -283,11 +282,12 @@ def _describe_aliases(known: SameNames, limit: int) -> dict[str, Any]:
 
 
 def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
+    from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import ThingShape
 
     decisions = _describe_decisions(entity.decisions)
-    described = asdict(ThingShape.of(entity))
-    return {**described, "ids": described["entity_ids"], "decisions": decisions}
+    known = fields_of(ThingShape.of(entity))
+    return {**known, "ids": entity.entity_ids, "decisions": decisions}
 
 
 def _describe_decisions(decisions: Iterable[NamedDecision]) -> list[dict[str, Any]]:
@@ -295,7 +295,8 @@ def _describe_decisions(decisions: Iterable[NamedDecision]) -> list[dict[str, An
 
 
 def _describe_decision(item: NamedDecision) -> dict[str, Any]:
+    from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import DecisionShape
 
     shape = DecisionShape.of(item)
-    return {**asdict(shape), "names": [shape.first, shape.second], "by": shape.source}
+    return {**fields_of(shape), "names": [shape.first, shape.second], "by": shape.source}

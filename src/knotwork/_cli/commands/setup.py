@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -98,8 +97,7 @@ def doctor_command(session: Session) -> None:
                 terminal.say(check.fix, indent=7)
     ok = all(check.ok for check in checks)
     if session.common.json:
-        described = [asdict(check) for check in checks]
-        terminal.emit({"ok": ok, "checks": described, "settings": session.loaded.described()})
+        terminal.emit({"ok": ok, "checks": checks, "settings": session.loaded.described()})
     if not ok:
         raise click.exceptions.Exit(1)
 

@@ -10,6 +10,7 @@ const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => ({
   document_id: `d-${chunk_id}`,
   title: chunk_id,
   section: "",
+  page: "",
   span: [0, 10],
   text: "",
   score: 1,
