@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from knotwork._shapes.base import Shape, fields_of, rounded
+from knotwork._shapes.base import Shape, rounded
 from knotwork.records import (
     Answer,
     Citation,
@@ -27,8 +27,8 @@ class CitationShape(Shape, Citation):
     @classmethod
     def of(cls, citation: Citation) -> Self:
         """Build the shape of a citation."""
-        known = fields_of(citation) | {"score": rounded(citation.score)}
-        return cls(**known, document_id=Document(citation.document, "").id)
+        document_id = Document(citation.document, "").id
+        return cls.copy(citation, score=rounded(citation.score), document_id=document_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ class UsageShape(Shape):
     @classmethod
     def of(cls, usage: Usage) -> Self:
         """Build the shape of a usage."""
-        known = fields_of(usage) | {
-            "seconds": rounded(usage.seconds),
-            "money": None if usage.money is None else str(usage.money),
-            "stages": {stage.stage: stage for stage in usage.stages},
-        }
-        return cls(**known)
+        return cls.copy(
+            usage,
+            seconds=rounded(usage.seconds),
+            money=None if usage.money is None else str(usage.money),
+            stages={stage.stage: stage for stage in usage.stages},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class RowSourceShape(Shape, RowSource):
     @classmethod
     def of(cls, source: RowSource) -> Self:
         """Build the shape of a row."""
-        return cls(**fields_of(source), document_id=Document(source.document, "").id)
+        return cls.copy(source, document_id=Document(source.document, "").id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +97,12 @@ class ResultShape(Shape):
     @classmethod
     def of(cls, result: QueryResult) -> Self:
         """Build the shape of a query result."""
-        return cls(
-            language=result.language,
-            statement=result.statement,
+        return cls.copy(
+            result,
             parameters=dict(result.parameters),
-            columns=result.columns,
-            rows=result.rows,
-            truncated=result.truncated,
             seconds=rounded(result.seconds),
-            place=result.place,
-            source=result.source,
             confidence=rounded(result.confidence),
             row_sources=tuple(map(RowSourceShape.of, result.row_sources)),
-            row_count=result.row_count,
         )
 
 
@@ -139,18 +132,11 @@ class AnswerShape(Shape):
     @classmethod
     def of(cls, answer: Answer) -> Self:
         """Build the shape of an answer."""
-        return cls(
-            question=answer.question,
+        return cls.copy(
+            answer,
             answer=answer.text,
-            short=answer.short,
-            answered=answer.answered,
-            reason=answer.reason,
             confidence=None if answer.confidence is None else rounded(answer.confidence),
             strength=answer.strength,
-            retriever=answer.retriever,
-            mode=answer.mode,
-            model=answer.model,
-            notes=answer.notes,
             citations=tuple(map(CitationShape.of, answer.citations)),
             results=tuple(map(ResultShape.of, answer.results)),
             usage=UsageShape.of(answer.usage),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import Field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-SCORE_DIGITS = 4
-"""Decimals of confidences, of scores that are shown, and of seconds."""
 
 
 class Shape:
@@ -24,13 +21,21 @@ class Shape:
         "use_attribute_docstrings": True,
         "json_schema_serialization_defaults_required": True,
     }
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # for type checkers: subclasses set it
+
+    @classmethod
+    def copy(cls, record: DataclassInstance, **further: object) -> Self:
+        """Build the shape: fields of the same name are copied, ``further`` ones are given."""
+        known = fields_of(record) | further
+        names = known.keys() & {field.name for field in fields(cls)}
+        return cls(**{name: known[name] for name in names})
 
 
 def fields_of(record: DataclassInstance) -> dict[str, Any]:
-    """Return the fields of a record by name, for a shape that adds fields to it."""
+    """Return the fields of a record or shape by name."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def rounded(value: float) -> float:
-    """Return a number with the decimals that are shown."""
-    return round(value, SCORE_DIGITS)
+    """Return a confidence, score or time with the decimals that are shown."""
+    return round(value, 4)

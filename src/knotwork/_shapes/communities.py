@@ -80,7 +80,8 @@ def describe_communities(
     children = Counter(communities.parents().values()) if communities and topics else Counter()
     stale = frozenset(communities.stale()) if communities and topics else frozenset()
     return [
-        CommunityShape(
+        CommunityShape.copy(
+            topic.report,
             id=topic.community.id,
             level=topic.community.level,
             parent=topic.community.parent_id,
@@ -92,11 +93,6 @@ def describe_communities(
                 for member in topic.community.members
                 if member.entity_id in names
             ),
-            title=topic.report.title,
-            summary=topic.report.summary,
-            rating=topic.report.rating,
-            language=topic.report.language,
-            source=topic.report.source,
             score=rounded(topic.score),
             findings=tuple(
                 FindingShape(

@@ -43,7 +43,8 @@ class HitShape(Shape):
     @classmethod
     def of(cls, rank: int, hit: Hit, document: Document | None) -> Self:
         """Build the shape of a hit."""
-        return cls(
+        return cls.copy(
+            hit,
             rank=rank,
             chunk_id=hit.chunk.id,
             document=document.uri if document else "",
@@ -53,10 +54,6 @@ class HitShape(Shape):
             page=document.page_at(hit.chunk.span.start) if document else "",
             span=hit.chunk.span,
             text=hit.chunk.text,
-            score=hit.score,
-            scores=hit.scores,
-            seeds=hit.seeds,
-            path=hit.path,
             sentences=tuple(SentenceShape(*sentence) for sentence in hit.sentences),
         )
 
@@ -73,7 +70,7 @@ class PathShape(Shape):
     @classmethod
     def of(cls, path: GraphPath) -> Self:
         """Build the shape of a path."""
-        return cls(path.text, path.score, path.scores, path.hops)
+        return cls.copy(path, text=path.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +92,10 @@ class EvidenceShape(Shape):
     def of(cls, evidence: Evidence, store: Store) -> Self:
         """Build the shape of evidence; reads the documents of the hits."""
         documents = store.documents.documents({hit.chunk.document_id for hit in evidence.hits})
-        return cls(
+        return cls.copy(
+            evidence,
             question=evidence.query.text,
             filter=str(evidence.query.filter or ""),
-            retriever=evidence.retriever,
             confidence=rounded(evidence.confidence),
             hits=tuple(
                 HitShape.of(rank, hit, documents.get(hit.chunk.document_id))
@@ -106,6 +103,4 @@ class EvidenceShape(Shape):
             ),
             paths=tuple(map(PathShape.of, evidence.paths)),
             results=tuple(map(ResultShape.of, evidence.results)),
-            trace=evidence.trace,
-            notes=evidence.notes,
         )

@@ -46,15 +46,12 @@ class DecisionShape(Shape):
     def of(cls, named: NamedDecision) -> Self:
         """Build the shape of a decision."""
         decision = named.decision
-        return cls(
+        return cls.copy(
+            decision,
             first=named.first,
             second=named.second,
             ids=decision.pair,
-            verdict=str(decision.verdict),
-            source=decision.source,
-            reason=decision.reason,
             score=rounded(decision.score),
-            undone=decision.undone,
             refused=named.refused,
         )
 
@@ -71,12 +68,7 @@ class ThingShape(Shape):
     @classmethod
     def of(cls, entity: MergedEntity) -> Self:
         """Build the shape of a merged entity."""
-        return cls(
-            names=entity.names,
-            entity_ids=entity.entity_ids,
-            chunks=entity.chunks,
-            decisions=tuple(map(DecisionShape.of, entity.decisions)),
-        )
+        return cls.copy(entity, decisions=tuple(map(DecisionShape.of, entity.decisions)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +85,10 @@ class NameList(Shape):
     @classmethod
     def of(cls, known: SameNames, *, limit: int | None = None) -> Self:
         """Build the shape of the first ``limit`` entities and pairs, by default of all."""
-        return cls(
+        return cls.copy(
+            known,
             things=tuple(map(ThingShape.of, known.things[:limit])),
             apart=tuple(map(DecisionShape.of, known.apart[:limit])),
-            compared=known.compared,
-            waiting=known.waiting,
         )
 
 

@@ -6,39 +6,27 @@ A view has fewer keys, entities by name, and the URI of a resource instead of a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from knotwork._indexing.report import IndexReport
 from knotwork._shapes.answers import AnswerShape, CitationShape
-from knotwork._shapes.base import fields_of, rounded
+from knotwork._shapes.base import rounded
 from knotwork._shapes.communities import CommunityShape
 from knotwork._shapes.evidence import EvidenceShape, HitShape, PathShape
 from knotwork._shapes.graph import NameList
+from knotwork._shapes.views import View
 from knotwork._stores.base import Store
 from knotwork.records import Answer, Edge, EdgeType, Evidence, GraphPath, Strength, Subgraph
 from knotwork.records._documents import Span
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from knotwork._indexing.resolution.resolver import NamedHomonym, SameNames
 
 
-class ToolResult(BaseModel):
-    """The base of results: a view of a shape or record with some of its fields."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    @classmethod
-    def of(cls, shape: DataclassInstance, **further: object) -> Self:
-        """Build the view: fields with the same name are copied, ``further`` ones are given."""
-        return cls.model_validate(fields_of(shape) | further)
-
-
-class PassageResult(ToolResult):
+class PassageResult(View):
     """A passage of a document."""
 
     document: str = Field(description="URI of the document")
@@ -52,7 +40,7 @@ class PassageResult(ToolResult):
     resource: str = Field(description="URI of the resource with exactly this passage")
 
 
-class PathHop(ToolResult):
+class PathHop(View):
     """One relation of a path, with the passage that states it."""
 
     source: str
@@ -61,7 +49,7 @@ class PathHop(ToolResult):
     chunk_id: str
 
 
-class PathResult(ToolResult):
+class PathResult(View):
     """A path in the knowledge graph."""
 
     text: str
@@ -69,13 +57,13 @@ class PathResult(ToolResult):
     links: list[PathHop]
 
 
-class PathsResult(ToolResult):
+class PathsResult(View):
     """Paths of at most five relations between two entities, best first."""
 
     paths: list[PathResult]
 
 
-class QueryRows(ToolResult):
+class QueryRows(View):
     """The rows that a query returned."""
 
     language: str
@@ -90,7 +78,7 @@ class QueryRows(ToolResult):
     parameters: dict[str, Any]
 
 
-class SearchResult(ToolResult):
+class SearchResult(View):
     """The evidence found for a question, best first."""
 
     question: str
@@ -104,7 +92,7 @@ class SearchResult(ToolResult):
     notes: list[str]
 
 
-class AnswerSource(ToolResult):
+class AnswerSource(View):
     """A source of an answer: characters `start` to `end` of the document are the quote."""
 
     number: int
@@ -120,7 +108,7 @@ class AnswerSource(ToolResult):
     resource: str
 
 
-class AnswerResult(ToolResult):
+class AnswerResult(View):
     """An answer. [1], [2], … in its text refer to its sources."""
 
     question: str
@@ -143,7 +131,7 @@ class AnswerResult(ToolResult):
     notes: list[str]
 
 
-class EntityResult(ToolResult):
+class EntityResult(View):
     """An entity of the knowledge graph."""
 
     id: str
@@ -152,7 +140,7 @@ class EntityResult(ToolResult):
     type: str
 
 
-class RelationResult(ToolResult):
+class RelationResult(View):
     """A relation between two entities, with the chunks that state it."""
 
     source: str
@@ -162,7 +150,7 @@ class RelationResult(ToolResult):
     chunk_ids: list[str]
 
 
-class SubgraphResult(ToolResult):
+class SubgraphResult(View):
     """A part of the graph, strongest first: relations that chunks state between entities, and
     co-occurrences, pairs of entities in one sentence.
     """
@@ -172,14 +160,14 @@ class SubgraphResult(ToolResult):
     co_occurrences: list[RelationResult]
 
 
-class ReportFinding(ToolResult):
+class ReportFinding(View):
     """A finding of a community report, and the passages that support it."""
 
     text: str
     resources: list[str]
 
 
-class CommunityResult(ToolResult):
+class CommunityResult(View):
     """A group of closely related entities, with its report."""
 
     id: str
@@ -194,20 +182,20 @@ class CommunityResult(ToolResult):
     resource: str
 
 
-class CommunitiesResult(ToolResult):
+class CommunitiesResult(View):
     """Communities with their reports."""
 
     communities: list[CommunityResult]
 
 
-class MergedEntity(ToolResult):
+class MergedEntity(View):
     """An entity with several names."""
 
     names: list[str]
     chunks: int
 
 
-class SplitPair(ToolResult):
+class SplitPair(View):
     """Two names that are kept as different entities."""
 
     first: str
@@ -215,14 +203,14 @@ class SplitPair(ToolResult):
     reason: str
 
 
-class HomonymResult(ToolResult):
+class HomonymResult(View):
     """A name shared by several entities, with the documents of each."""
 
     name: str
     documents: list[list[str]]
 
 
-class NamesResult(ToolResult):
+class NamesResult(View):
     """Merged entities, names kept apart, and names shared by several entities."""
 
     things: list[MergedEntity]
@@ -231,7 +219,7 @@ class NamesResult(ToolResult):
     compared: bool = Field(description="Whether entity resolution has run")
 
 
-class FailedFile(ToolResult):
+class FailedFile(View):
     """A file that could not be read, and why."""
 
     uri: str
@@ -239,7 +227,7 @@ class FailedFile(ToolResult):
     message: str
 
 
-class IndexResult(ToolResult):
+class IndexResult(View):
     """The result of an indexing run."""
 
     added: int

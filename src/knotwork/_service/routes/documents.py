@@ -13,6 +13,7 @@ from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
 from knotwork._service.job_runner import is_upload, known_entries
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import (
+    ChunkShape,
     DeleteRequest,
     DocumentContents,
     DocumentDetails,
@@ -20,6 +21,7 @@ from knotwork._service.schemas.workspaces import (
     DocumentShape,
     JobShape,
     ReindexRequest,
+    SectionShape,
     TierName,
     Upload,
     UploadedFile,
@@ -144,7 +146,12 @@ async def show_document(
             raise _unknown_document(document)
         chunks = store.chunks(store.chunk_ids(document))
         ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
-        return DocumentDetails.of(found[document], store.sections(document), ordered)
+        return DocumentDetails.of(
+            found[document],
+            id=document,
+            sections=[SectionShape.of(s, parent=s.parent_id) for s in store.sections(document)],
+            chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
+        )
 
     return wrap(await server.threads.run(read))
 
@@ -212,7 +219,11 @@ def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[Document
     titles = {identifier: document.title for identifier, document in found.items()}
     return [
         DocumentShape.of(
-            entry, titles.get(entry.document_id, ""), uploaded=is_upload(workspace, entry)
+            entry,
+            id=Document(entry.uri, "").id,
+            title=titles.get(entry.document_id, ""),
+            size=max(entry.size, 0),
+            uploaded=is_upload(workspace, entry),
         )
         for entry in entries
     ]

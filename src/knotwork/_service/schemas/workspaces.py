@@ -7,10 +7,9 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, Field
 
 from knotwork._service.document_graph import DocumentGraph
-from knotwork._service.job_store import Job
 from knotwork._service.schemas.answers import RequestModel
-from knotwork._stores.base import LedgerEntry
-from knotwork.records import Chunk, Document, Page, Section, Span
+from knotwork._shapes.views import View
+from knotwork.records import Page, Span
 
 TierName = Literal["none", "lean", "full"]
 BUDGET_FIELD = Field(
@@ -49,7 +48,7 @@ class WorkspaceDetails(WorkspaceShape):
     is_busy: bool
 
 
-class DocumentShape(BaseModel):
+class DocumentShape(View):
     """A document of an index, or a file that could not be read."""
 
     id: str
@@ -61,20 +60,6 @@ class DocumentShape(BaseModel):
     error_reason: str
     error: str
 
-    @classmethod
-    def of(cls, entry: LedgerEntry, title: str, *, uploaded: bool) -> Self:
-        """Build the JSON of a ledger entry."""
-        return cls(
-            id=Document(entry.uri, "").id,
-            uri=entry.uri,
-            title=title,
-            chunks=entry.chunks,
-            size=max(entry.size, 0),
-            uploaded=uploaded,
-            error_reason=entry.error_reason,
-            error=entry.error,
-        )
-
 
 class DocumentList(BaseModel):
     """A page of documents; ``next`` is the start of the next page, null at the end."""
@@ -84,7 +69,7 @@ class DocumentList(BaseModel):
     next: int | None
 
 
-class SectionShape(BaseModel):
+class SectionShape(View):
     """A part of a document under a heading; the root has level 0."""
 
     id: str
@@ -93,19 +78,8 @@ class SectionShape(BaseModel):
     title: str
     span: Span
 
-    @classmethod
-    def of(cls, section: Section) -> Self:
-        """Build the JSON of a section."""
-        return cls(
-            id=section.id,
-            parent=section.parent_id,
-            level=section.level,
-            title=section.title,
-            span=section.span,
-        )
 
-
-class ChunkShape(BaseModel):
+class ChunkShape(View):
     """The positions of a chunk and its sentences."""
 
     id: str
@@ -116,21 +90,8 @@ class ChunkShape(BaseModel):
     parent: str | None
     sentences: tuple[Span, ...]
 
-    @classmethod
-    def of(cls, chunk: Chunk) -> Self:
-        """Build the JSON of a chunk."""
-        return cls(
-            id=chunk.id,
-            section=chunk.section_id,
-            ordinal=chunk.ordinal,
-            span=chunk.span,
-            is_parent=chunk.is_parent,
-            parent=chunk.parent_id,
-            sentences=chunk.sentences,
-        )
 
-
-class DocumentDetails(BaseModel):
+class DocumentDetails(View):
     """A document with its text, sections and chunks; all spans are offsets in ``text``."""
 
     id: str
@@ -143,22 +104,6 @@ class DocumentDetails(BaseModel):
     pages: tuple[Page, ...]
     sections: list[SectionShape]
     chunks: list[ChunkShape]
-
-    @classmethod
-    def of(cls, document: Document, sections: list[Section], chunks: list[Chunk]) -> Self:
-        """Build the JSON of a document."""
-        return cls(
-            id=document.id,
-            uri=document.uri,
-            title=document.title,
-            media_type=document.media_type,
-            language=document.language,
-            metadata=dict(document.metadata),
-            text=document.text,
-            pages=document.pages,
-            sections=[SectionShape.of(section) for section in sections],
-            chunks=[ChunkShape.of(chunk) for chunk in chunks],
-        )
 
 
 class ThingHere(BaseModel):
@@ -222,7 +167,7 @@ class DocumentContents(BaseModel):
         )
 
 
-class JobShape(BaseModel):
+class JobShape(View):
     """A job: ``state`` is queued, running, finished, failed or cancelled."""
 
     id: str
@@ -235,22 +180,6 @@ class JobShape(BaseModel):
     progress: dict[str, Any]
     report: dict[str, Any]
     error: dict[str, Any]
-
-    @classmethod
-    def of(cls, job: Job) -> Self:
-        """Build the JSON of a job."""
-        return cls(
-            id=job.id,
-            kind=job.kind,
-            state=job.state,
-            arguments=dict(job.arguments),
-            created=job.created,
-            started=job.started,
-            finished=job.finished,
-            progress=dict(job.progress),
-            report=dict(job.report),
-            error=dict(job.error),
-        )
 
 
 class UploadedFile(BaseModel):
