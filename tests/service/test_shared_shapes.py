@@ -101,7 +101,7 @@ def test_paths_are_the_same_on_every_surface(client, sample_index):
     one, other = "Oriane Keld", "Bram Ostrand"
     whole = sent(client.post(f"{OPEN}/paths", json={"names": [one, other]}))
     assert printed(sample_index, "explore", one, "--to", other) == whole
-    view = returned(sample_index, "connect", one=one, other=other)
+    view = returned(sample_index, "shortest_paths", one=one, other=other)
     assert whole["paths"]
     for short, path in zip(view["paths"], whole["paths"], strict=True):
         assert (short["text"], len(short["links"])) == (path["text"], len(path["hops"]))
@@ -138,8 +138,8 @@ def test_merged_names_are_the_same_on_every_surface(sample_index, tmp_path):
     index = tmp_path / "open.knot"
     copy_index(sample_index, index)
     with package.open(index, settings=make_settings()) as base:
-        base.merge_entities("Oriane Keld", "Bram Ostrand")
-        base.split_entities("Oriane Keld", "Skarrow Station")
+        base.entities.merge("Oriane Keld", "Bram Ostrand")
+        base.entities.split("Oriane Keld", "Skarrow Station")
     with open_client(ServerConfig(tmp_path, make_settings())) as client:
         whole = sent(client.get(f"{OPEN}/names"))
     shown = printed(index, "graph", "names", "--limit", 100)
