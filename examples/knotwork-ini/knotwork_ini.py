@@ -26,7 +26,7 @@ class IniLoader:
     name, suffixes, signatures = "ini", (".ini", ".cfg"), ()
 
     def load(self, source: Source) -> Content:
-        builder, parser = TextBuilder(), ConfigParser(interpolation=None)
+        builder, parser = TextBuilder(source), ConfigParser(interpolation=None)
         parser.read_string(decode_text(source))
         for section in parser.sections():
             builder.heading(1, section)
@@ -55,7 +55,7 @@ def _add_options(chunk: Chunk, extraction: Extraction) -> Extraction:
 
 
 class OptionRetriever:
-    """Finds the passages that set an option which the question names."""
+    """Finds the passages about the options, and other entities, that are words of the question."""
 
     name = "options"
 
@@ -64,7 +64,7 @@ class OptionRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         forms = {normal_form(word) for word in re.findall(r"[\w.-]+", query.text)}
-        options = [e.id for e in self._store.graph.lookup(forms).values() if e.type == "option"]
-        found = self._store.graph.about(options, fan=query.k).values()
+        named = [entity.id for entity in self._store.graph.lookup(forms).values()]
+        found = self._store.graph.about(named, fan=query.k).values()
         scores = {chunk.id: chunk.score for chunks in found for chunk in chunks}
         return rank_evidence(query, scores, retriever=self.name, store=self._store)

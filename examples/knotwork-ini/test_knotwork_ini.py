@@ -1,13 +1,48 @@
-"""An INI file is read, and its options are found."""
+"""An INI file is read, and its options are found; the parts keep the contracts of theirs."""
 
 import knotwork
 import pytest
 from knotwork.errors import LoadError
 from knotwork.plugins import Source
+from knotwork.testing import ExtractorContract, LoaderContract, RetrieverContract
 
-from knotwork_ini import IniLoader
+from knotwork_ini import IniLoader, OptionExtractor, OptionRetriever
 
 SETTINGS = b"[pool]\nmax_connections = 40\nidle_timeout = 90\n\n[cache]\nsize = 3 GB\n"
+
+
+class TestIniLoader(LoaderContract):
+    @pytest.fixture
+    def loader(self):
+        return IniLoader()
+
+    @pytest.fixture
+    def sample(self):
+        return SETTINGS
+
+    @pytest.fixture
+    def sample_text(self):
+        return "max_connections = 40."
+
+
+class TestOptionExtractor(ExtractorContract):
+    @pytest.fixture
+    def extractor(self):
+        return OptionExtractor()
+
+    @pytest.fixture
+    def text(self):
+        return "pool\n\nmax_connections = 40.\nidle_timeout = 90.\n\nsize = 3 GB."
+
+
+class TestOptionRetriever(RetrieverContract):
+    @pytest.fixture
+    def build(self):
+        return lambda store, embedder: OptionRetriever(store=store)
+
+    @pytest.fixture
+    def question(self):
+        return "Which river flows through Tartu?"
 
 
 def test_sections_become_headings():

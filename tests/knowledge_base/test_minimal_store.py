@@ -11,7 +11,7 @@ from tests.stores.minimal_store import MinimalStore
 
 from knotwork._config import EmbeddingSettings, IndexSettings, LlmSettings, Settings
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.capabilities import Capabilities
 from knotwork.errors import MissingCapability, StoreError
 from knotwork.records import Document
@@ -78,7 +78,11 @@ def test_tables_that_no_file_can_hold_are_reported(tmp_path):
 
 
 RUNS_CYPHER = ("cypher_templates", "dynamic_cypher", "text_to_cypher")
-OTHERS = sorted({*retriever_names(model=False)} - {*RUNS_CYPHER, "dense", "questions"})
+OTHERS = [
+    entry.name
+    for entry in RETRIEVERS.entries()
+    if not entry.needs and entry.name not in {*RUNS_CYPHER, "questions"}
+]
 
 
 @pytest.mark.parametrize("retriever", OTHERS)

@@ -63,7 +63,7 @@ def rank_evidence(
         query.text, store=store, embedder=embedder, weights=DEFAULT_WEIGHTS, link=False
     )
     ranked = rank(scores, query.k)
-    features = ChunkFeatures(question, store, DEFAULT_WEIGHTS, ranked)
+    features = ChunkFeatures(question, store, ranked)
     parts = {item.id: {retriever: item.score} for item in ranked}
     return make_evidence(query, retriever, ranked, parts, features, store)
 
