@@ -11,8 +11,9 @@ Everything public is imported on first use, so that ``import knotwork`` costs no
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork._config import Settings, load_settings
@@ -94,15 +95,4 @@ __all__ = [
     "open_async",
 ]
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import a public name on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+__getattr__, __dir__ = import_on_use(__name__, _HOMES)

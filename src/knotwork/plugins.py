@@ -6,8 +6,9 @@ Every name here is imported on first use. See "Write a plugin" in the documentat
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
@@ -113,13 +114,4 @@ __all__ = [
     "split_sentences",
 ]
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import a public name on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"knotwork.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = import_on_use(__name__, _HOMES)

@@ -5,8 +5,9 @@ Every name here is imported on first use: contract suites need pytest, the test 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork.testing._chat_contract import ChatModelContract
@@ -40,36 +41,36 @@ if TYPE_CHECKING:
     from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 _HOMES = {
-    "ApproximateTextIndexContract": "_text_index_contract",
-    "ApproximateVectorIndexContract": "_vector_index_contract",
-    "ApproximateVectorReplacementContract": "_vector_index_contract",
-    "BrokenStream": "_chat_models",
-    "ChatModelContract": "_chat_contract",
-    "CommunityStoreContract": "_enrichment_contract",
-    "CypherContract": "_cypher_contract",
-    "EmbedderContract": "_embedder_contract",
-    "ExplorationContract": "_graph_contract",
-    "ExtractorContract": "_extractor_contract",
-    "Fault": "model_server",
-    "FaultPlan": "model_server",
-    "FieldStoreContract": "_field_contract",
-    "GraphStoreContract": "_graph_contract",
-    "HashingEmbedder": "_embedders",
-    "HomonymStoreContract": "_resolution_contract",
-    "LoaderContract": "_loader_contract",
-    "ModelTestServer": "model_server",
-    "PropertyGraphContract": "_cypher_contract",
-    "QuestionStoreContract": "_enrichment_contract",
-    "ReadingStoreContract": "_enrichment_contract",
-    "ResolutionStoreContract": "_resolution_contract",
-    "RetrieverContract": "_retriever_contract",
-    "ScriptMismatch": "_chat_models",
-    "ScriptedChatModel": "_chat_models",
-    "SplitterContract": "_splitter_contract",
-    "StoreContract": "_store_contract",
-    "TextIndexContract": "_text_index_contract",
-    "VectorIndexContract": "_vector_index_contract",
-    "VectorReplacementContract": "_vector_index_contract",
+    "ApproximateTextIndexContract": "testing._text_index_contract",
+    "ApproximateVectorIndexContract": "testing._vector_index_contract",
+    "ApproximateVectorReplacementContract": "testing._vector_index_contract",
+    "BrokenStream": "testing._chat_models",
+    "ChatModelContract": "testing._chat_contract",
+    "CommunityStoreContract": "testing._enrichment_contract",
+    "CypherContract": "testing._cypher_contract",
+    "EmbedderContract": "testing._embedder_contract",
+    "ExplorationContract": "testing._graph_contract",
+    "ExtractorContract": "testing._extractor_contract",
+    "Fault": "testing.model_server",
+    "FaultPlan": "testing.model_server",
+    "FieldStoreContract": "testing._field_contract",
+    "GraphStoreContract": "testing._graph_contract",
+    "HashingEmbedder": "testing._embedders",
+    "HomonymStoreContract": "testing._resolution_contract",
+    "LoaderContract": "testing._loader_contract",
+    "ModelTestServer": "testing.model_server",
+    "PropertyGraphContract": "testing._cypher_contract",
+    "QuestionStoreContract": "testing._enrichment_contract",
+    "ReadingStoreContract": "testing._enrichment_contract",
+    "ResolutionStoreContract": "testing._resolution_contract",
+    "RetrieverContract": "testing._retriever_contract",
+    "ScriptMismatch": "testing._chat_models",
+    "ScriptedChatModel": "testing._chat_models",
+    "SplitterContract": "testing._splitter_contract",
+    "StoreContract": "testing._store_contract",
+    "TextIndexContract": "testing._text_index_contract",
+    "VectorIndexContract": "testing._vector_index_contract",
+    "VectorReplacementContract": "testing._vector_index_contract",
 }
 
 __all__ = [
@@ -105,13 +106,4 @@ __all__ = [
     "VectorReplacementContract",
 ]
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import a public name on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = import_on_use(__name__, _HOMES)
