@@ -77,7 +77,7 @@ def reached(question: str, passages: dict[str, Names]) -> set[str]:
 
 
 def is_linked(passages: dict[str, Names]) -> bool:
-    """Say whether one gold passage mentions what another one is about."""
+    """Return True if one gold passage mentions what another one is about."""
     return any(
         mentioned & about
         for one, (mentioned, _) in passages.items()

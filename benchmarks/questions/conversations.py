@@ -88,7 +88,7 @@ def _fill(question: str, answers: list[str]) -> str:
 
 
 def _put(question: str, pronouns: tuple[str, str]) -> str:
-    """Put a pronoun in the place of the hole; "X >> birthplace" becomes "its birthplace"."""
+    """Put a pronoun into the gap; "X >> birthplace" becomes "its birthplace"."""
     plain, possessive = pronouns
     if ">>" in question:
         return f"What is {possessive} {question.split('>>')[1].strip()}?"

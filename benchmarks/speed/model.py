@@ -122,7 +122,7 @@ class ServerProcess:
         self.url: str = pipe.recv()
 
     def set_latency(self, latency_s: float) -> None:
-        """Set how long calls take from now on, and count anew."""
+        """Set how long calls take from now on, and start counting from zero."""
         self._pipe.send(latency_s)
         self._pipe.recv()
 
@@ -159,7 +159,7 @@ class CountedTotals(Totals):
 
 
 class CountedTraffic(Traffic):
-    """Tells `CountedTotals`."""
+    """Traffic whose totals are `CountedTotals`."""
 
     @property
     def totals(self) -> Totals:
