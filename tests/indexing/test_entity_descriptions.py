@@ -277,8 +277,8 @@ def test_a_server_that_is_gone_ends_the_run(store):
 
 def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
     from knotwork._config import LlmSettings
+    from knotwork._inference.call_limits import RetryPolicy
     from knotwork._inference.model_registry import ChatModels
-    from knotwork._inference.retries import RetryPolicy
 
     names = {f"town{n}": FACTS[n:] + FACTS[:n] for n in range(6)}
     fill(store, **names)

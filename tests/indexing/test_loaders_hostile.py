@@ -18,7 +18,7 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
-from knotwork._indexing.loaders import archives, load_document
+from knotwork._indexing.loaders import load_document, loader
 from knotwork._indexing.splitters import make_splitter
 from knotwork.errors import LoadError
 from knotwork.records import Document
@@ -165,7 +165,7 @@ def test_a_zip_bomb_that_lies_about_its_size():
 
 
 def test_an_archive_of_many_members(monkeypatch):
-    monkeypatch.setattr(archives, "MAX_MEMBERS", 100)
+    monkeypatch.setattr(loader, "MAX_MEMBERS", 100)
     data = make_zip({str(number): b"" for number in range(101)})
     assert load_or_reason("a.docx", data) == "too_large"
 

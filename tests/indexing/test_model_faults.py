@@ -8,10 +8,9 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._inference.call_cache import CallCache
+from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryingChat, RetryPolicy
 from knotwork._inference.model_servers import ModelServer
 from knotwork._inference.openai_chat import OpenAIChat
-from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
-from knotwork._inference.retries import RetryingChat, RetryPolicy
 from knotwork.records import Document, ReadingStatus
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer

@@ -9,10 +9,9 @@ from tests.inference.model_server import reply, serve
 
 from knotwork._config import LlmSettings
 from knotwork._inference import ChatModels
+from knotwork._inference.call_limits import Halt, RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
-from knotwork._inference.concurrency import Halt
 from knotwork._inference.model_registry import MODEL_ROLES, chat_model_spec
-from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable, UnknownName
 
 REQUEST = ChatRequest((Message("user", "Who?"),))

@@ -17,10 +17,10 @@ from tests.inference.model_server import (
 )
 
 from knotwork._config import SecretRef
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageText
 from knotwork._inference.model_servers import ModelServer, parse_retry_after
 from knotwork._inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
-from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 from knotwork.records import Span
 from knotwork.testing._embedder_contract import EmbedderContract

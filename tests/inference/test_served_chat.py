@@ -6,7 +6,7 @@ import pytest
 
 from knotwork._config import LlmSettings
 from knotwork._inference import ChatModels
-from knotwork._inference.retries import RetryPolicy
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork.testing._chat_contract import ChatModelContract, ask, read_stream
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 

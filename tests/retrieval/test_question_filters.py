@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from knotwork._retrieval.question_filters import find_stated_filters
+from knotwork._retrieval.filters import find_stated_filters
 
 TODAY = date(2024, 3, 15)
 

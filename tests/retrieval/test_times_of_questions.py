@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._retrieval.filters import find_stated_filters
 from knotwork._retrieval.queries.comparisons import read_comparisons
-from knotwork._retrieval.question_filters import find_stated_filters
 from knotwork._text.dates import MONTHS, parse_date, read_date, read_day_range
 
 TODAY = date(2024, 3, 15)

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._stores.base import Store
-from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
-from knotwork._stores.parts import (
+from knotwork._stores.base import (
+    Store,
     require_communities,
     require_cypher,
     require_questions,
     require_readings,
     require_resolutions,
 )
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.memory import MemoryStore
 from knotwork.records import (
     PERSON_SOURCE,
     Description,

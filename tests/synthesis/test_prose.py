@@ -7,8 +7,12 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.prose import LEAST_WEIGHT, weigh_prose
-from knotwork._synthesis.sentence_selection import rank_candidates, select_sentences
+from knotwork._synthesis.sentence_selection import (
+    LEAST_WEIGHT,
+    rank_candidates,
+    select_sentences,
+    weigh_prose,
+)
 from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
 

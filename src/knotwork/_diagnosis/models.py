@@ -18,6 +18,7 @@ from knotwork._inference import (
     PassageText,
     open_embedder,
 )
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
     NO_CHAT_MODEL,
@@ -29,7 +30,6 @@ from knotwork._inference.model_registry import (
     open_reader,
 )
 from knotwork._inference.model_servers import ModelServer
-from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import KnotworkError, ModelError
 
 _PROBE_TEXT = "A short text."

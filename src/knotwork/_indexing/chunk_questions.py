@@ -18,8 +18,7 @@ from knotwork._indexing.batch_requests import batches_by_language, make_messages
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._stores.base import FloatMatrix, Store
-from knotwork._stores.parts import require_questions
+from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.errors import ModelError, Unparsable

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -32,14 +33,15 @@ from knotwork._indexing.embedding import (
     known_vectors,
     stamp_embedder,
 )
+from knotwork._indexing.loaders import load_file
 from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
-from knotwork._indexing.table_storage import drop_tables, put_tables
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
-from knotwork._stores.parts import require_readings
+from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
 from knotwork._stores.removal import remove_vectors
-from knotwork.records import Chunk, Entity
+from knotwork._stores.table_file import TableFile, TableShape, tables_path
+from knotwork.errors import LoadError
+from knotwork.records import Chunk, Document, Entity, Table
 
 BATCH_CHUNKS = 1_024
 """Chunks of a commit. Ids are random, so each commit writes pages all over the file."""
@@ -308,3 +310,57 @@ def _add_vectors(
             (entity.id, embedding.name_key(entity.normal_form), row[np.newaxis])
             for entity, row in zip(fresh, rows, strict=True)
         )
+
+
+SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
+
+
+def add_tables(tables: TableFile, path: Path) -> list[TableShape]:
+    """Store all tables of a file beside an index, each under its file's or sheet's name.
+
+    Raises LoadError for a file without a table, StoreError if they cannot be stored.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        valid = ", ".join(SUFFIXES)
+        raise LoadError(
+            "not a table",
+            f"`{path}` is not a table file.",
+            fix=f"Supported suffixes are {valid}.",
+        )
+    found = _named_tables(load_file(path, uri=str(path)))
+    if not found:
+        raise LoadError(
+            "empty",
+            f"`{path}` has no row below a header.",
+            fix="Check that the first row names the columns.",
+        )
+    return [tables.put_table(name, table, source=str(path)) for name, table in found]
+
+
+def put_tables(store: Store, documents: Sequence[Document]) -> None:
+    """Store the tables of documents beside an index, and replace earlier ones.
+
+    Call this before the documents are committed: after an interruption in between, the next run
+    does it again, and until then `TableShape.revision` differs from that of the document.
+    """
+    path = tables_path(store.url)
+    if path is None:
+        return
+    tables = TableFile(path)
+    for document in documents:
+        if document.tables or tables.holds(document.uri):
+            tables.put_document(document.uri, document.revision, _named_tables(document))
+
+
+def drop_tables(store: Store, uris: Sequence[str]) -> None:
+    """Remove the tables of documents that are no longer in an index."""
+    path = tables_path(store.url)
+    if path is not None and path.exists():
+        TableFile(path).remove_documents(uris)
+
+
+def _named_tables(document: Document) -> list[tuple[str, Table]]:
+    """Return the tables of a document, named by the file and, if it has several, by the sheet."""
+    stem = Path(document.uri.rpartition("/")[2]).stem
+    single = len(document.tables) == 1
+    return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]

@@ -16,8 +16,8 @@ from knotwork._indexing.batch_requests import (
     make_messages,
     reply_lines,
 )
+from knotwork._inference.call_limits import PATIENCE, Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
-from knotwork._inference.concurrency import PATIENCE, Halt, work_ordered
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.reply_records import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.prepared import Prepared
-from knotwork._inference.concurrency import PATIENCE, Patience
+from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._stores.base import Store
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork.records import ChunkReading, ReadingStatus

@@ -17,7 +17,7 @@ from itertools import chain
 
 from knotwork._indexing.description_writer import DescriptionEntry, DescriptionWriter
 from knotwork._indexing.steps import Steps
-from knotwork._inference.concurrency import Patience
+from knotwork._inference.call_limits import Patience
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import ReadingStore
 from knotwork._stores.resolutions import read_senses

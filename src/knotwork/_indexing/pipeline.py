@@ -62,8 +62,13 @@ from knotwork._indexing.report import (
 )
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.role_models import ModelRun
-from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.parts import require_communities, require_questions, require_readings
+from knotwork._stores.base import (
+    LedgerEntry,
+    Store,
+    require_communities,
+    require_questions,
+    require_readings,
+)
 from knotwork._stores.table_file import tables_path
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, LoadError, ModelError

@@ -34,9 +34,8 @@ from knotwork._indexing.embedding import (
 from knotwork._indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.base import FloatMatrix, Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.parts import require_vector_replacement
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork._text.terms import terms
 from knotwork.errors import IndexingError, StoreBusy

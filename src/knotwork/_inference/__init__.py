@@ -1,7 +1,7 @@
 """Models: embedders, rerankers and answer readers, local or served, and chat models on a server."""
 
+from knotwork._inference.call_limits import Halt
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
-from knotwork._inference.concurrency import Halt
 from knotwork._inference.embedder import (
     Embedder,
     FloatMatrix,

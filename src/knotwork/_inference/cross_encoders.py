@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Prediction
 

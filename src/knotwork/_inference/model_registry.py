@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
+from knotwork._inference.call_limits import (
+    Halt,
+    RateLimitedChat,
+    RateLimiter,
+    RetryingChat,
+    RetryPolicy,
+)
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.concurrency import Halt
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
-from knotwork._inference.retries import RetryingChat, RetryPolicy
 from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
@@ -251,9 +255,9 @@ def open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
 
 def open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
     """Open a reranker on a server."""
+    from knotwork._inference.call_limits import RetryPolicy
     from knotwork._inference.cross_encoders import ServedReranker
     from knotwork._inference.model_servers import ModelServer
-    from knotwork._inference.retries import RetryPolicy
 
     server = ModelServer(
         settings.base_url,

@@ -1,6 +1,6 @@
 """Send requests to model servers through the OpenAI SDK, with the errors of `knotwork.errors`.
 
-The retries of the SDK are off, since `retries.py` and `rate_limits.py` handle them.
+The retries of the SDK are off, since `call_limits.py` handles them.
 """
 
 from __future__ import annotations

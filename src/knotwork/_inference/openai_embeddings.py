@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
 from knotwork._inference.model_servers import ModelServer
-from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import ModelError, ModelUnavailable
 
 BATCH_TOKENS = 8_192

@@ -12,11 +12,9 @@ from knotwork._config import LlmSettings
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.concurrency import Halt
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
-from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter
-from knotwork._inference.retries import RetryPolicy
 from knotwork.errors import StoreReadOnly
 from knotwork.records import content_id
 

@@ -31,8 +31,7 @@ from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
-from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.parts import require_fields
+from knotwork._stores.base import LedgerEntry, Store, require_fields
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
 from knotwork.errors import ConfigError, UnknownName
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
-    from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.query_plans import Translator
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.ask_request import AskEvent
@@ -317,7 +316,7 @@ class KnowledgeBase:
 
         Raises UnknownName for an unknown field, FilterError for an invalid filter.
         """
-        from knotwork._retrieval.filter_parser import read_filter
+        from knotwork._retrieval.filters import read_filter
 
         wanted = read_filter(filters)
         return self.store if wanted is None else self.retrievers.filtered(wanted).store

@@ -10,9 +10,8 @@ from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.parts import require_cypher
 from knotwork.records import Direction, GraphPath, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:

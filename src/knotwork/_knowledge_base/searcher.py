@@ -18,16 +18,15 @@ from knotwork._indexing.embedding import (
 from knotwork._inference.chat import ChatModel
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._retrieval.base import Retriever
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_fields
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.parts import require_fields
 from knotwork._stores.table_file import tables_path
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.records import Evidence, Filter, Query
 
 if TYPE_CHECKING:
     from knotwork._inference.role_models import RoleModels
-    from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.hit_queries import HitQuery
     from knotwork._retrieval.queries.query_plans import Translator
 
@@ -203,7 +202,7 @@ class Retrievers:
         return self._search_models.open("keyword")
 
     def _find_scope(self, question: str, filters: FilterSpec | None) -> SearchScope:
-        from knotwork._retrieval.filter_parser import read_filter
+        from knotwork._retrieval.filters import read_filter
 
         wanted = read_filter(filters)
         if wanted is None:
@@ -216,7 +215,7 @@ class Retrievers:
 
         None unless most documents have the field that it compares, and some match.
         """
-        from knotwork._retrieval.question_filters import find_stated_filters
+        from knotwork._retrieval.filters import find_stated_filters
 
         fields = self.store.capabilities.fields
         if not self.settings.retrieval.read_filters or fields is None:

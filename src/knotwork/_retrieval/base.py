@@ -1,9 +1,11 @@
-"""The protocols of retrievers and steps: a query in, evidence with its reasons out."""
+"""Define the protocols of retrievers and steps (a query in, evidence out), and their base class."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from knotwork._inference.embedder import Embedder
+from knotwork._stores.base import Store
 from knotwork.records import Evidence, Query
 
 
@@ -12,7 +14,7 @@ class Retriever(Protocol):
 
     A class with options declares them in a dataclass ``Options`` and takes an instance as
     ``options``. One that needs an optional part of the store (`Store.capabilities`) raises
-    MissingCapability when it is built (`knotwork._stores.parts`).
+    MissingCapability when it is built (`knotwork._stores.base`).
     """
 
     name: str
@@ -30,3 +32,26 @@ class RetrieverStep(Retriever, Protocol):
 
     precedes: ClassVar[bool]
     searches: ClassVar[int]
+
+
+class ConfiguredRetriever:
+    """A retriever over a store, with options.
+
+    A subclass has a ``name``, a dataclass ``Options`` that refuses invalid values, and the
+    annotation ``options: Options``.
+    """
+
+    name: str
+    Options: type[Any]
+    options: Any
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self.options = options or self.Options()

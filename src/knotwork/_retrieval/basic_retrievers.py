@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
+from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
-from knotwork._retrieval.configured_retriever import ConfiguredRetriever
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
 from knotwork._retrieval.question import can_embed, read_question
 from knotwork._stores.base import Store

@@ -6,9 +6,8 @@ from typing import Any
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.base import ConfiguredRetriever, Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
-from knotwork._retrieval.configured_retriever import ConfiguredRetriever
 from knotwork._stores.base import Store
 from knotwork.errors import RetrievalError
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.filter_parser import FilterSpec
+from knotwork._retrieval.filters import FilterSpec
 from knotwork._service.access import lease
 from knotwork._service.keys import AccessKey
 from knotwork._service.questions import ask_events, check_question, search

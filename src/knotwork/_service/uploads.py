@@ -13,8 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
 
 from knotwork._indexing.loaders import find_plugin_loader
-from knotwork._indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
-from knotwork._indexing.loaders.loader import MEGABYTE, Source, format_size
+from knotwork._indexing.loaders.loader import (
+    MEGABYTE,
+    OLE_SIGNATURE,
+    ZIP_SIGNATURE,
+    Source,
+    check_archive,
+    format_size,
+)
 from knotwork._service.schemas.workspaces import RefusedFile
 from knotwork._service.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
 from knotwork.errors import InvalidRequest, LoadError

@@ -4,6 +4,9 @@ A store commits documents with their chunks, the graph, text indexes, vector ind
 of indexed sources together. Reads take batches of ids. An id that does not exist is absent from the
 result, never None. Ranked results are ordered by score descending, then id ascending. A released
 protocol never gains a required method: later features are parts in `Store.capabilities`.
+
+The functions `require_*` return an optional part of a store, or raise MissingCapability, which
+names both; call them before any work that writes to the part.
 """
 
 from __future__ import annotations
@@ -11,12 +14,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._stores.capabilities import Capabilities
+from knotwork._stores.capabilities import (
+    Capabilities,
+    CommunityStore,
+    CypherRunner,
+    HomonymStore,
+    PropertyGraphStore,
+    QuestionStore,
+    ReadingStore,
+    ResolutionStore,
+    VectorReplacement,
+)
+from knotwork._stores.fields import FieldStore
+from knotwork.errors import MissingCapability
 from knotwork.records import (
     Chunk,
     Direction,
@@ -331,3 +346,57 @@ def was_read_by_model(store: Store) -> bool:
     """
     readings = store.capabilities.readings
     return readings is not None and readings.has_readings()
+
+
+Part = TypeVar("Part")
+
+
+def _require(store: Store, part: Part | None, name: str) -> Part:
+    if part is None:
+        raise MissingCapability(store.url, name)
+    return part
+
+
+def require_communities(store: Store) -> CommunityStore:
+    """Return the communities of a store."""
+    return _require(store, store.capabilities.communities, "communities")
+
+
+def require_readings(store: Store) -> ReadingStore:
+    """Return what a model read, and descriptions of entities."""
+    return _require(store, store.capabilities.readings, "readings by a language model")
+
+
+def require_questions(store: Store) -> QuestionStore:
+    """Return the questions that chunks answer."""
+    return _require(store, store.capabilities.questions, "questions of chunks")
+
+
+def require_resolutions(store: Store) -> ResolutionStore:
+    """Return the decisions that merge and split entities."""
+    return _require(store, store.capabilities.resolutions, "merged entities")
+
+
+def require_homonyms(store: Store) -> HomonymStore:
+    """Return the names with several meanings."""
+    return _require(store, store.capabilities.homonyms, "homonyms")
+
+
+def require_property_graphs(store: Store) -> PropertyGraphStore:
+    """Return the imported graphs."""
+    return _require(store, store.capabilities.property_graphs, "imported graphs")
+
+
+def require_fields(store: Store) -> FieldStore:
+    """Return the fields of documents, by which a store filters."""
+    return _require(store, store.capabilities.fields, "filters")
+
+
+def require_cypher(store: Store) -> CypherRunner:
+    """Return what runs Cypher statements."""
+    return _require(store, store.capabilities.cypher, "Cypher")
+
+
+def require_vector_replacement(store: Store) -> VectorReplacement:
+    """Return what replaces all vectors at once."""
+    return _require(store, store.capabilities.vector_replacement, "a change of the embedder")

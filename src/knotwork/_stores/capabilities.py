@@ -258,7 +258,7 @@ class Capabilities:
     """The optional parts of a store; one that the store lacks is None.
 
     Reading from a store that lacks a part finds nothing. Writing to it is refused before any work
-    (`knotwork._stores.parts`). ``self_check`` reads the whole store and returns a
+    (`knotwork._stores.base`). ``self_check`` reads the whole store and returns a
     sentence for each fault found.
     """
 

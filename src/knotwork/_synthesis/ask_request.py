@@ -11,7 +11,7 @@ from knotwork.errors import UnknownName
 from knotwork.records import Answer, Evidence, PropertyValue
 
 if TYPE_CHECKING:
-    from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._retrieval.filters import FilterSpec
 
 
 class AskMode(StrEnum):

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
-from knotwork._inference.retries import RetryPolicy
 from knotwork._stores.base import Store, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,

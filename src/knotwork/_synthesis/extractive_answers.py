@@ -20,11 +20,11 @@ from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, join_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
-from knotwork._synthesis.prose import announces
 from knotwork._synthesis.sentence_selection import (
     PREDICTION_GAIN,
     Expectation,
     SelectedSentence,
+    announces,
     rank_candidates,
     select_sentences,
     trust_in_reader,

@@ -45,8 +45,7 @@ from knotwork._synthesis.prompt_context import (
     rank_findings,
     sentences_of,
 )
-from knotwork._synthesis.prose import weigh_prose
-from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query

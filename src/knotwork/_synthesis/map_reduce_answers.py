@@ -11,8 +11,8 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatReply, complete_checked
-from knotwork._inference.concurrency import work_ordered
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis.ask_request import FIRST_REPORTS_TOKENS, AskEvent, AskEventKind
 from knotwork._synthesis.global_answers import MOST_THEMES, answer_from_themes, find_themes

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Unpack
 from pydantic import Field
 
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.filter_parser import FilterSpec
+from knotwork._retrieval.filters import FilterSpec
 from knotwork._synthesis.ask_request import AskOptions
 from knotwork.adapters._metadata import hits_with_metadata, rows_over_hits
 from knotwork.errors import MissingExtra

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.filter_parser import FilterSpec
+from knotwork._retrieval.filters import FilterSpec
 from knotwork.adapters._metadata import (
     PassageMetadata,
     hits_with_metadata,

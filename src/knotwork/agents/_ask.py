@@ -14,7 +14,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.role_models import RoleModels, calls_path, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base.searcher import note_nothing_left
-from knotwork._retrieval.filter_parser import FilterSpec, read_filter
+from knotwork._retrieval.filters import FilterSpec, read_filter
 from knotwork._retrieval.retriever_registry import may_rerank
 from knotwork._stores.base import Store
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits

@@ -28,7 +28,7 @@ from knotwork.records import Direction, Evidence, PropertyValue, QueryResult, Su
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
-    from knotwork._retrieval.filter_parser import FilterSpec
+    from knotwork._retrieval.filters import FilterSpec
     from knotwork.mcp_server._permissions import Permissions
 
 

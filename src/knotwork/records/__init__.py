@@ -21,6 +21,9 @@ from knotwork.records._documents import (
     Section,
     Span,
     Table,
+    content_id,
+    id_to_int,
+    int_to_id,
 )
 from knotwork.records._evidence import (
     Answer,
@@ -69,7 +72,6 @@ from knotwork.records._graph import (
     entity_label,
     relation_edge_type,
 )
-from knotwork.records._identity import content_id, id_to_int, int_to_id
 from knotwork.records._query_results import (
     RETRIEVAL_QUERY,
     PropertyNode,

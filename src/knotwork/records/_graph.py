@@ -14,8 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
-from knotwork.records._documents import Span
-from knotwork.records._identity import content_id
+from knotwork.records._documents import Span, content_id
 from knotwork.records._query_results import PropertyValue
 
 Direction = Literal["both", "in", "out"]

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import pytest
 
-from knotwork._stores.base import Store
-from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.parts import (
+from knotwork._stores.base import (
+    Store,
     require_communities,
     require_cypher,
     require_property_graphs,
     require_questions,
 )
+from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, StoreError, UnknownName
 from knotwork.records import PropertyNode, PropertyValue, Relationship
 from knotwork.testing._enrichment_contract import sample_community, sample_report

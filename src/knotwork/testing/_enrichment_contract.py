@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork._stores.base import Store
-from knotwork._stores.parts import require_communities, require_questions, require_readings
+from knotwork._stores.base import Store, require_communities, require_questions, require_readings
 from knotwork.records import (
     ChunkReading,
     Community,

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.parts import require_fields
+from knotwork._stores.base import LedgerEntry, Store, require_fields
 from knotwork.errors import UnknownName
 from knotwork.records import (
     AllOf,

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork._stores.base import Store
-from knotwork._stores.parts import require_homonyms, require_resolutions
+from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.resolutions import read_senses
 from knotwork.records import (
     PERSON_SOURCE,

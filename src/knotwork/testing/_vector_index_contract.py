@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from knotwork._stores.base import FloatMatrix, Scored, Store
-from knotwork._stores.parts import require_vector_replacement
+from knotwork._stores.base import FloatMatrix, Scored, Store, require_vector_replacement
 from knotwork._stores.vectors import staged_name
 from knotwork.errors import DimensionMismatch, StoreError
 from knotwork.records import content_id

@@ -187,8 +187,8 @@ def test_many_calls_at_a_time_write_the_same():
 
 def test_a_server_that_fails_at_times_costs_no_report(tmp_path):
     from knotwork._config import LlmSettings
+    from knotwork._inference.call_limits import RetryPolicy
     from knotwork._inference.model_registry import ChatModels
-    from knotwork._inference.retries import RetryPolicy
 
     plan = FaultPlan(rates={Fault.RATE_LIMITED: 0.2, Fault.GARBAGE: 0.2, Fault.THINKING: 0.2})
     with ModelTestServer(faults=plan) as server:

@@ -5,9 +5,9 @@ import pytest
 from tests.transform.documents import cut, mentions
 
 from knotwork._config import LlmSettings
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import ChatModels
-from knotwork._inference.retries import RetryPolicy
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar

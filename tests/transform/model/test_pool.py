@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from knotwork._inference.concurrency import Halt, work_ordered
+from knotwork._inference.call_limits import Halt, work_ordered
 from knotwork._transform.model.model_extractor import ChunkOutcome, give_up_without_server
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Extraction, ReadingStatus

@@ -37,7 +37,7 @@ def tables_command() -> None:
 @with_session()
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
     """Add or replace the tables of .csv, .tsv and .xlsx files."""
-    from knotwork._indexing.table_storage import add_tables
+    from knotwork._indexing.commits import add_tables
 
     tables = _open_tables(session)
     _show_tables(session, [shape for path in files for shape in add_tables(tables, path)])

@@ -22,8 +22,7 @@ from knotwork._indexing.communities.extractive_reports import (
 )
 from knotwork._indexing.communities.report_sentences import ReportSentence
 from knotwork._indexing.entity_descriptions import Describer
-from knotwork._stores.base import Store
-from knotwork._stores.parts import require_communities
+from knotwork._stores.base import Store, require_communities
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import detect_language
 from knotwork._text.token_counts import count_tokens

@@ -46,9 +46,8 @@ from knotwork._graph.hierarchy import (
     match_groups,
 )
 from knotwork._graph.pagerank import personalized_pagerank
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_communities
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.parts import require_communities
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.resolutions import read_groups, read_senses
 from knotwork.records import ENTITY_EDGES, Community, EdgeType, Member, content_id

@@ -38,10 +38,9 @@ from knotwork._indexing.communities.extractive_reports import (
 from knotwork._indexing.communities.report_writer import ReportWriter, WrittenReports, stand_in_key
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.steps import Steps, finish_steps
-from knotwork._inference.concurrency import Patience
-from knotwork._stores.base import FloatMatrix, Scored, Store
+from knotwork._inference.call_limits import Patience
+from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.parts import require_communities
 from knotwork._stores.removal import remove_vectors
 from knotwork._transform.model.reply_records import Complaint
 from knotwork.errors import ConfigError

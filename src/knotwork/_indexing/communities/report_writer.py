@@ -33,8 +33,8 @@ from knotwork._indexing.communities.extractive_reports import (
     report_title,
     write_extractive_report,
 )
+from knotwork._inference.call_limits import PATIENCE, Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
-from knotwork._inference.concurrency import PATIENCE, Halt, work_ordered
 from knotwork._text.terms import content_terms
 from knotwork._transform.model.reply_records import Complaint, bare_line, clean_field, is_idle
 from knotwork.records import CommunityReport, Finding, Support, content_id

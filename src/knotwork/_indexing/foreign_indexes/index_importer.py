@@ -41,8 +41,7 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
 )
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.base import Store
-from knotwork._stores.parts import require_communities, require_readings
+from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import Chunk, content_id

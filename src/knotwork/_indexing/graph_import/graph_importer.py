@@ -22,8 +22,7 @@ from knotwork._indexing.graph_import.formats import ImportOptions, ReadBytes, Re
 from knotwork._indexing.graph_import.graph_sources import GraphSource, open_source
 from knotwork._indexing.graph_import.spool import Spool
 from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.parts import require_property_graphs
+from knotwork._stores.base import LedgerEntry, Store, require_property_graphs
 from knotwork.errors import IndexingError
 from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Relationship, content_id
 

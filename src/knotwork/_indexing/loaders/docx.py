@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.archives import check_archive
-from knotwork._indexing.loaders.loader import Content, Source, TextBuilder, flat_metadata
+from knotwork._indexing.loaders.loader import (
+    Content,
+    Source,
+    TextBuilder,
+    check_archive,
+    flat_metadata,
+)
 from knotwork._indexing.loaders.tables_and_lists import (
     MAX_HEADER_LENGTH,
     ListWriter,

@@ -7,14 +7,15 @@ import zipfile
 from typing import Any
 from urllib.parse import unquote
 
-from knotwork._indexing.loaders.archives import encrypted_file_error, open_archive
 from knotwork._indexing.loaders.html import add_html, parse_html
 from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
     broken_file_error,
+    encrypted_file_error,
     flat_metadata,
+    open_archive,
 )
 from knotwork._indexing.loaders.plain_text import decode_text
 

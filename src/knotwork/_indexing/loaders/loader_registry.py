@@ -15,9 +15,17 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-from knotwork._indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
-from knotwork._indexing.loaders.loader import MEGABYTE, Content, Loader, Source, format_size
+from knotwork._indexing.loaders.loader import (
+    MEGABYTE,
+    OLE_SIGNATURE,
+    ZIP_SIGNATURE,
+    Content,
+    Loader,
+    Source,
+    check_archive,
+    format_size,
+)
 from knotwork._indexing.loaders.titles_and_captions import choose_title
 from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language

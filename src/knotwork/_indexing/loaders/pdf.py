@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.archives import encrypted_file_error
 from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
     clean_line,
     clean_text,
+    encrypted_file_error,
     flat_metadata,
 )
 from knotwork._indexing.loaders.pdf_content_stream import PdfFonts, correct_space_widths

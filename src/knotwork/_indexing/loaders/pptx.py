@@ -8,8 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from knotwork._indexing.loaders.archives import check_archive
-from knotwork._indexing.loaders.loader import Content, Source, TextBuilder, flat_metadata
+from knotwork._indexing.loaders.loader import (
+    Content,
+    Source,
+    TextBuilder,
+    check_archive,
+    flat_metadata,
+)
 from knotwork._indexing.loaders.tables_and_lists import (
     ListWriter,
     SpanningCell,

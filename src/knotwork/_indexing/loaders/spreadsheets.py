@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from knotwork._indexing.loaders.archives import check_archive
 from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
+    check_archive,
     clean_text,
     flat_metadata,
 )

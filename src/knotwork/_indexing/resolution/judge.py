@@ -15,8 +15,8 @@ from importlib.resources import files
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
 from knotwork._indexing.resolution.pair_survey import PairSurvey
 from knotwork._indexing.resolution.rules import Ruling
+from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.concurrency import work_ordered
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences

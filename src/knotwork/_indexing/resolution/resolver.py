@@ -23,9 +23,8 @@ from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfil
 from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._indexing.steps import Steps, finish_steps
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.capabilities import HomonymStore, ResolutionStore
-from knotwork._stores.parts import require_homonyms, require_resolutions
 from knotwork._stores.resolutions import form_groups
 from knotwork.records import (
     PERSON_SOURCE,

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from knotwork._config import EmbeddingSettings
-from knotwork._inference.concurrency import work_ordered
+from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
 from knotwork._inference.local_models import e5, minilm
 from knotwork._inference.local_models.tokenization import (

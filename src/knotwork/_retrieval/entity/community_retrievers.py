@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures
@@ -19,7 +20,6 @@ from knotwork._retrieval.community_search import (
     find_topic,
     has_report_vectors,
 )
-from knotwork._retrieval.configured_retriever import ConfiguredRetriever
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._stores.base import Scored, Store

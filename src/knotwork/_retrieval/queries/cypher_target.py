@@ -37,9 +37,8 @@ from knotwork._retrieval.queries.target_schema import (
     is_day_first,
     shape_property,
 )
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.parts import require_cypher
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
 

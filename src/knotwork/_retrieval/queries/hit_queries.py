@@ -15,8 +15,7 @@ from knotwork._retrieval.chunk_features import ChunkFeatures, rank_sentences
 from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._retrieval.queries.query_rows import is_node
 from knotwork._retrieval.question import read_question
-from knotwork._stores.base import Store
-from knotwork._stores.parts import require_cypher
+from knotwork._stores.base import Store, require_cypher
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError, QueryTimeout
 from knotwork.records import RETRIEVAL_QUERY, Evidence, Hit, Label, PropertyValue, QueryResult
 

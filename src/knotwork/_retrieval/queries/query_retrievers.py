@@ -34,9 +34,8 @@ from knotwork._retrieval.queries.sql_target import SqlTables
 from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
 from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork._retrieval.queries.translator_registry import make_translator
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.parts import require_cypher
 from knotwork._stores.table_file import TableFile, tables_path
 from knotwork.errors import StoreNotFound
 

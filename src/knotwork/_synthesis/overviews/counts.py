@@ -17,8 +17,7 @@ from knotwork._synthesis.overviews.statements import (
     SummaryText,
     weigh_alone,
 )
-from knotwork._synthesis.prose import weigh_prose
-from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.chinese import HAN
 from knotwork.records import Chunk, EdgeType, Label, Mention, Node, Span
 

@@ -19,8 +19,7 @@ from knotwork._synthesis.overviews.statements import (
     is_statement,
     weigh_alone,
 )
-from knotwork._synthesis.prose import weigh_prose
-from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number
 from knotwork._text.terms import content_terms

@@ -15,8 +15,7 @@ from knotwork._indexing.communities.report_sentences import (
 )
 from knotwork._retrieval.evidence_builder import is_in_han
 from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
-from knotwork._synthesis.prose import weigh_prose
-from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.terms import content_terms
 from knotwork.records import Chunk, FrameKind, Span, Support
 

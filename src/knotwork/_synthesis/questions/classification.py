@@ -31,11 +31,11 @@ def read_scope(question: str) -> QuestionScope | None:
         return None
     # Compiling the patterns of a language is slow, so only those that may match are imported.
     if _HAN_TEXT.search(text):  # the title in "总结一下《Almanac》" may be longer than the rest
-        from knotwork._synthesis.questions.scope_chinese import read_chinese
+        from knotwork._synthesis.questions.scopes import read_chinese
 
         if scope := read_chinese(text):
             return scope
-    from knotwork._synthesis.questions.scope_english import read_english
+    from knotwork._synthesis.questions.scopes import read_english
 
     return read_english(text)
 
@@ -49,10 +49,10 @@ def needs_communities(question: str) -> bool:
 def strip_text_nouns(phrase: str) -> str:
     """Return a phrase without words for texts: "travel" for "the travel chapter"."""
     if _is_chinese(phrase):
-        from knotwork._synthesis.questions.scope_chinese import strip_chinese
+        from knotwork._synthesis.questions.scopes import strip_chinese
 
         return strip_chinese(phrase)
-    from knotwork._synthesis.questions.scope_english import strip_english
+    from knotwork._synthesis.questions.scopes import strip_english
 
     return strip_english(phrase)
 

@@ -1,10 +1,15 @@
-"""The scope of a question (documents, a topic, a number), or the sub-questions it consists of."""
+"""Read the scope of a question: the whole, a document, a topic, a number or steps.
+
+Patterns of English and Chinese questions find it; others have none, and are searched for.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+from knotwork._text.terms import content_terms
 
 
 class ScopeKind(StrEnum):
@@ -100,3 +105,503 @@ class DividedQuestion:
 
     parts: tuple[SubQuestion, ...]
     compared: tuple[str, ...] = ()
+
+
+_MOST_NAME_WORDS = 12
+_END = r"[\s?.!？。！]*$"
+
+_TEXT = (
+    r"(?:documents?|docs|files?|texts?|corpus|collections?|materials?|data ?sets?|knowledge base"
+    r"|papers?|articles?|notes?|sources?|transcripts?|reports?|manuals?|handbooks?|guides?|books?"
+    r"|story|stories|novels?|documentation|website|site|pages?|wiki|library|folder|index|tales?"
+    r"|chapters?|sections?|contents?|contracts?|polic(?:y|ies)|tutorials?|transcript|e-?mails?)"
+)
+_POLITE = (
+    r"(?:(?:please|kindly|now|can you|could you|would you|will you|i want you to|i need"
+    r"|i would like(?: you to)?|i'd like(?: you to)?),? )*"
+)
+_SUMMARY_WORD = r"(?:summary|overview|outline|synopsis|gist|recap|abstract|tl;?dr)"
+_SUMMARY_NOUN = (
+    r"(?:(?:give|write|show|provide|make|get|create|have)(?: me| us)? )?(?:what(?:'s| is) )?"
+    r"(?:an? |the )?(?:(?:brief|short|quick|concise|high-level|general|rough|full) )*"
+    rf"{_SUMMARY_WORD}"
+)
+_SUMMARY = re.compile(
+    rf"^{_POLITE}(?:(?:briefly |shortly )?(?:summari[sz]e|sum up|recap)|{_SUMMARY_NOUN}"
+    rf" (?:of|on|about|for))(?: (?P<target>.+?))?{_END}",
+    re.IGNORECASE,
+)
+_BARE_SUMMARY = re.compile(
+    rf"^{_POLITE}(?:{_SUMMARY_NOUN}|table of contents"
+    r"|(?:list|show|what are|what is)(?: me)? (?:all )?(?:of )?(?:the )?"
+    r"(?:chapters|headings|documents|files|contents|table of contents)"
+    r"|what (?:documents|files|chapters) (?:are|do you have|do i have)(?: there| here)?"
+    r"|what (?:can|could|will) i (?:find|read|learn)(?: in)? here"
+    rf"|what (?:kind|sort|type)s? of {_TEXT} (?:is|are) (?:this|these|it|they)"
+    rf"|(?:what is |what's )?the big picture|in a nutshell|what is this){_END}",
+    re.IGNORECASE,
+)
+_DEGREE = r"(?:(?:all|mainly|mostly|primarily|really|generally|basically|actually) )*"
+_ABOUT = re.compile(
+    rf"^(?:so,? )?(?:(?:tell me|explain|describe) what (?P<topic>.+?) (?:is|are)"
+    rf"|what(?:'s|'re| is| are| was| were) (?P<target>.+?)) {_DEGREE}about{_END}",
+    re.IGNORECASE,
+)
+_COVERS = re.compile(
+    r"^(?:what|which)(?: (?:main|key|major|kinds? of|sorts? of))*"
+    r"(?: (?:topics?|themes?|subjects?|things?|information|areas?|questions))?"
+    rf" (?:does|do|did) (?P<target>.+?) {_DEGREE}(?:cover|contain|describe|deal with|talk about"
+    rf"|discuss|teach|include|say|tell(?: us| me)?|explain|address|consist of){_END}",
+    re.IGNORECASE,
+)
+_COVERED = re.compile(
+    r"^(?:what|which)(?: (?:main|key|major|different|all))*"
+    r" (?:topics?|themes?|subjects?|areas|chapters|contents?|information) (?:are|is)"
+    r"(?: (?:covered|discussed|contained|treated|addressed|described|included|there|available"
+    rf"|found))?(?: (?:here|(?:in|by|across|throughout) (?P<target>.+?)))?{_END}",
+    re.IGNORECASE,
+)
+_THEMES = re.compile(
+    r"^(?:(?:what|which) (?:are|is)|list|name|give me|show me|identify)(?: (?:the|all|some))*"
+    r"(?: (?:main|key|major|central|most important|principal|core|overarching|recurring|common))+"
+    r" (?:topics?|themes?|points?|ideas?|takeaways?|subjects?|messages?|contents?|threads)"
+    r"(?:(?: (?:discussed|covered|found|presented))?"
+    rf" (?:of|in|from|across|throughout|by) (?P<target>.+?))?{_END}",
+    re.IGNORECASE,
+)
+_RECUR = re.compile(
+    r"^(?:what|which)(?: (?:main|key|major|recurring|common|other))*"
+    r" (?:topics|themes|subjects|ideas|threads|trends|patterns)"
+    r" (?:recur|emerge|appear|run|come up|come back|stand out|prevail|dominate)"
+    r"(?: (?:again and again|most often|repeatedly|most))?"
+    rf"(?: (?:in|across|throughout|through) (?P<target>.+?))?{_END}",
+    re.IGNORECASE,
+)
+_INSIDE = re.compile(
+    r"^what(?:'s| is) (?:in|inside|the (?:content|subject|topic|purpose|structure) of)"
+    rf" (?P<target>.+?){_END}"
+    rf"|^how (?:is|are) (?P<structured>.+?) (?:structured|organi[sz]ed){_END}",
+    re.IGNORECASE,
+)
+_TELL_OF = re.compile(
+    rf"^{_POLITE}(?:tell me (?:more )?about|describe|introduce|explain) (?P<target>.+?){_END}",
+    re.IGNORECASE,
+)
+_TELL_ALL = re.compile(
+    rf"^{_POLITE}"
+    r"(?:tell me|what (?:do|can) you (?:know|tell me|say)|give me|show me|i want to know)"
+    r"(?: (?:more|much|everything|something|anything|all|some|a bit|a little|the|any|information"
+    r"|info|details|facts|events|news|stories|background))*"
+    r" (?:about|on|regarding|concerning)"
+    rf" (?P<subject>(?!(?:how|why|when|what|whether|if)\b).+?){_END}",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(
+    rf"^{_POLITE}(?:what|everything|all)(?: (?:that|which))?(?: (?:else|all|exactly))?"
+    r" (?:(?:do|does|did) )?(?P<where>.+?) (?:have to |has to |all )*"
+    r"(?:say|says|tell us|tell me|tell|mention|write|report|state|teach|recommend|advise|contain"
+    r"|note) (?:about|on|regarding|concerning|of|as to|for) (?P<subject>.+?)" + _END,
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    rf"^{_POLITE}(?:what(?:'s| is| was) (?:being )?(?:said|written|reported|mentioned|there|stated)"
+    r"|what information (?:is there|do (?:we|i|you) have)|what do (?:we|i) have"
+    r"|(?:find|collect|gather|list|show me)(?: me)? (?:everything|all(?: passages| information)?)"
+    r"|everything) (?:about|on|regarding|concerning) (?P<subject>.+?)"
+    r"(?: (?:in|across|throughout)"
+    rf" (?P<where>(?:all |any )*(?:the|this|these|those|my|our)\b.*?))?{_END}",
+    re.IGNORECASE,
+)
+_NOUN = (
+    r"(?:people|persons?|individuals|characters?|figures|companies|compan(?:y|ies)|organi[sz]ations?"
+    r"|institutions?|firms|places?|locations?|cities|countries|regions|names|terms|entities|entity"
+    r"|dates|works|things|technologies)"
+)
+_NAMED = r"(?:mentioned|named|cited|discussed|referred to|talked about|referenced)"
+_OFTEN = r"(?:the )?most(?: (?:often|frequently|commonly))?"
+_MOST = (
+    rf"most(?: |-)(?:(?:often|frequently|commonly)[ -])?(?:{_NAMED}|frequent|common|important"
+    r"|prominent|central|influential)"
+)
+_WHERE = r"(?: (?:in|across|throughout) (?P<where>.+?))?"
+_MANY = rf"^(?:which|what)(?: (?P<limit>\d+))? (?P<noun>{_NOUN})"
+_SHOW = r"^(?:(?:what|who|which) (?:is|are|were)|list|name|show me|give me) (?:me )?"
+_TOP = rf"(?:the )?(?:top )?(?P<limit>\d+)?\s?(?P<most>{_MOST}|main|key|central|top)"
+_ALL = r"(?:all )?(?:the )?(?:top (?P<limit>\d+) )?"
+_RANKINGS = tuple(
+    re.compile(form + _WHERE + _END, re.IGNORECASE)
+    for form in (
+        rf"{_MANY} (?:is|are|was|were|gets?) {_NAMED} {_OFTEN}",
+        rf"{_MANY} (?:appears?|occurs?|comes? up) {_OFTEN}",
+        rf"^(?P<noun>who) (?:is|are|was|gets?) {_NAMED} {_OFTEN}",
+        rf"^(?P<noun>who) (?:appears?|comes? up) {_OFTEN}",
+        rf"{_SHOW}{_TOP} (?P<noun>{_NOUN})",
+        rf"{_SHOW}{_ALL}(?P<noun>{_NOUN}) (?:that are |who are )?{_NAMED}(?: {_OFTEN})?",
+        rf"^how many (?P<noun>{_NOUN}) (?:are|were|is) {_NAMED}",
+    )
+)
+_UNIT = r"(?:documents|files|articles|reports|pages|chapters|sections|passages|papers|notes|texts)"
+_MENTION = r"(?:mention|mentions|contain|name|cite|refer to|reference|talk about|discuss)"
+_HOW_OFTEN = r"^how (?:often|many times|frequently)"
+_PLACE = r"(?: (?:in|across) .+?)?"
+_APPEAR = r"(?:appear|occur|come up|get mentioned)"
+_MENTIONS = tuple(
+    re.compile(form + _END, re.IGNORECASE)
+    for form in (
+        rf"^(?:how many|which|what) (?:of (?:the|my|these) )?{_UNIT} {_MENTION} (?P<subject>.+?)",
+        rf"^in (?:how many|which|what) {_UNIT} (?:is|are|was) (?P<subject>.+?) {_NAMED}",
+        rf"^in (?:how many|which|what) {_UNIT} (?:does|do|did) (?P<subject>.+?) {_APPEAR}",
+        rf"{_HOW_OFTEN} (?:is|are|was|were) (?P<subject>.+?) {_NAMED}{_PLACE}",
+        rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>.+?) {_APPEAR}{_PLACE}",
+    )
+)
+
+_NO_TEXT = frozenset(["to", "you", "i", "we", "can", "could", "do", "would", "should"])
+_DETERMINER = re.compile(
+    r"^(?:(?:all|each|both|any|every|of|the|this|these|those|that|my|our|your|whole|entire|full"
+    r"|complete|given|uploaded|indexed|above|following|here|it|they)\b\s*)+",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(
+    r"(?:all |everything |of )*(?:this|these|that|it|they|everything|all)(?: here)?$", re.IGNORECASE
+)
+_LAST_TEXT = re.compile(rf"^(?P<rest>.*?)\b{_TEXT}$", re.IGNORECASE)
+
+
+def read_english(text: str) -> QuestionScope | None:
+    """Return the scope of an English question; None for any other question."""
+    if counted := read_count(text, _RANKINGS, _MENTIONS):
+        return counted
+    return (
+        read_english_steps(text) or _read_summary(text) or _read_topic(text) or _read_subject(text)
+    )
+
+
+def _read_summary(text: str) -> QuestionScope | None:
+    """Return the scope of "summarise …" and "an overview of …"."""
+    if _BARE_SUMMARY.match(text):
+        return QuestionScope(ScopeKind.WHOLE)
+    found = _SUMMARY.match(text)
+    if found is None:
+        return None
+    target = found["target"] or ""
+    # "Summarize what the documents say about storms" is about storms.
+    return _read_topic(target) or _of_target(target, otherwise=ScopeKind.TOPIC)
+
+
+def _read_topic(text: str) -> QuestionScope | None:
+    """Return the scope of "what do the documents say about …"."""
+    if found := _SAID.match(text):
+        return QuestionScope(ScopeKind.TOPIC, found["subject"], _restriction(found["where"] or ""))
+    found = _SAYS.match(text)
+    return _said_somewhere(found) if found else None
+
+
+def _read_subject(text: str) -> QuestionScope | None:
+    """Return the scope of "what is … about" and similar questions."""
+    for form in (_ABOUT, _COVERS, _COVERED, _THEMES, _RECUR, _INSIDE):
+        if found := form.match(text):
+            target = next((part for part in found.groups() if part), "")
+            return _of_target(target, otherwise=ScopeKind.PART)
+    found = _TELL_OF.match(text)
+    if found and (_POINTING.match(found["target"]) or _LAST_TEXT.match(found["target"])):
+        return _of_target(found["target"], otherwise=ScopeKind.PART)
+    # "Tell me about Ada" is about her, even if a document has her name as its title.
+    found = _TELL_ALL.match(text)
+    return QuestionScope(ScopeKind.THING, found["subject"]) if found else None
+
+
+def _restriction(where: str) -> str:
+    """Return a phrase that may name a document; "" for phrases such as "these files"."""
+    return "" if _means_all(where) else where
+
+
+def _of_target(target: str, *, otherwise: ScopeKind) -> QuestionScope | None:
+    """Return the scope of a phrase: all documents, or else of the kind ``otherwise``.
+
+    None if the phrase is too long to be a name.
+    """
+    if _means_all(target):
+        return QuestionScope(ScopeKind.WHOLE)
+    if otherwise is ScopeKind.TOPIC:
+        return QuestionScope(ScopeKind.TOPIC, target, target)
+    if len(target.split()) > _MOST_NAME_WORDS:
+        return None
+    return QuestionScope(ScopeKind.PART, target, target, is_sure=False)
+
+
+def _means_all(phrase: str) -> bool:
+    if not phrase or _POINTING.match(phrase):
+        return True
+    last = _LAST_TEXT.match(phrase)
+    return last is not None and not _DETERMINER.sub("", last["rest"]).strip()
+
+
+def _said_somewhere(found: re.Match[str]) -> QuestionScope | None:
+    where = found["where"]
+    if _means_all(where):
+        return QuestionScope(ScopeKind.TOPIC, found["subject"])
+    if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in _NO_TEXT:
+        return None
+    # "the maintenance chapter" means a part of the corpus; for "BBC article" one must exist.
+    is_small = where == where.lower()
+    ours = is_small and bool(_LAST_TEXT.match(where) and _DETERMINER.match(where))
+    return QuestionScope(ScopeKind.TOPIC, found["subject"], where, is_sure=ours)
+
+
+def strip_english(phrase: str) -> str:
+    """Return a phrase without words for texts: "travel" for "the travel chapter"."""
+    bare = _DETERMINER.sub("", phrase)
+    last = _LAST_TEXT.match(bare)
+    return (last["rest"] if last else bare).strip()
+
+
+_STEPS_END = r"[\s?.!]*$"
+_STEPS_POLITE = r"(?:(?:please|can you|could you|would you|i need|i(?:'d| would) like),? )*"
+_SUBJECT = r"(?P<subject>.+?)"
+_STEP_BY_STEP = r"step[- ]by[- ]step"
+_STEPS = r"(?:(?!the\b)\w+ ){0,2}(?:steps|stages|phases)"
+_NEEDED = r"(?: (?:needed|required|involved|necessary))?"
+_ACTOR = r"(?:i|we|you|one|someone|an? \w+)"
+_WHAT, _IS = r"(?:what|which)", r"(?:what is|what's)"
+_MUST = rf"(?:do|should|must|shall|would) {_ACTOR} (?:need to |have to |first )*"
+_THINGS = r"(?:what|which (?:things|questions|points|issues|decisions|aspects))"
+_CONSIDER = (
+    r"(?:consider|settle|decide(?: on)?|clarify|plan|prepare|think (?:about|of|through|over)"
+    r"|be clear about|take into account|sort out|work out|keep in mind|figure out"
+    r"|ask (?:my|our|your)sel(?:f|ves))"
+)
+_BE_CONSIDERED = (
+    r"(?:has to|have to|must|should|needs? to|ought to) (?:first )?be"
+    r" (?:considered|settled|decided|clarified|planned|prepared|thought (?:about|of|through)"
+    r"|taken into account|sorted out|worked out|kept in mind|answered|asked)"
+)
+_BEFORE = r"(?: first)? (?:before|when|prior to)"
+_PROCEDURE = (
+    r"(?:(?:right|correct|recommended|proper|usual) )?"
+    r"(?:procedure|process|workflow|order of steps|sequence of steps)"
+)
+_TAKE = (
+    r"(?:take|involve|include|consist of|need|require|go through|follow|have|to take|required"
+    r"|necessary)"
+)
+_GUIDE = rf"{_STEP_BY_STEP} (?:guide|instructions?|tutorial|explanation)"
+_FORMS = tuple(
+    re.compile(f"^{_STEPS_POLITE}{form}{_STEPS_END}", re.IGNORECASE)
+    for form in (
+        rf"{_SUBJECT},? \(?(?:{_STEP_BY_STEP}|from (?:start|beginning) to (?:finish|end))\)?",
+        (
+            rf"(?:(?:tell|show|explain|describe)(?: to)?(?: me| us)?,? )?{_STEP_BY_STEP},? "
+            r"(?P<subject>(?:how|what) .+?)"
+        ),
+        rf"{_WHAT} (?:are|were) (?:the )?{_STEPS}{_NEEDED} (?:of|for|to|in|when) {_SUBJECT}",
+        (
+            rf"(?:list|give me|show me|describe|explain|name) (?:the )?{_STEPS}{_NEEDED}"
+            rf" (?:of|for|to|in) {_SUBJECT}"
+        ),
+        (
+            rf"{_WHAT} {_STEPS} {_MUST}(?:take|follow|do|perform|go through)"
+            rf" (?:to|for|when|before) {_SUBJECT}"
+        ),
+        rf"{_WHAT} {_STEPS} (?:do|does|did|must|should|have to|has to|are|is) {_SUBJECT} {_TAKE}",
+        rf"in {_WHAT} (?:order|sequence) (?:do|should|must|shall) {_ACTOR} {_SUBJECT}",
+        rf"{_IS} the {_PROCEDURE} (?:for|to|of|when) {_SUBJECT}",
+        rf"(?:walk|take|guide|lead) (?:me|us) through {_SUBJECT}",
+        rf"(?:give|show|write)(?: me| us)? an? {_GUIDE} (?:to|for|on|of) {_SUBJECT}",
+        rf"{_THINGS} {_MUST}{_CONSIDER}{_BEFORE} {_SUBJECT}",
+        rf"{_THINGS} {_BE_CONSIDERED}{_BEFORE} {_SUBJECT}",
+        rf"before {_SUBJECT}, {_THINGS} (?:{_MUST}{_CONSIDER}|{_BE_CONSIDERED})(?: first)?",
+    )
+)
+
+
+def read_english_steps(text: str) -> QuestionScope | None:
+    """Return the scope of an English question for steps; None for any other question.
+
+    The subject keeps the words that ask ("what should I do"), so that it is similar to advice.
+    """
+    for form in _FORMS:
+        found = form.match(text)
+        if found and content_terms(found["subject"]):
+            return QuestionScope(ScopeKind.STEPS, found["subject"])
+    return None
+
+
+_TEXT_ZH = (
+    "(?:文档|文檔|文件|资料|資料|文章|材料|知识库|知識庫|语料|語料|报告|報告|笔记|筆記|手册|手冊|书|書"
+    "|教程|指南|小说|小說|故事|论文|論文|说明书|說明書|文本|规定|規定|制度|合同|年报|年報)"
+)
+_WHICH_ZH = (
+    "(?:这|這|那|本|整|所有|全部|我的?|上述|以上)?(?:几|幾|些|个|個|本|份|篇|部|套|批|部分)?(?:的)?"
+)
+_WHOLE_ZH = re.compile(
+    f"(?:{_WHICH_ZH}{_TEXT_ZH}(?:们|全文|内容|內容)?|这里|這裡|这|這|里面|裡面|全部|所有内容|整体|整體|全文)"
+    "(?:里面|裡面|当中|當中|里|裡|中|上|内)?"
+)
+_POLITE_ZH = (
+    "(?:请|請|帮我|幫我|帮忙|麻烦|麻煩|给我|給我|你|能否|能不能|可以|用中文|大致"
+    "|简要地?|簡要地?|简单地?|簡單地?)*"
+)
+_CONTENT_ZH = (
+    "(?:(?:的)?(?:主要|核心|大致|全部)?"
+    "(?:内容|內容|要点|要點|大意|情节|情節|梗概|观点|觀點|主题|主題))"
+)
+_END_ZH = r"[\s？?。！!呢吗啊]*$"
+_SUMMARY_ZH = re.compile(
+    f"^{_POLITE_ZH}(?P<verb>总结|總結|概括|概述|综述|綜述|归纳|歸納|梳理|简介|介绍|介紹|说说|說說|讲讲|講講|谈谈|談談)"
+    f"(?:一下|下|一遍)?(?P<target>.*?){_CONTENT_ZH}?{_END_ZH}"
+)
+_SUMMARY_VERBS_ZH = frozenset(
+    {"总结", "總結", "概括", "概述", "综述", "綜述", "归纳", "歸納", "梳理"}
+)
+_ABOUT_ZH = re.compile(
+    "^(?P<target>.*?)(?:主要|大致|大概|到底|都|总共|總共|究竟|整体上?|整體上?)*"
+    "(?:讲述|講述|讲|講|说|說|写|寫|谈|談|介绍|介紹|讨论|討論|涉及|包含|包括|关于|關於|描述|叙述|敘述|涵盖|涵蓋|是关于|是關於)"
+    "(?:的是|了|的|到)?(?:些)?(?:什么|什麼|啥|哪些|怎样的|怎樣的|哪几)(?:方面|内容|內容|主题|主題|故事|东西|東西|话题|話題|问题|問題)*的?"
+    + _END_ZH
+)
+_THEME_ZH = re.compile(
+    "^(?P<target>.*?)(?:的)?(?:主要内容|主要內容|大意|中心思想|主题|主題|梗概|目录|目錄|核心内容|核心內容|主要主题|主要主題|结构|結構)"
+    f"(?:是什么|是什麼|是啥|有哪些|有什么|有什麼|是怎样的|是怎樣的)?{_END_ZH}"
+)
+_LIST_ZH = re.compile(
+    "^(?:知识库|知識庫|这里|這裡|库)?(?:里面|裡面|里|裡|中)?(?:都|一共)?有(?:哪些|什么|什麼)"
+    f"(?:文档|文檔|文件|资料|資料|内容|內容|主题|主題|章节|章節){_END_ZH}"
+)
+_SAYS_ZH = (
+    re.compile(
+        f"^{_POLITE_ZH}(?P<where>[^，,]*?{_TEXT_ZH})(?:里面|裡面|当中|當中|里|裡|中|上)?(?:对于|對於|关于|關於|有关|有關|对|對|就)"
+        "(?P<subject>.+?)(?:方面)?(?:是|都|有)*(?:怎么|怎麼|如何|怎样|怎樣|什么|什麼|哪些|些什么|些什麼)?"
+        "(?:说|說|讲|講|写|寫|规定|規定|介绍|介紹|描述|提到|提及|要求|看待|看|建议|建議)(?:的|了|过|過)?"
+        f"(?:什么|什麼|哪些|些什么|些什麼)?(?:内容|內容|规定|規定|要求|建议|建議)?{_END_ZH}"
+    ),
+    re.compile(
+        f"^{_POLITE_ZH}(?P<where>[^，,]*?{_TEXT_ZH})(?:里面|裡面|里|裡|中)?(?:是)?(?:怎么|怎麼|如何|怎样|怎樣)"
+        f"(?:说|說|讲|講|介绍|介紹|描述|规定|規定|看待)(?P<subject>.+?)(?:的)?{_END_ZH}"
+    ),
+    re.compile(
+        f"^{_POLITE_ZH}(?:关于|關於|有关|有關)(?P<subject>.+?)[，, ]*"
+        f"(?P<where>[^，,]*?{_TEXT_ZH})(?:里|裡|中)?(?:都)?"
+        f"(?:说|說|讲|講|写|寫|提到|提及|介绍|介紹|有)(?:了|过|過)?(?:什么|什麼|哪些)(?:内容|內容)?{_END_ZH}"
+    ),
+    re.compile(
+        f"^{_POLITE_ZH}(?P<where>[^，,]*?{_TEXT_ZH})(?:里面|裡面|里|裡|中)?有(?:哪些|什么|什麼)(?:关于|關於|有关|有關)"
+        f"(?P<subject>.+?)的?(?:内容|內容|信息|说明|說明|规定|規定)?{_END_ZH}"
+    ),
+)
+_NOUN_ZH = (
+    "(?:人物|人名|人士|人|角色|公司|企业|企業|组织|組織|机构|機構|单位|單位|地方|地点|地點|地名|城市|国家|國家"
+    "|术语|術語|名词|名詞|名称|名稱|名字|概念|技术|技術|实体|實體)"
+)
+_SEEN_ZH = "(?:提到|提及|出现|出現|讨论|討論|引用|谈到|談到)"
+_RANKINGS_ZH = tuple(
+    re.compile(form)
+    for form in (
+        f"(?:被)?{_SEEN_ZH}(?:的)?(?:次数|次數)?(?:得)?最(?:多|频繁|頻繁)的(?P<limit>\\d+)?(?:个|個|家|位)?(?P<noun>{_NOUN_ZH})",
+        f"最(?:常|经常|經常)(?:被)?{_SEEN_ZH}的(?P<noun>{_NOUN_ZH})",
+        f"(?:哪个|哪個|哪些|哪几个|哪幾個|哪家|哪位|哪|什么|什麼)(?P<noun>{_NOUN_ZH})(?:被)?{_SEEN_ZH}(?:的)?(?:次数|次數)?(?:得)?最(?:多|频繁|頻繁)",
+        f"^(?P<noun>谁|誰)(?:被)?{_SEEN_ZH}(?:的)?(?:次数|次數)?(?:得)?最(?:多|频繁|頻繁)",
+        f"^(?:文档|文檔|资料|資料|书|書|文)?(?:里|裡|中)?(?P<most>主要|最重要)的?(?P<noun>人物|角色|公司|机构|機構|组织|組織|地点|地點)(?:有哪些|是谁|是誰|有谁|有誰|是哪些){_END_ZH}",
+        f"(?:一共|总共|總共)?{_SEEN_ZH}(?:了|过|過)?(?:多少|几|幾)(?:个|個|家|位)(?P<noun>{_NOUN_ZH}){_END_ZH}",
+    )
+)
+_UNIT_ZH = "(?:文档|文檔|文件|文章|资料|資料|段落|章节|章節|报告|報告)"
+_MENTIONS_ZH = tuple(
+    re.compile(form + _END_ZH)
+    for form in (
+        f"^(?:一共|总共|總共)?(?:有)?(?:多少|几|幾|哪些|哪几|哪幾)(?:个|個|篇|份)?{_UNIT_ZH}(?:里|裡|中)?{_SEEN_ZH}(?:了|过|過)?(?P<subject>.+?)",
+        f"^(?P<subject>.+?)(?:在(?:{_WHICH_ZH}{_TEXT_ZH})(?:里|裡|中)?)?(?:一共|总共|總共|被)*{_SEEN_ZH}(?:了|过|過)?(?:多少|几|幾)次",
+        f"^(?P<subject>.+?)在(?:多少|几|幾|哪些|哪几|哪幾)(?:个|個|篇|份)?{_UNIT_ZH}(?:里|裡|中)?(?:被)?{_SEEN_ZH}(?:了|过|過)?",
+    )
+)
+_QUOTED_ZH = re.compile("[《“「『]")
+
+
+def read_chinese(text: str) -> QuestionScope | None:
+    """Return the scope of a Chinese question; None for any other question."""
+    if counted := read_count(text, _RANKINGS_ZH, _MENTIONS_ZH):
+        return counted
+    if _LIST_ZH.match(text):
+        return QuestionScope(ScopeKind.WHOLE)
+    if steps := read_chinese_steps(text):
+        return steps
+    for form in _SAYS_ZH:
+        if found := form.match(text):
+            where = "" if _WHOLE_ZH.fullmatch(found["where"]) else found["where"]
+            return QuestionScope(ScopeKind.TOPIC, found["subject"], where)
+    if found := _SUMMARY_ZH.match(text):
+        return _of_request(found["verb"], found["target"])
+    found = _ABOUT_ZH.match(text) or _THEME_ZH.match(text)
+    return _of_target_zh(found["target"]) if found else None
+
+
+def _of_request(verb: str, target: str) -> QuestionScope | None:
+    """Return the scope of "summarise …" or "introduce …": a text, a topic or an entity."""
+    scope = _of_target_zh(target)
+    if scope.is_sure:
+        return scope
+    if verb in _SUMMARY_VERBS_ZH:
+        return QuestionScope(ScopeKind.TOPIC, scope.subject, scope.named)
+    is_text = _QUOTED_ZH.match(target) or re.search(_TEXT_ZH, target)
+    return scope if is_text else QuestionScope(ScopeKind.THING, scope.subject)
+
+
+def _of_target_zh(target: str) -> QuestionScope:
+    bare = target.removesuffix("的")
+    if not bare or _WHOLE_ZH.fullmatch(bare):
+        return QuestionScope(ScopeKind.WHOLE)
+    name = bare_name(bare)
+    return QuestionScope(ScopeKind.PART, name, name, is_sure=False)
+
+
+def strip_chinese(phrase: str) -> str:
+    """Return a phrase without words for texts: "差旅" for "差旅手册"."""
+    return re.sub(f"{_WHICH_ZH}{_TEXT_ZH}$", "", phrase).strip()
+
+
+_SUBJECT_ZH = "^(?P<subject>.+?)"
+_ALL_ALONG = "(?:从头到尾|從頭到尾|从头至尾|從頭至尾|一步一步|一步步|自始至终)(?:地|来|來)?"
+_ASKS = "(?:哪|几|幾|什么|什麼|怎么|怎麼|怎样|怎樣|如何|做|办|辦)"
+_TELL = "(?:告诉我|告訴我|教我|说明|說明|讲讲|講講)?"
+_MAY = (
+    "(?:一共|总共|總共|大致|通常|依次|都|需|要|得|应该|應該|必须|必須|可以)*"
+    "(?:分成|分为|分為|分|有|过|過|经过|經過|走|经历|經歷|包括|包含|办|辦|做)"
+)
+_HOW_MANY = (
+    "(?:哪些|哪几|哪幾|几|幾|多少|什么|什麼|怎样的|怎樣的)"
+    "(?:个|個|道|大)?(?:主要|具体|具體)?(?:的)?"
+)
+_STEPS_ZH = "(?:步骤|步驟|阶段|階段|环节|環節|流程|手续|手續|程序|道关|關|关|步)"
+_FULL = "的?(?:具体|具體|详细|詳細|完整|操作|整个|整個|基本|一般)*(?:的)?"
+_PROCESS = "(?:步骤|步驟|流程|过程|過程|先后顺序|先後順序)"
+_IS_WHAT = (
+    "(?:是|有|包括|该|該)?(?:什么样的?|什麼樣的?|什么|什麼|怎样的?|怎樣的?|怎么样的?|怎么走|怎麼走"
+    "|如何|哪些|啥)"
+)
+_BEFORE_ZH = "^(?:在)?(?P<subject>.+?)(?:之前|以前|前)[，, ]*"
+_MUST_ZH = "(?:我们|我們|我|需要|需|要|得|应该|應該|应当|應當|必须|必須|先|首先|事先|提前)*"
+_THINGS_ZH = "(?:哪|什么|什麼)(?:些)?(?:事情|事|问题|問題|方面|因素|东西|東西|点|點)?"
+_CONSIDER_ZH = (
+    "(?:想明白|想清楚|想好|想清|考虑好?|考慮好?|弄清楚?|弄明白|搞清楚?|搞明白|明确|明確|理清"
+    "|确定|確定|决定|決定|定下来?|规划好?|規劃好?|准备好?|準備好?)"
+)
+_FORMS_ZH = tuple(
+    re.compile(form + _END_ZH)
+    for form in (
+        f"{_SUBJECT_ZH}[，, ]*{_ALL_ALONG}.{{0,10}}?{_ASKS}.*?",
+        f"^(?:请|請)?{_ALL_ALONG}{_TELL}(?P<subject>.+?)",
+        f"{_SUBJECT_ZH}[，, ]*{_MAY}{_HOW_MANY}{_STEPS_ZH}(?:来|來)?(?:完成|进行|進行)?",
+        f"{_SUBJECT_ZH}{_FULL}{_PROCESS}{_IS_WHAT}",
+        f"{_BEFORE_ZH}{_MUST_ZH}(?:把|对|對)?{_THINGS_ZH}{_MUST_ZH}{_CONSIDER_ZH}",
+        f"{_BEFORE_ZH}{_MUST_ZH}{_CONSIDER_ZH}{_THINGS_ZH}",
+    )
+)
+
+
+def read_chinese_steps(text: str) -> QuestionScope | None:
+    """Return the scope of a Chinese question for steps; None for any other question."""
+    for form in _FORMS_ZH:
+        found = form.match(text)
+        if found and content_terms(found["subject"]):
+            return QuestionScope(ScopeKind.STEPS, found["subject"].strip("，, "))
+    return None

@@ -13,8 +13,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from knotwork._inference.call_limits import PATIENCE, Halt, Patience, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.concurrency import PATIENCE, Halt, Patience, work_ordered
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
 from knotwork._transform.model.extraction_methods import (

@@ -1,17 +1,103 @@
-"""Limit the concurrency and the rate of requests to a chat server."""
+"""Wrap models with limits of concurrency and rate and with retries, and cancel what waits."""
 
 from __future__ import annotations
 
+import logging
+import random
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
-from knotwork._inference.concurrency import Halt
-from knotwork.errors import ModelUnavailable
+from knotwork.errors import ModelError, ModelUnavailable
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_SUBMITTED_AHEAD = 4
+"""Queued items per thread, so that a slow first item leaves no thread idle."""
+
+
+def work_ordered(
+    work: Callable[[T], R], items: Iterable[T], *, concurrency: int, halt: Halt | None = None
+) -> Generator[R, None, None]:
+    """Yield ``work(item)`` for each item in order, ``concurrency`` at a time.
+
+    ``items`` is consumed lazily, at most a few times ``concurrency`` ahead. An exception of
+    ``work`` is raised in place of its result. On an exception, on Ctrl-C, and when the caller stops
+    iterating, ``halt`` is set, queued calls are cancelled, and running ones are waited for. Raises
+    ValueError if ``concurrency`` is below 1.
+    """
+    if concurrency < 1:
+        raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
+    waiting: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="knotwork-work")
+    done = False
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= _SUBMITTED_AHEAD * concurrency:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        done = True
+    finally:
+        if not done and halt is not None:
+            halt.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Halt:
+    """A switch that ends every wait; set it on Ctrl-C, before joining threads."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """End all waits, now and later, with ModelError."""
+        self._event.set()
+
+    def check(self) -> None:
+        """Raise ModelError once the switch is set."""
+        if self._event.is_set():
+            raise ModelError("The call to the model was cancelled because the run was stopped.")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait this long; raise ModelError as soon as the switch is set."""
+        self._event.wait(seconds)
+        self.check()
+
+
+PATIENCE = 16
+"""Consecutive chunks without a response from the server before the run stops."""
+
+
+class Patience:
+    """Counts consecutive requests without a response; ``what`` names them in the error."""
+
+    def __init__(self, most: int = PATIENCE, *, what: str = "{count} requests") -> None:
+        self._most = most
+        self._what = what
+        self._missed = 0
+
+    def note(self, absence: str) -> None:
+        """Count a request: ``absence`` is why it had no response, "" if it had one.
+
+        Raises ModelUnavailable once too many in a row had none.
+        """
+        self._missed = self._missed + 1 if absence else 0
+        if self._missed >= self._most:
+            counted = self._what.format(count=self._missed)
+            raise ModelUnavailable(
+                f"The model did not answer {counted} in a row: {absence}",
+                fix="Run again when the server responds: finished calls are not repeated.",
+            )
+
 
 _OVERLOAD_STATUSES = frozenset({None, 408, 429, 503, 504, 529})
 """HTTP statuses of an overloaded server; None is a time-out or a failed connection."""
@@ -220,3 +306,72 @@ class RateLimitedChat:
 def _most_tokens(request: ChatRequest) -> int:
     """Return the most tokens that a call may use, as servers reserve them."""
     return estimate_input_tokens(request) + request.max_output_tokens
+
+
+_log = logging.getLogger("knotwork.inference")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often to try, and how long to wait between attempts.
+
+    The wait doubles from ``first_wait_s`` to ``longest_wait_s``. A longer wait that the server asks
+    for is respected up to ``patience_s``; beyond that, the error is raised at once. ``jitter``
+    lengthens each wait by a random share of up to that factor, so that callers do not return all at
+    the same time.
+    """
+
+    attempts: int = 6
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 30.0
+    patience_s: float = 120.0
+    jitter: float = 0.0
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Return what ``action`` returns; raise its last ModelUnavailable, or any other error."""
+        wait_s = self.first_wait_s
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return action()
+            except ModelUnavailable as error:
+                asked_s = error.retry_after_s or 0.0
+                if attempt == self.attempts or asked_s > self.patience_s:
+                    raise
+                pause_s = max(wait_s, asked_s) * (1 + self.jitter * self.chance())
+                _log.info("attempt %d failed, next in %.1f s: %s", attempt, pause_s, error.message)
+                self.sleep(pause_s)
+                wait_s = min(wait_s * 2, self.longest_wait_s)
+        raise ValueError("`attempts` must be at least 1")
+
+
+class RetryingChat:
+    """A chat model whose failed calls are repeated by a retry policy.
+
+    A stream is restarted only before its first piece, since pieces cannot be taken back.
+    """
+
+    def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
+        self._model = model
+        self._retries = retries
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply of the first call that succeeds."""
+        return self._retries.call(lambda: self._model.complete(request))
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply of the first call that returns a piece."""
+
+        def begin() -> tuple[str | ChatReply, Iterator[str | ChatReply]]:
+            items = iter(self._model.stream(request))
+            return next(items), items
+
+        first, rest = self._retries.call(begin)
+        yield first
+        yield from rest

@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._inference.call_limits import (
+    Halt,
+    RateLimitedChat,
+    RateLimiter,
+    RetryingChat,
+    RetryPolicy,
+    TokenBucket,
+)
 from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork._inference.concurrency import Halt
-from knotwork._inference.rate_limits import RateLimitedChat, RateLimiter, TokenBucket
-from knotwork._inference.retries import RetryingChat, RetryPolicy
 from knotwork.errors import ModelError, ModelUnavailable
 
 REPLY = ChatReply("Ann.", usage=TokenUsage(10, 5, calls=1))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._retrieval.filter_parser import FilterSpec, read_filter
+from knotwork._retrieval.filters import FilterSpec, read_filter
 from knotwork.errors import FilterError
 from knotwork.records import AllOf, AnyOf, Comparison, Condition, Filter, Not
 
