@@ -79,7 +79,7 @@ def test_the_tests_of_the_example_pass(example, tmp_path):
 def test_its_parts_are_listed_with_their_distribution(example, tmp_path):
     shown = knotwork(example, "retrievers", cwd=tmp_path).stdout
     (line,) = [line for line in shown.splitlines() if line.split()[:1] == ["options"]]
-    assert "Finds the passages that set an option" in line
+    assert "Finds the passages about the options" in line
     assert line.rstrip().endswith("from knotwork-ini 0.1.0")
     listed = json.loads(knotwork(example, "retrievers", "--json", cwd=tmp_path).stdout)
     assert listed["retrievers"]["options"]["distribution"] == "knotwork-ini"

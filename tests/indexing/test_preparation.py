@@ -219,7 +219,7 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
 
 ORPHAN = """
 import sys, time
-from tests.indexing.test_preparers import ProcessPreparer, RECIPE, wait_until_up
+from tests.indexing.test_preparation import ProcessPreparer, RECIPE, wait_until_up
 preparer = ProcessPreparer(RECIPE, workers=1)
 wait_until_up(preparer)
 print(*preparer._executor._processes, flush=True)

@@ -1753,6 +1753,8 @@ export interface components {
         /**
          * Edge
          * @description An aggregated edge with its supporting chunks; RELATES and CO_OCCURS have a ``relation``.
+         *
+         *     Only relations of a `knotwork.Graph` have ``properties``.
          */
         Edge: {
             /**
@@ -1760,6 +1762,10 @@ export interface components {
              * @default []
              */
             chunks: string[];
+            /** Properties */
+            properties: {
+                [key: string]: unknown;
+            };
             /**
              * Relation
              * @default
@@ -2815,7 +2821,7 @@ export interface components {
             name: string;
             /** Properties */
             properties: {
-                [key: string]: string | number;
+                [key: string]: unknown;
             };
         };
         /**
