@@ -328,6 +328,10 @@ class StreamingEmbedder(HashingEmbedder):
         raise AssertionError("it streams")
 
     def stream_passages(self, passages):
+        self.is_loaded = True
+        return self._stream(passages)
+
+    def _stream(self, passages):
         for vectors in HashingEmbedder.embed_passages(self, passages):
             if self.streamed >= self.last:
                 raise KeyboardInterrupt

@@ -118,8 +118,10 @@ class Embedding:
     ) -> Generator[list[PassageVectors], None, None]:
         """Yield the vectors of chunks in order, as many at a time as the embedder returns.
 
-        An embedder that does not stream gets ``at_once`` chunks in a call.
+        An embedder that does not stream gets ``at_once`` chunks in a call. No chunks load no model.
         """
+        if not chunks:
+            return
         stream = getattr(self.embedder, "stream_passages", None)
         if stream is None:
             for start in range(0, len(chunks), at_once):
