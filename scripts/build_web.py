@@ -53,7 +53,7 @@ def missing_tool() -> str:
 
 
 def is_installed() -> bool:
-    """Tell whether the packages of the lock file are there, in the versions that it names."""
+    """Return True if the packages of the lock file are installed, in the versions that it names."""
     kept = WEB / "node_modules" / ".package-lock.json"
     if not kept.is_file():
         return False

@@ -56,6 +56,6 @@ def code_fingerprint() -> str:
 
 
 def is_done(results: dict[str, Any], name: str, retriever: str, questions: int) -> bool:
-    """Tell whether this retriever was asked this many questions of this set."""
+    """Return True if this retriever was asked this many questions of this set."""
     found = results["sets"].get(name, {})
     return found.get("questions") == questions and retriever in found.get("retrievers", {})

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.entity.graph_walks import (
     DIRECTIONS,
     WalkLimits,
@@ -50,7 +51,7 @@ _WANTED = 1.3
 """Factor of an edge that leads to the type of entity that the question asks for."""
 
 
-class OntologyRetriever:
+class OntologyRetriever(ConfiguredRetriever):
     """Ranks chunks along the relations that an ontology selects for each type of entity.
 
     ``ontology`` is the path of a TOML file, "default" (the built-in one, for the types that
@@ -68,6 +69,16 @@ class OntologyRetriever:
         fan: int = 16
         limit: int = 400
 
+        def __post_init__(self) -> None:
+            _ = self.limits  # refuses invalid values
+
+        @property
+        def limits(self) -> WalkLimits:
+            """The limits of the walk."""
+            return WalkLimits(depth=self.depth, fan=self.fan, limit=self.limit)
+
+    options: Options
+
     def __init__(
         self,
         *,
@@ -75,18 +86,15 @@ class OntologyRetriever:
         embedder: Embedder | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._embedder = embedder
-        self._limits = WalkLimits(depth=options.depth, fan=options.fan, limit=options.limit)
-        self._reader = WalkReader(self.name, store)
+        super().__init__(store=store, embedder=embedder, options=options)
         self._derived: tuple[int, Ontology] | None = None
         self._given: Ontology | None = None
-        if isinstance(options.ontology, Ontology):
-            self._given = options.ontology
-        elif str(options.ontology) != DERIVED_ONTOLOGY:
-            built_in = str(options.ontology) == BUILT_IN_ONTOLOGY
-            self._given = default_ontology() if built_in else load_ontology(options.ontology)
+        ontology = self.options.ontology
+        if isinstance(ontology, Ontology):
+            self._given = ontology
+        elif str(ontology) != DERIVED_ONTOLOGY:
+            built_in = str(ontology) == BUILT_IN_ONTOLOGY
+            self._given = default_ontology() if built_in else load_ontology(ontology)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
@@ -98,8 +106,9 @@ class OntologyRetriever:
             )
         ontology = self._ontology()
         gain = OntologyGain(ontology, question)
-        walk = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=self._limits)
-        evidence = self._reader.read(query, question, walk)
+        limits = self.options.limits
+        walk = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=limits)
+        evidence = WalkReader(self.name, self._store).read(query, question, walk)
         types = ", ".join(sorted(gain.wanted)) or "none in particular"
         trace = (
             f"The question leads to {seed_names(seeds)}.",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.entity.graph_walks import (
     ActivatedEntities,
@@ -45,7 +46,7 @@ _ASKED = 0.4
 _RARITY = 1.0 / 3.0
 
 
-class ExploreRetriever:
+class ExploreRetriever(ConfiguredRetriever):
     """Ranks chunks that support the edges of a bounded walk from the question's keywords.
 
     ``direction`` is "out", "in" or "both"; ``depth``, ``fan`` and ``limit`` bound the walk. Vectors
@@ -63,20 +64,17 @@ class ExploreRetriever:
         fan: int = 16
         limit: int = 400
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._embedder = embedder
-        self._limits = WalkLimits(
-            direction=options.direction, depth=options.depth, fan=options.fan, limit=options.limit
-        )
-        self._reader = WalkReader(self.name, store)
+        def __post_init__(self) -> None:
+            _ = self.limits  # refuses invalid values
+
+        @property
+        def limits(self) -> WalkLimits:
+            """The limits of the walk."""
+            return WalkLimits(
+                direction=self.direction, depth=self.depth, fan=self.fan, limit=self.limit
+            )
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
@@ -87,9 +85,12 @@ class ExploreRetriever:
                 query, self.name, notes=("No entity name shares a word with the question.",)
             )
         walk = walk_from(
-            seed_scores(seeds), store=self._store, gain=WordGain(question), limits=self._limits
+            seed_scores(seeds),
+            store=self._store,
+            gain=WordGain(question),
+            limits=self.options.limits,
         )
-        evidence = self._reader.read(query, question, walk)
+        evidence = WalkReader(self.name, self._store).read(query, question, walk)
         trace = (
             f"Keywords lead to {seed_names(seeds)}.",
             f"{len(walk.steps)} edges walked, {len(walk.scores)} entities reached.",
@@ -234,7 +235,7 @@ _NAMED = 0.5
 """Worth of an entity that the question names relative to an activated one."""
 
 
-class GraphVectorRetriever:
+class GraphVectorRetriever(ConfiguredRetriever):
     """Ranks chunks by their own text, and those around the entities of the best of them.
 
     The first search is by vectors and words, or by words without an embedder. ``Hit.scores`` has
@@ -249,18 +250,15 @@ class GraphVectorRetriever:
 
         depth: int = 1
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._embedder = embedder
-        self._reader = WalkReader(self.name, store, _STRENGTH)
-        self._limits = WalkLimits(depth=options.depth, fan=8, limit=300, beam=40, decay=0.5)
+        def __post_init__(self) -> None:
+            _ = self.limits  # refuses invalid values
+
+        @property
+        def limits(self) -> WalkLimits:
+            """The limits of the walk."""
+            return WalkLimits(depth=self.depth, fan=8, limit=300, beam=40, decay=0.5)
+
+    options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with the paths to those that the graph adds."""
@@ -281,9 +279,9 @@ class GraphVectorRetriever:
             {**activated.scores, **seeds},
             store=self._store,
             gain=WordGain(question),
-            limits=self._limits,
+            limits=self.options.limits,
         )
-        evidence = self._reader.read(
+        evidence = WalkReader(self.name, self._store, _STRENGTH).read(
             query, question, walk, features=features, pool=pool, origins=activated.origins
         )
         return replace(evidence, trace=self._trace(activated, len(pool), len(walk.steps)))
