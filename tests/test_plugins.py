@@ -127,7 +127,7 @@ def test_workers_use_it(example, index):
         "from knotwork._indexing.prepared import Candidate\n"
         "from knotwork.plugins import make_extractor, make_splitter\n"
         "recipe = Recipe(make_splitter(), make_extractor('ini'))\n"
-        "begin = {'initializer': _begin_work, 'initargs': (recipe, os.getpid())}\n"
+        "begin = {'initializer': _begin_work, 'initargs': (recipe, {}, os.getpid())}\n"
         "with ProcessPoolExecutor(1, **begin) as pool:\n"
         "    read = partial(load_file, Path('files/server.ini'), uri='server.ini')\n"
         "    (made,) = pool.submit(_work, [Candidate('server.ini', read)]).result()\n"

@@ -3,6 +3,7 @@
 A `Registry` has the parts of one kind. A part is an `Entry`: a name, and the target
 ``module:attribute`` that makes the part, imported on first use. Plugins are entry points in the
 group of a registry; they are looked up when a name is not built in, or when all names are listed.
+A program can also register a part of its own, which needs no installation.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from knotwork.errors import ConfigError, UnknownName
 GROUP_PREFIX = "knotwork."
 CORE = "knotwork"
 """The distribution of the parts that are built in."""
+PROGRAM = "this program"
+"""In place of the distribution, for parts that were registered and not installed."""
 
 MODELS = frozenset({"embedder", "model", "reranker"})
 """The arguments that a part may need, and that may be missing in an installation."""
@@ -49,7 +52,7 @@ class Entry:
 
     @property
     def is_plugin(self) -> bool:
-        """Whether the part is from another distribution than Knotwork."""
+        """Whether the part is not built in."""
         return self.distribution != CORE
 
     @property
@@ -64,7 +67,8 @@ class Registry(Generic[Part]):
     ``group`` is the group of their entry points, ``kind`` names a part in errors, ``protocol`` is
     what each part implements. A target is called with those of the offered arguments that it
     declares as parameters. ``protocol`` is None if targets are not called. Names in ``reserved``
-    cannot be used.
+    cannot be used. ``per_store`` says that a part belongs to a store, so that only a target can be
+    registered and no part that is made already.
     """
 
     def __init__(
@@ -75,11 +79,16 @@ class Registry(Generic[Part]):
         kind: str,
         protocol: type | None,
         reserved: Collection[str] = (),
+        per_store: bool = False,
     ) -> None:
         self.group = GROUP_PREFIX + group
         self.kind = kind
+        self.revision = 0
+        """The number of registrations so far."""
         self._protocol = protocol
         self._reserved = reserved
+        self._per_store = per_store
+        self._registered: dict[str, object] = {}
         self._builtin: dict[str, Entry] = {}
         for entry in builtin:
             self._check_name(entry, self._builtin)
@@ -100,7 +109,9 @@ class Registry(Generic[Part]):
             raise self.fault(
                 entry,
                 f"{other.origin} has a {self.kind} of this name too",
-                fix=f"Uninstall {entry.distribution}"
+                fix="Register it under another name."
+                if entry.distribution == PROGRAM
+                else f"Uninstall {entry.distribution}"
                 + (f" or {other.distribution}." if other.is_plugin else "."),
             )
 
@@ -120,6 +131,37 @@ class Registry(Generic[Part]):
                 refused.setdefault(entry.name, error)
         return {name: accepted[name] for name in accepted if name not in refused}, refused
 
+    def register(self, name: str, part: object) -> None:
+        """Add a part of this program: a target, or the part itself unless it is made ``per_store``.
+
+        Replaces a part that was registered under this name before. Raises ConfigError for an
+        invalid name, that of a built-in part or an installed plugin, and a part that lacks a member
+        of the protocol.
+        """
+        entry = Entry(name, _describe_object(part), distribution=PROGRAM)
+        accepted, refused = self._plugins
+        known = {key: accepted[key] for key in accepted if key not in self._registered}
+        self._check_name(entry, {**self._builtin, **known})
+        is_target = isinstance(part, type) or inspect.isroutine(part) or self._protocol is None
+        if not is_target:
+            self.check(part)
+            if self._per_store:
+                raise ConfigError(
+                    f"A {self.kind} that is made already cannot be registered: each filter needs "
+                    "one of its own.",
+                    fix=f"Register the class `{type(part).__name__}`, or a function that makes it.",
+                )
+        target = part if is_target else lambda: part
+        self._check_target(entry, target)
+        refused.pop(name, None)
+        accepted[name] = entry
+        self._registered[name] = target
+        self.revision += 1
+
+    def registered(self) -> dict[str, object]:
+        """Return the targets of the parts of this program by name, to register them elsewhere."""
+        return dict(self._registered)
+
     def refuse(self, name: str, error: ConfigError) -> None:
         """Refuse a plugin: using its name raises this error from now on."""
         accepted, refused = self._plugins
@@ -130,7 +172,7 @@ class Registry(Generic[Part]):
         """Return the error for a part that cannot be used; ``reason`` follows a colon."""
         return ConfigError(
             f"The {self.kind} `{entry.name}` of {entry.origin} cannot be used: {reason}.",
-            fix=fix or f"Update it: pip install --upgrade {entry.distribution}. Or uninstall it.",
+            fix=fix or _remedy(entry),
         )
 
     def __contains__(self, name: str) -> bool:
@@ -197,6 +239,8 @@ class Registry(Generic[Part]):
         lacks a method of the protocol.
         """
         entry = self.find(name)
+        if name in self._registered:
+            return self._registered[name]
         module, _, attribute = entry.target.partition(":")
         try:
             target: Any = import_module(module)
@@ -207,11 +251,14 @@ class Registry(Generic[Part]):
                 raise
             reason = f"importing `{entry.target}` raised {type(error).__name__}: {error}"
             raise self.fault(entry, _one_line(reason)) from error
+        self._check_target(entry, target)
+        return target
+
+    def _check_target(self, entry: Entry, target: Any) -> None:  # noqa: ANN401 - any object
         if self._protocol is not None:
             if not callable(target):
                 raise self.fault(entry, f"`{entry.target}` is neither a class nor a function")
             self._require(entry, target, _members(self._protocol, of_target=target))
-        return target
 
     def create(self, name: str, **offered: object) -> Part:
         """Return a new part: call the target with those of the ``offered`` arguments it declares.
@@ -224,7 +271,8 @@ class Registry(Generic[Part]):
         if unknown:
             raise self.fault(
                 entry,
-                f"it requires {_listed(unknown)}, but is offered only {_listed(offered)}",
+                f"it requires {_listed(unknown)}, but is offered "
+                + (f"only {_listed(offered)}" if offered else "nothing"),
             )
         part: Part = target(**{key: offered[key] for key in offered if takes(target, key)})
         assert self._protocol is not None, "parts without a protocol are loaded"
@@ -276,6 +324,18 @@ def installed_plugins() -> Mapping[str, tuple[Entry, ...]]:
                     Entry(point.name, target, distribution=name, version=distribution.version)
                 )
     return {group: tuple(sorted(entries, key=_by_origin)) for group, entries in found.items()}
+
+
+def _remedy(entry: Entry) -> str:
+    if entry.distribution == PROGRAM:
+        return f"Correct `{entry.target}`, and register it again."
+    return f"Update it: pip install --upgrade {entry.distribution}. Or uninstall it."
+
+
+def _describe_object(part: object) -> str:
+    """Return where an object is from, as "module:name"; an object without a name has its type's."""
+    named = part if hasattr(part, "__qualname__") else type(part)
+    return f"{named.__module__}:{named.__qualname__}"
 
 
 def _by_origin(entry: Entry) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """Write plugins: the protocols of all parts, and what helps to implement them.
 
-A plugin is a class, or a function that returns a part, named by an entry point of its distribution.
-Every name here is imported on first use. See "Write a plugin" in the documentation.
+A plugin is a class, or a function that returns a part, named by an entry point of its distribution;
+`register` adds one to the running program without an installation. Every name here is imported on
+first use. See "Write a plugin" in the documentation.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
     from knotwork._inference.cross_encoders import Reranker
     from knotwork._inference.embedder import Embedder, PassageText, PassageVectors
+    from knotwork._knowledge_base.registries import register
     from knotwork._retrieval.base import Retriever, RetrieverStep
     from knotwork._retrieval.evidence_builder import rank_evidence
     from knotwork._retrieval.queries.query_plans import (
@@ -72,6 +74,7 @@ _HOMES = {
     "make_splitter": "_indexing.splitters",
     "normal_form": "_text.names",
     "rank_evidence": "_retrieval.evidence_builder",
+    "register": "_knowledge_base.registries",
     "split_sentences": "_text.sentences",
 }
 
@@ -111,6 +114,7 @@ __all__ = [
     "make_splitter",
     "normal_form",
     "rank_evidence",
+    "register",
     "split_sentences",
 ]
 

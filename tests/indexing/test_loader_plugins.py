@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from knotwork._indexing.loaders import load_document, supported_suffixes
-from knotwork._indexing.loaders.loader_registry import LOADERS, plugin_loaders
+from knotwork._indexing.loaders.loader_registry import LOADERS, _make_plugin_loaders
 from knotwork._registry import Entry
 from knotwork._service.uploads import SpooledFile, check_content
 from knotwork.errors import LoadError
@@ -49,9 +49,9 @@ def plugins(monkeypatch):
             entries[name] = Entry(name, target, distribution=f"knotwork-{name}", version="2.0")
         monkeypatch.setitem(vars(LOADERS), "_plugins", (entries, {}))
 
-    plugin_loaders.cache_clear()
+    _make_plugin_loaders.cache_clear()
     yield install
-    plugin_loaders.cache_clear()
+    _make_plugin_loaders.cache_clear()
 
 
 def zipped(member):

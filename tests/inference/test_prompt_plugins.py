@@ -2,7 +2,7 @@
 
 import pytest
 
-from knotwork._inference.prompt_files import PROMPTS, fill_prompt, read_prompt
+from knotwork._inference.prompt_files import PROMPTS, _read_own, fill_prompt, read_prompt
 from knotwork._registry import Entry
 from knotwork.errors import ConfigError
 
@@ -17,9 +17,9 @@ def german(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     entry = Entry("de", "german_prompts", distribution="knotwork-german", version="1.0")
     monkeypatch.setitem(vars(PROMPTS), "_plugins", ({"de": entry}, {}))
-    read_prompt.cache_clear()
+    _read_own.cache_clear()
     yield folder
-    read_prompt.cache_clear()
+    _read_own.cache_clear()
 
 
 def test_a_prompt_of_a_plugin_is_used_for_its_language(german):

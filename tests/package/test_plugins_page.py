@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import knotwork.plugins
-from knotwork._diagnosis.plugins import REGISTRIES
+from knotwork._knowledge_base.registries import GROUPS, find_registry
 
+REGISTRIES = [find_registry(group) for group in GROUPS]
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(knotwork\.\w+)` \| (.+?) \|", PAGE, re.MULTILINE)
 

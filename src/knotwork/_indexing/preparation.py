@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from knotwork._indexing.loaders.loader_registry import LOADERS
 from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
 from knotwork._indexing.splitters import Splitter
 from knotwork._transform.extractor import Extractor
@@ -257,7 +258,9 @@ class ProcessPreparer:
         from loky import ProcessPoolExecutor
 
         executor = ProcessPoolExecutor(
-            self._workers, initializer=_begin_work, initargs=(self._recipe, os.getpid())
+            self._workers,
+            initializer=_begin_work,
+            initargs=(self._recipe, LOADERS.registered(), os.getpid()),
         )
         try:
             self._up = executor.submit(_report)
@@ -322,10 +325,14 @@ _recipe: Recipe | None = None
 """In a worker: the recipe of all its documents."""
 
 
-def _begin_work(recipe: Recipe, parent: int) -> None:
-    """Set up a worker: keep the recipe, ignore Ctrl-C, and exit when the parent process has."""
+def _begin_work(recipe: Recipe, loaders: Mapping[str, object], parent: int) -> None:
+    """Set up a worker: keep the recipe and the loaders of the program, ignore Ctrl-C, and exit when
+    the parent process has.
+    """
     global _recipe  # noqa: PLW0603
     _recipe = recipe
+    for name, loader in loaders.items():
+        LOADERS.register(name, loader)
     gc.set_threshold(_GARBAGE_OBJECTS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from knotwork._inference.chat import Message
 from knotwork._registry import Entry, Registry
@@ -22,8 +23,8 @@ PROMPTS: Registry[None] = Registry(
     kind="language of prompts",
     protocol=None,
 )
-"""The languages of prompts, by ISO 639-1 code. The target of a plugin is a package that holds files
-``TASK.LANGUAGE.txt``; a task without a file has its English prompt."""
+"""The languages of prompts, by ISO 639-1 code. The target of a plugin is a package, or a
+registered folder, with files ``TASK.LANGUAGE.txt``; a task without one has its English prompt."""
 
 _TAG = re.compile(r"</?\s*(question|context|facts|text|memory|points|reports)\s*>", re.IGNORECASE)
 _MARK = re.compile(r"\[(\d{1,4})\]")
@@ -58,21 +59,21 @@ def escape_passage(text: str) -> str:
     return escape_tags(_MARK.sub(r"(\1)", text))
 
 
-@cache
 def read_prompt(room: str, task: str, language: str) -> tuple[str, str]:
     """Return the system and the user message of a prompt, with their placeholders.
 
     Raises ConfigError if the plugin of a language cannot be used, or its prompt has not exactly
     the placeholders of the English one.
     """
-    own = files(room).joinpath("prompts")
-    english = _split_prompt(own.joinpath(f"{task}.en.txt").read_text("utf-8"))
-    name = f"{task}.{language}.txt"
+    english = _read_own(room, task, "en")
     if language in PROMPT_LANGUAGES:
-        return _split_prompt(own.joinpath(name).read_text("utf-8"))
+        return _read_own(room, task, language)
     if language not in PROMPTS:
         return english
-    path = files(PROMPTS.load(language)).joinpath(name)
+    name = f"{task}.{language}.txt"
+    target = PROMPTS.load(language)
+    folder = target if isinstance(target, Path) else files(target)
+    path = folder.joinpath(name)
     if not path.is_file():
         return english
     found = _split_prompt(path.read_text("utf-8"))
@@ -85,6 +86,13 @@ def read_prompt(room: str, task: str, language: str) -> tuple[str, str]:
             fix="Update or uninstall the plugin.",
         )
     return found
+
+
+@cache
+def _read_own(room: str, task: str, language: str) -> tuple[str, str]:
+    """Return a prompt of Knotwork itself."""
+    path = files(room).joinpath("prompts", f"{task}.{language}.txt")
+    return _split_prompt(path.read_text("utf-8"))
 
 
 def _split_prompt(text: str) -> tuple[str, str]:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -28,6 +27,7 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.former_names import find_moved
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._knowledge_base.registries import find_registry
 from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
@@ -461,26 +461,25 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
         url = loaded.store.path if path is None else str(path)
         store = open_store(url, read_only=read_only, create=not read_only)
     else:
-        store = _given(path, "_stores.urls", "STORES")
+        store = _given(path, "stores")
     register_views()
     return KnowledgeBase(
         store,
         loaded,
-        embedder=_given(embedder, "_inference.model_registry", "EMBEDDERS"),
-        chat_model=_given(chat_model, "_inference.model_registry", "CHAT_MODELS"),
-        reranker=_given(reranker, "_inference.model_registry", "RERANKERS"),
-        splitter=_given(splitter, "_indexing.splitters", "SPLITTERS"),
-        extractor=_given(extractor, "_transform.extractor_registry", "EXTRACTORS"),
+        embedder=_given(embedder, "embedders"),
+        chat_model=_given(chat_model, "chat_models"),
+        reranker=_given(reranker, "rerankers"),
+        splitter=_given(splitter, "splitters"),
+        extractor=_given(extractor, "extractors"),
         translator=translator,
     )
 
 
-def _given(part: Any, module: str, registry: str) -> Any:  # noqa: ANN401 - a part of any kind
+def _given(part: Any, group: str) -> Any:  # noqa: ANN401 - a part of any kind
     """Return a part that is given as an object, None for a name; raise ConfigError if invalid."""
     if part is None or isinstance(part, str):
         return None
-    # Imported here: the names in settings are read when their part is first used.
-    getattr(import_module(f"knotwork.{module}"), registry).check(part)
+    find_registry(group).check(part)
     return part
 
 

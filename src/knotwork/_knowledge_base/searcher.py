@@ -48,8 +48,9 @@ NO_VECTORS_NOTE = (
 )
 NOTHING_LEFT_NOTE = "No document matches the filter: {filter}"
 
-RetrieverKey = tuple[str, str, str]
-"""The name of a retriever, what `auto` stands for, and the embedder."""
+RetrieverKey = tuple[str, str, str, int]
+"""The name of a retriever, what `auto` stands for, the embedder, and the number of retrievers and
+steps that this program has registered: a name may be registered again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,8 @@ class Retrievers:
         from knotwork._retrieval.retriever_builder import build_retriever
         from knotwork._retrieval.retriever_registry import (
             AUTO,
+            RETRIEVERS,
+            STEPS,
             may_ask_model,
             may_rerank,
             resolve_auto,
@@ -164,7 +167,9 @@ class Retrievers:
             means = "its old vectors" if embedder is not None else "full text and the graph"
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
         kept = part.retrievers
-        key = (name, resolve_auto(AUTO, part.store), embedder.name if embedder else "")
+        auto = resolve_auto(AUTO, part.store)
+        registered = RETRIEVERS.revision + STEPS.revision
+        key = (name, auto, embedder.name if embedder else "", registered)
         with self._lock:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:

@@ -190,6 +190,7 @@ RETRIEVERS: Registry[Retriever] = Registry(
     kind="retriever",
     protocol=Retriever,
     reserved={AUTO, FUSE, *(step.name for step in _STEPS)},
+    per_store=True,
 )
 STEPS: Registry[RetrieverStep] = Registry(
     "steps",
@@ -197,6 +198,7 @@ STEPS: Registry[RetrieverStep] = Registry(
     kind="step",
     protocol=RetrieverStep,
     reserved={AUTO, FUSE, *(retriever.name for retriever in _RETRIEVERS)},
+    per_store=True,
 )
 
 

@@ -72,13 +72,17 @@ def builtin_loaders() -> dict[str, Loader]:
     return {name: LOADERS.create(name) for name in LOADERS.names(plugins=False)}
 
 
-@cache
 def plugin_loaders() -> dict[str, Loader]:
     """Return the loaders of plugins by name.
 
     One that cannot be made, or that reads a suffix of another loader, is refused: its error is
     logged and among the faults of `LOADERS`.
     """
+    return _make_plugin_loaders(LOADERS.revision)
+
+
+@cache
+def _make_plugin_loaders(_revision: int) -> dict[str, Loader]:
     found: dict[str, Loader] = {}
     taken = dict.fromkeys(_by_suffix(builtin_loaders().values()), CORE)
     for name in LOADERS.names():
