@@ -233,6 +233,17 @@ def test_delete_takes_uris_folders_and_patterns(kb, docs, names, removed):
     assert uris(kb) == sorted({f"docs/{name}" for name in FACTS} - set(removed))
 
 
+def test_metadata_that_is_not_text_is_refused_before_anything_is_indexed():
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        documents = [
+            knotwork.Document("a.txt", "One."),
+            knotwork.Document("b.txt", "Two.", metadata={"year": 2020}),
+        ]
+        with pytest.raises(TypeError, match=r"`year` of `b\.txt` is 2020, but must be text"):
+            kb.index_documents(documents)
+        assert kb.documents() == []
+
+
 def test_delete_takes_paths(kb, docs, monkeypatch):
     kb.index(docs)
     monkeypatch.chdir(docs)

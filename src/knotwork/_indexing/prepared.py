@@ -51,7 +51,16 @@ class Candidate:
 
 
 def document_source(document: Document) -> Candidate:
-    """Return a candidate for a document in memory."""
+    """Return a candidate for a document in memory.
+
+    Raises TypeError for metadata that is not text, as filters compare the text of a value.
+    """
+    for key, value in document.metadata.items():
+        if not isinstance(value, str):
+            raise TypeError(
+                f"The metadata `{key}` of `{document.uri}` is {value!r}, but must be text, such as "
+                f"{str(value)!r}."
+            )
     return Candidate(document.uri, partial(_same, document), size=len(document.text))
 
 

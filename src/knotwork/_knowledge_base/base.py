@@ -234,7 +234,8 @@ class KnowledgeBase:
         """Update the index from documents in memory, and return the report.
 
         A document with a known uri is replaced if it has changed. ``remove_others`` removes all
-        documents of earlier calls that this one does not include. Raises as `index_events`.
+        documents of earlier calls that this one does not include. Raises as `index_events`, and
+        TypeError for metadata that is not text.
         """
         from knotwork._indexing.prepared import document_source
         from knotwork._indexing.sources import SourceSelection
