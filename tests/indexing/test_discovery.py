@@ -149,3 +149,9 @@ def test_deep_folders_are_walked(docs):
     deep = docs.joinpath(*["d"] * 300)
     make(deep, "x.md")
     assert uris([docs], include=["x.md"])[0].count("/") == 301
+
+
+def test_a_pattern_matches_a_name_that_is_no_text(docs):
+    (docs / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    excluded = {source.uri for source in discover([docs], exclude=["caf?.md"])}
+    assert "docs/caf\ufffd.md" not in excluded

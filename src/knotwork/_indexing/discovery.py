@@ -145,10 +145,11 @@ class _Walk:
         rules = (*_ignore_rules(folder, entries), *folder.rules)
         found: list[_Folder | SourceFile] = []
         for entry in entries:
-            parts = (*folder.parts, entry.name)
+            name = _as_text(entry.name)
+            parts = (*folder.parts, name)
             path = folder.path / entry.name
             is_folder = _is_folder(entry)
-            skipped = _skips_folder(path) if is_folder else _skips_file(entry.name)
+            skipped = _skips_folder(path) if is_folder else _skips_file(name)
             if skipped or self._is_ignored(parts, rules, is_folder=is_folder):
                 continue
             if not is_folder:
@@ -190,9 +191,15 @@ def _absolute(path: Path) -> Path:
 
 
 def _uri(name: str, parts: Sequence[str]) -> str:
-    text = "/".join([name, *parts] if name else parts)
-    # A name that is invalid in the file system's encoding must still be storable.
-    return os.fsencode(text).decode("utf-8", "replace")
+    return _as_text("/".join([name, *parts] if name else parts))
+
+
+def _as_text(name: str) -> str:
+    """Return the name of a file so that it can be stored and compared with patterns.
+
+    Bytes that are invalid in the encoding of the file system are replaced.
+    """
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:
