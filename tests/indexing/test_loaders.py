@@ -1,5 +1,8 @@
 import datetime as dt
 import json
+import re
+import subprocess
+import sys
 
 import pytest
 from tests.indexing.loading import frames, load, outline
@@ -14,8 +17,8 @@ from tests.indexing.office_files import (
 )
 
 from knotwork._indexing.loaders import load_document, load_file, supported_suffixes
-from knotwork._indexing.loaders.loader import format_size
-from knotwork._indexing.loaders.loader_registry import builtin_loaders
+from knotwork._indexing.loaders.loader import FORMATS, format_size
+from knotwork._indexing.loaders.loader_registry import LOADERS
 from knotwork.errors import LoadError
 
 
@@ -30,9 +33,24 @@ def test_every_format_is_read():
     read = {name: load(name, data) for name, data in files.items()}
     assert all(document.text.strip() and document.title for document in read.values())
     suffixes = {name[1:] for name in files}
-    for loader in builtin_loaders().values():
-        assert suffixes & set(loader.suffixes), loader.name
+    for name in LOADERS.names(plugins=False):
+        loader = LOADERS.create(name)
+        assert suffixes & set(loader.suffixes), name
+        assert (loader.suffixes, loader.signatures) == FORMATS[name]
     assert set(supported_suffixes()) >= suffixes
+
+
+def test_a_file_imports_the_loader_of_its_format_alone():
+    code = (
+        "import sys\n"
+        "from knotwork._indexing.loaders import load_document\n"
+        "load_document(b'The pump.', uri='a.txt')\n"
+        "print([m for m in sys.modules if m.startswith('knotwork._indexing.loaders.')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(re.findall(r"loaders\.(\w+)", done.stdout))
+    assert "plain_text" in imported
+    assert not imported & {"docx", "epub", "html", "mail", "markdown", "pdf", "pptx"}
 
 
 def test_text_takes_its_title_from_the_first_line_or_the_name():

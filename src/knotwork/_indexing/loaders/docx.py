@@ -14,6 +14,7 @@ from enum import Enum, StrEnum, auto
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -62,8 +63,7 @@ class WordLoader:
     """Reads .docx; of tracked changes, inserted text is kept and deleted text left out."""
 
     name = "docx"
-    suffixes = (".docx", ".docm", ".dotx")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["docx"]
 
     def load(self, source: Source) -> Content:
         import docx

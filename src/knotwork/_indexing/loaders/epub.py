@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from knotwork._indexing.loaders.html import add_html, parse_html
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -30,8 +31,7 @@ class EpubLoader:
     """Reads .epub; headings of the chapters are kept."""
 
     name = "epub"
-    suffixes = (".epub",)
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["epub"]
 
     def load(self, source: Source) -> Content:
         with open_archive(source) as archive:

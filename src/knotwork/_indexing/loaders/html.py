@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -62,8 +63,7 @@ class HtmlLoader:
     """
 
     name = "html"
-    suffixes = (".html", ".htm", ".xhtml")
-    signatures = (b"<!doctype html", b"<html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<HTML")
+    suffixes, signatures = FORMATS["html"]
 
     def load(self, source: Source) -> Content:
         declared = _DECLARED.search(source.data[:4_096])

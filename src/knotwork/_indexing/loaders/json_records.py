@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -34,8 +35,7 @@ class JsonLoader:
     """Reads .json, .jsonl and .ndjson; a .json file may also hold JSON Lines."""
 
     name = "json"
-    suffixes = (".json", ".jsonl", ".ndjson")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["json"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
@@ -96,6 +96,32 @@ class Loader(Protocol):
         Raises LoadError if the reason of a failure is known. Any other exception is reported as a
         broken file.
         """
+
+
+class FileFormat(NamedTuple):
+    """The suffixes of a format, in lower case, and the leading bytes that identify it."""
+
+    suffixes: tuple[str, ...]
+    signatures: tuple[bytes, ...] = ()
+
+
+FORMATS: Mapping[str, FileFormat] = {
+    "text": FileFormat((".txt", ".text", ".log", ".rst")),
+    "markdown": FileFormat((".md", ".markdown", ".mdx", ".qmd")),
+    "html": FileFormat(
+        (".html", ".htm", ".xhtml"),
+        (b"<!doctype html", b"<html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<HTML"),
+    ),
+    "pdf": FileFormat((".pdf",), (b"%PDF-",)),
+    "docx": FileFormat((".docx", ".docm", ".dotx")),
+    "pptx": FileFormat((".pptx", ".pptm", ".ppsx")),
+    "xlsx": FileFormat((".xlsx", ".xlsm", ".xltx")),
+    "csv": FileFormat((".csv", ".tsv")),
+    "json": FileFormat((".json", ".jsonl", ".ndjson")),
+    "epub": FileFormat((".epub",)),
+    "eml": FileFormat((".eml",)),
+}
+"""The formats of the built-in loaders by name, so that a file imports only the loader it needs."""
 
 
 def clean_text(text: str) -> str:

@@ -10,13 +10,15 @@ import re
 import stat
 import warnings
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     MEGABYTE,
     OLE_SIGNATURE,
     ZIP_SIGNATURE,
@@ -66,10 +68,13 @@ _BY_MEMBER = {
 """The loaders of ZIP archives by a member that identifies the format, whatever the file's name."""
 
 
+_BY_SUFFIX = {suffix: name for name in FORMATS for suffix in FORMATS[name].suffixes}
+"""The built-in loaders by suffix."""
+
+
 @cache
-def builtin_loaders() -> dict[str, Loader]:
-    """Return the built-in loaders by name."""
-    return {name: LOADERS.create(name) for name in LOADERS.names(plugins=False)}
+def _builtin_loader(name: str) -> Loader:
+    return LOADERS.create(name)
 
 
 def plugin_loaders() -> dict[str, Loader]:
@@ -84,7 +89,7 @@ def plugin_loaders() -> dict[str, Loader]:
 @cache
 def _make_plugin_loaders(_revision: int) -> dict[str, Loader]:
     found: dict[str, Loader] = {}
-    taken = dict.fromkeys(_by_suffix(builtin_loaders().values()), CORE)
+    taken = dict.fromkeys(_BY_SUFFIX, CORE)
     for name in LOADERS.names():
         entry = LOADERS.find(name)
         if not entry.is_plugin:
@@ -125,13 +130,10 @@ def _check_formats(entry: Entry, loader: Loader, taken: Mapping[str, str]) -> No
             )
 
 
-def _by_suffix(loaders: Iterable[Loader]) -> dict[str, Loader]:
-    return {suffix: loader for loader in loaders for suffix in loader.suffixes}
-
-
 def supported_suffixes() -> tuple[str, ...]:
     """Return all suffixes with a loader, sorted; other files are read if they are plain text."""
-    return tuple(sorted(_by_suffix([*builtin_loaders().values(), *plugin_loaders().values()])))
+    of_plugins = (loader.suffixes for loader in plugin_loaders().values())
+    return tuple(sorted({*_BY_SUFFIX, *chain.from_iterable(of_plugins)}))
 
 
 def load_file(
@@ -250,16 +252,17 @@ def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:
 
     Plugins are looked at only if no built-in loader reads the suffix.
     """
-    if suffix in _by_suffix(builtin_loaders().values()):
+    if suffix in _BY_SUFFIX:
         return None
     loaders = plugin_loaders().values()
-    by_suffix = _by_suffix(loaders).get(suffix)
-    return by_suffix or next((loader for loader in loaders if _is_signed(start, loader)), None)
+    by_suffix = next((loader for loader in loaders if suffix in loader.suffixes), None)
+    signed = (loader for loader in loaders if _is_signed(start, loader.signatures))
+    return by_suffix or next(signed, None)
 
 
-def _is_signed(start: bytes, loader: Loader) -> bool:
-    """Return True if the content of a file starts with a signature of the loader."""
-    return bool(loader.signatures) and start[:1_024].lstrip().startswith(loader.signatures)
+def _is_signed(start: bytes, signatures: tuple[bytes, ...]) -> bool:
+    """Return True if the content of a file starts with one of the signatures."""
+    return bool(signatures) and start[:1_024].lstrip().startswith(signatures)
 
 
 def _choose_loader(source: Source) -> Loader:
@@ -276,36 +279,36 @@ def _choose_loader(source: Source) -> Loader:
             f"`{source.uri}` is a drawing, which has no text to index.",
             fix="Leave it out with `exclude`.",
         )
-    loaders = builtin_loaders()
-    by_suffix = _by_suffix(loaders.values()).get(source.suffix)
+    by_suffix = _BY_SUFFIX.get(source.suffix)
     if source.data.startswith(ZIP_SIGNATURE):
-        archive_loader = _archive_loader(source) or by_suffix
-        if archive_loader is None:
+        archived = _archive_format(source) or by_suffix
+        if archived is None:
             raise _unsupported(source)
-        return archive_loader
+        return _builtin_loader(archived)
     if source.data.startswith(OLE_SIGNATURE):
         check_archive(source)
-    for loader in loaders.values():
-        if _is_signed(source.data, loader):
+    for name, form in FORMATS.items():
+        if _is_signed(source.data, form.signatures):
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
-            return by_suffix if by_suffix is not None and loader is loaders["html"] else loader
+            return _builtin_loader(by_suffix if by_suffix and name == "html" else name)
     if by_suffix is not None:
-        return by_suffix
+        return _builtin_loader(by_suffix)
+    text_loader = _builtin_loader("text")
     try:
-        loaders["text"].load(source)
+        text_loader.load(source)
     except LoadError as error:
         raise _unsupported(source) from error
-    return loaders["text"]
+    return text_loader
 
 
-def _archive_loader(source: Source) -> Loader | None:
-    """Return the loader for the members of a ZIP archive, None if they are of no known format."""
+def _archive_format(source: Source) -> str | None:
+    """Return the loader that reads the members of a ZIP archive, None for an unknown format."""
     try:
         with zipfile.ZipFile(BytesIO(source.data)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return None
-    return next((builtin_loaders()[_BY_MEMBER[name]] for name in _BY_MEMBER if name in names), None)
+    return next((_BY_MEMBER[name] for name in _BY_MEMBER if name in names), None)
 
 
 def _unsupported(source: Source) -> LoadError:

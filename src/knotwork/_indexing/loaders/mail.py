@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._indexing.loaders.html import add_html, parse_html
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -25,8 +26,7 @@ class MailLoader:
     """Reads .eml; attachments are listed by name, not read."""
 
     name = "eml"
-    suffixes = (".eml",)
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["eml"]
 
     def load(self, source: Source) -> Content:
         import email.policy

@@ -14,7 +14,13 @@ from datetime import date, time
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knotwork._indexing.loaders.loader import Content, Source, flat_metadata, lead_in_sentence
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    Content,
+    Source,
+    flat_metadata,
+    lead_in_sentence,
+)
 from knotwork._indexing.loaders.plain_text import decode_text
 from knotwork._indexing.loaders.tables_and_lists import row_key
 from knotwork._indexing.loaders.titles_and_captions import run_in_term
@@ -31,8 +37,7 @@ class MarkdownLoader:
     """Reads Markdown; lines in code blocks are never headings."""
 
     name = "markdown"
-    suffixes = (".md", ".markdown", ".mdx", ".qmd")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["markdown"]
 
     def load(self, source: Source) -> Content:
         text, body, metadata = read_front_matter(decode_text(source), uri=source.uri)

@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -77,8 +78,7 @@ class PdfLoader:
     """
 
     name = "pdf"
-    suffixes = (".pdf",)
-    signatures = (b"%PDF-",)
+    suffixes, signatures = FORMATS["pdf"]
 
     def load(self, source: Source) -> Content:
         from pypdf import PdfReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from knotwork._indexing.loaders.loader import Content, Source, clean_text
+from knotwork._indexing.loaders.loader import FORMATS, Content, Source, clean_text
 from knotwork._text.languages import WESTERN_LANGUAGES, detect_language
 from knotwork.errors import LoadError
 from knotwork.records import Heading, Span
@@ -27,8 +27,7 @@ class TextLoader:
     """Reads text unchanged, in any encoding; headings are underlined (.rst) or name a chapter."""
 
     name = "text"
-    suffixes = (".txt", ".text", ".log", ".rst")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["text"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -37,8 +38,7 @@ class SlidesLoader:
     """Reads .pptx: titles, text boxes, tables, groups and notes, slide by slide."""
 
     name = "pptx"
-    suffixes = (".pptx", ".pptm", ".ppsx")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["pptx"]
 
     def load(self, source: Source) -> Content:
         import pptx

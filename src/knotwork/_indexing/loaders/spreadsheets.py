@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     Content,
     Source,
     TextBuilder,
@@ -44,8 +45,7 @@ class SheetsLoader:
     """Reads .xlsx: a page for each sheet, and the stored results of formulas."""
 
     name = "xlsx"
-    suffixes = (".xlsx", ".xlsm", ".xltx")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["xlsx"]
 
     def load(self, source: Source) -> Content:
         import openpyxl
@@ -84,8 +84,7 @@ class DelimitedLoader:
     """Reads .csv, with the delimiter that it uses, and .tsv."""
 
     name = "csv"
-    suffixes = (".csv", ".tsv")
-    signatures: tuple[bytes, ...] = ()
+    suffixes, signatures = FORMATS["csv"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)
