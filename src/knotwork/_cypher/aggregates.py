@@ -6,6 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 
+from knotwork._cypher.kept_values import KeptValues, deep_bytes
+from knotwork._cypher.limits import list_bytes
 from knotwork._cypher.property_graph import Value
 from knotwork._cypher.runtime import Runtime, check_integer, require_number
 from knotwork._cypher.values import Temporal, group_key, is_number, kind_of, order_key
@@ -13,10 +15,14 @@ from knotwork.errors import QuerySyntaxError
 
 
 class Aggregate(ABC):
-    """The running result of an aggregate function; callers skip null values."""
+    """The running result of an aggregate function; callers skip null values.
 
-    def __init__(self, runtime: Runtime) -> None:
+    ``kept`` counts the memory of the values that it keeps.
+    """
+
+    def __init__(self, runtime: Runtime, kept: KeptValues) -> None:
         self.runtime = runtime
+        self.kept = kept
 
     @abstractmethod
     def add(self, value: Value) -> None:
@@ -77,11 +83,16 @@ class Minimum(Aggregate):
     descending = False
     best: Value = None
     key: tuple[object, ...] | None = None
+    size = 0
 
     def add(self, value: Value) -> None:
-        key = order_key(value, self.runtime.budget.step)
+        budget = self.runtime.budget
+        key = order_key(value, budget.charge_part)
         if self.key is None or (key > self.key if self.descending else key < self.key):
             self.key, self.best = key, value
+            size = 0 if is_number(value) else 2 * deep_bytes(value, budget)
+            self.kept.grow(size - self.size)
+            self.size = size
 
     def result(self) -> Value:
         return self.best
@@ -96,13 +107,14 @@ class Maximum(Minimum):
 class Collect(Aggregate):
     """A list of all values in the order of their rows."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        super().__init__(runtime)
+    def __init__(self, runtime: Runtime, kept: KeptValues) -> None:
+        super().__init__(runtime, kept)
         self.values: list[Value] = []
 
     def add(self, value: Value) -> None:
         self.values.append(value)
-        self.runtime.budget.hold()
+        self.kept.add(value, 9)
+        self.runtime.budget.step()
         if len(self.values) > self.runtime.budget.limits.items:
             self.runtime.budget.check_items(len(self.values))
 
@@ -147,7 +159,9 @@ class Percentile(Collect):
 
     def ordered(self) -> list[float]:
         """Return the values in ascending order."""
-        self.runtime.budget.check_sort(len(self.values))
+        budget = self.runtime.budget
+        budget.check_sort(len(self.values))
+        budget.charge(list_bytes(len(self.values)))
         return sorted(self.values)
 
 
@@ -174,28 +188,32 @@ class ContinuousPercentile(Percentile):
         return values[below] + (values[above] - values[below]) * (position - below)
 
 
+ENTRY_BYTES = 80
+"""Memory of an entry in a set of keys, beside the key."""
+
+
 class Distinct(Aggregate):
     """Another aggregate, to which equal values are added only once."""
 
-    def __init__(self, runtime: Runtime, inner: Aggregate) -> None:
-        super().__init__(runtime)
+    def __init__(self, runtime: Runtime, kept: KeptValues, inner: Aggregate) -> None:
+        super().__init__(runtime, kept)
         self._inner = inner
         self._seen: set[Hashable] = set()
 
     def add(self, value: Value) -> None:
         # The (value, fraction) pairs of percentiles are tuples; paths are subclasses of tuple.
         plain = list(value) if type(value) is tuple else value
-        key = group_key(plain, self.runtime.budget.step)
+        key = group_key(plain, self.runtime.budget.charge_part)
         if key not in self._seen:
             self._seen.add(key)
-            self.runtime.budget.hold()
+            self.kept.add(key, ENTRY_BYTES)
             self._inner.add(value)
 
     def result(self) -> Value:
         return self._inner.result()
 
 
-AGGREGATES: dict[str, Callable[[Runtime], Aggregate]] = {
+AGGREGATES: dict[str, Callable[[Runtime, KeptValues], Aggregate]] = {
     "avg": Average,
     "collect": Collect,
     "count": Count,

@@ -6,15 +6,15 @@ with DISTINCT, ORDER BY, SKIP and LIMIT.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from heapq import nlargest, nsmallest
 from itertools import islice
 from sys import maxsize
 from typing import Any
 
-from knotwork._cypher.aggregates import AGGREGATES, Aggregate, Distinct
+from knotwork._cypher.aggregates import AGGREGATES, ENTRY_BYTES, Aggregate, Distinct
 from knotwork._cypher.expression_compiler import ExpressionCompiler
+from knotwork._cypher.kept_values import KeptValues
 from knotwork._cypher.limits import Budget
 from knotwork._cypher.match_planner import (
     BoundRelationship,
@@ -225,7 +225,7 @@ class _CompiledAggregate:
     ``every`` is True for ``count(*)``, which counts rows whatever their values.
     """
 
-    make: Callable[[], Aggregate]
+    make: Callable[[KeptValues], Aggregate]
     value: Evaluate | None
     every: bool
 
@@ -270,13 +270,20 @@ class GroupingCompiler(MatchCompiler):
             inner.replaced.pop(Variable(item.alias), None)
         groups = _Groups(self, work, counted, total=bool(calls) and not keys)
 
+        budget = self.runtime.budget
+
         def run(rows: Rows) -> Rows:
-            for values, aggregates in groups.form(rows):
-                row: Row = [None] * inner.layout.size
-                _fill(row, key_slots, values)
-                _fill(row, call_slots, [aggregate.result() for aggregate in aggregates])
-                _fill(row, slots, [result(row) for result in results])
-                yield row
+            kept, before = KeptValues(budget), budget.transient
+            try:
+                for values, aggregates in groups.form(rows, kept):
+                    budget.transient = before
+                    row: Row = [None] * inner.layout.size
+                    _fill(row, key_slots, values)
+                    _fill(row, call_slots, [aggregate.result() for aggregate in aggregates])
+                    _fill(row, slots, [result(row) for result in results])
+                    yield row
+            finally:
+                kept.clear()
 
         return run
 
@@ -288,7 +295,7 @@ class GroupingCompiler(MatchCompiler):
     def _counted(self, call: Call, scope: Scope) -> _CompiledAggregate:
         make = AGGREGATES[call.name]
         if call.star:
-            return _CompiledAggregate(lambda: make(self.runtime), None, every=True)
+            return _CompiledAggregate(lambda kept: make(self.runtime, kept), None, every=True)
         wanted = 2 if call.name in _PAIRED else 1
         if len(call.arguments) != wanted:
             values = "1 argument" if wanted == 1 else f"{wanted} arguments"
@@ -308,9 +315,9 @@ class GroupingCompiler(MatchCompiler):
 
             value = paired
 
-        def made() -> Aggregate:
-            aggregate = make(self.runtime)
-            return Distinct(self.runtime, aggregate) if call.distinct else aggregate
+        def made(kept: KeptValues) -> Aggregate:
+            aggregate = make(self.runtime, kept)
+            return Distinct(self.runtime, kept, aggregate) if call.distinct else aggregate
 
         return _CompiledAggregate(made, value, every=False)
 
@@ -336,12 +343,13 @@ class _Groups:
         self._counted = counted
         self._total = total
 
-    def form(self, rows: Rows) -> list[tuple[list[Value], list[Aggregate]]]:
-        """Return the key values and the aggregates of each group."""
+    def form(self, rows: Rows, kept: KeptValues) -> list[tuple[list[Value], list[Aggregate]]]:
+        """Return the key values and the aggregates of each group, whose memory ``kept`` counts."""
         groups: dict[Hashable, tuple[list[Value], list[Aggregate]]] = {}
         if self._total:
-            groups[()] = [], [counted.make() for counted in self._counted]
-        step, single = self._budget.step, len(self._keys) == 1
+            groups[()] = [], [counted.make(kept) for counted in self._counted]
+        step, single = self._budget.charge_part, len(self._keys) == 1
+        size = ENTRY_BYTES + _AGGREGATE_BYTES * (1 + len(self._counted))
         takers = [(counted.value, counted.every) for counted in self._counted]
         for row in rows:
             values = [key(row) for key in self._keys]
@@ -351,8 +359,9 @@ class _Groups:
                 group = tuple([group_key(value, step) for value in values])
             found = groups.get(group)
             if found is None:
-                self._budget.hold(1 + len(takers))
-                found = groups[group] = values, [counted.make() for counted in self._counted]
+                found = groups[group] = values, [counted.make(kept) for counted in self._counted]
+                kept.add(values, size)
+                kept.add(group)
             for (value, every), aggregate in zip(takers, found[1], strict=True):
                 taken = True if every or value is None else value(row)
                 if taken is not None:
@@ -399,7 +408,11 @@ def _local_names(part: object) -> frozenset[str]:
 
 
 _FEW = 10_000
-"""Most rows to select with a heap; for more, all rows are sorted."""
+"""Most rows to select without sorting all rows."""
+_SPARE_ROWS = 1_000
+"""Rows that are kept beyond those selected, before they are sorted and dropped."""
+_ROW_BYTES = 100
+_AGGREGATE_BYTES = 120
 
 _Sorted = tuple[tuple[Any, ...], bool, list[Value]]
 """The sort keys of a row, whether it passes WHERE, and the values of its columns."""
@@ -469,7 +482,9 @@ class ProjectionCompiler(GroupingCompiler):
         inner.grouped = counting
         pipe = self.group(items, sorts, scope, inner)
         if counting and clause.distinct:
-            return _then_distinct(pipe, inner, items, self.runtime.budget.step), inner
+            slots = [inner.names[item.alias].slot for item in items]
+            budget = self.runtime.budget
+            return lambda rows: distinct_rows(pipe(rows), slots, budget), inner
         return pipe, inner
 
     def _arranged(
@@ -501,7 +516,7 @@ class ProjectionCompiler(GroupingCompiler):
             wanted = None if limit is None else min(skip + limit, maxsize)
             found = projected(rows)
             if keys:
-                found = iter(_ordered(found, directions, wanted, self.runtime.budget))
+                found = _ordered(found, directions, wanted, self.runtime.budget)
             size = layout.size
             for _, passes, values in islice(found, min(skip, maxsize), wanted):
                 if passes:
@@ -516,8 +531,8 @@ class ProjectionCompiler(GroupingCompiler):
         return self.compile(condition, inner)
 
     def _sort_key(self, item: SortItem, scope: Scope) -> Callable[[Row], Any]:
-        evaluate, step = self.compile(item.expression, scope), self.runtime.budget.step
-        return lambda row: order_key(evaluate(row), step)
+        evaluate, part = self.compile(item.expression, scope), self.runtime.budget.charge_part
+        return lambda row: order_key(evaluate(row), part)
 
     def _count(self, expression: Expression | None, word: str) -> int | None:
         """Return the number of rows of SKIP or LIMIT. Raises QuerySyntaxError if it is invalid."""
@@ -561,43 +576,74 @@ def _require_names(items: list[ProjectedItem], clause: Projection) -> None:
                 )
 
 
-def _then_distinct(
-    pipe: Pipe, inner: Scope, items: list[ProjectedItem], step: Callable[[], None]
-) -> Pipe:
-    slots = [inner.names[item.alias].slot for item in items]
-
-    def run(rows: Rows) -> Rows:
-        seen: set[Any] = set()
-        for row in pipe(rows):
-            key = tuple(group_key(row[slot], step) for slot in slots)
+def distinct_rows(rows: Rows, slots: Sequence[int], budget: Budget) -> Rows:
+    """Yield the first of all rows with the same values in ``slots``."""
+    seen: set[Hashable] = set()
+    kept = KeptValues(budget)
+    try:
+        for row in rows:
+            key = tuple([group_key(row[slot], budget.charge_part) for slot in slots])
             if key not in seen:
                 seen.add(key)
+                kept.add(key, ENTRY_BYTES)
                 yield row
-
-    return run
+    finally:
+        kept.clear()
 
 
 def _ordered(
+    rows: Iterator[_Sorted], directions: list[bool], wanted: int | None, budget: Budget
+) -> Iterator[_Sorted]:
+    """Yield at most ``wanted`` rows in order; the sort is stable."""
+    kept, before = KeptValues(budget), budget.transient
+    try:
+        if wanted is not None and wanted <= _FEW:
+            found = _first_rows(rows, directions, wanted, kept, budget)
+        else:
+            found = []
+            for row in rows:
+                found.append(row)
+                kept.add(row, _ROW_BYTES)
+            _sort(found, directions, budget)
+        budget.transient = before
+        for row in found:
+            budget.transient = before
+            yield row
+    finally:
+        kept.clear()
+
+
+def _first_rows(
     rows: Iterator[_Sorted],
     directions: list[bool],
-    wanted: int | None,
+    wanted: int,
+    kept: KeptValues,
     budget: Budget,
 ) -> list[_Sorted]:
-    """Return at most ``wanted`` rows in order; the sort is stable."""
+    """Return the first ``wanted`` rows in order, keeping few others at a time."""
+    found: list[_Sorted] = []
+    single = len(directions) == 1
+    descending, last = directions[0], None
+    for row in rows:
+        if single and last is not None:
+            # A row that equals the last one selected comes after it.
+            key = row[0]
+            if key <= last if descending else key >= last:
+                continue
+        found.append(row)
+        kept.add(row, _ROW_BYTES)
+        if len(found) >= wanted + _SPARE_ROWS:
+            _sort(found, directions, budget)
+            del found[wanted:]
+            last = found[-1][0]
+            kept.clear()
+            for chosen in found:
+                kept.add(chosen, _ROW_BYTES)
+    _sort(found, directions, budget)
+    return found[:wanted]
 
-    def counted() -> Iterator[_Sorted]:
-        for row in rows:
-            budget.hold()
-            yield row
 
-    def key(row: _Sorted) -> Any:  # noqa: ANN401
-        return row[0]
-
-    if wanted is not None and wanted <= _FEW and len(set(directions)) == 1:
-        choose = nlargest if directions[0] else nsmallest
-        return choose(wanted, counted(), key=key)
-    found = list(counted())
+def _sort(found: list[_Sorted], directions: list[bool], budget: Budget) -> None:
     budget.check_sort(len(found) * len(directions))
     for place in reversed(range(len(directions))):
         found.sort(key=lambda row: row[0][place], reverse=directions[place])
-    return found

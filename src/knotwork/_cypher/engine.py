@@ -7,12 +7,12 @@ and returns plain values. Counts of labels and types are answered without readin
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from sys import getsizeof
 
-from knotwork._cypher.clause_compiler import ProjectionCompiler
-from knotwork._cypher.limits import Budget, Limits
+from knotwork._cypher.clause_compiler import ProjectionCompiler, distinct_rows
+from knotwork._cypher.limits import SCALAR_BYTES, Budget, Limits, list_bytes, map_bytes
 from knotwork._cypher.match_steps import Pipe, Rows
 from knotwork._cypher.property_graph import (
     GraphNode,
@@ -38,7 +38,8 @@ from knotwork._cypher.syntax_tree import (
     Unwind,
     Variable,
 )
-from knotwork._cypher.values import Temporal, group_key
+from knotwork._cypher.values import Temporal
+from knotwork._query_memory import result_too_large
 from knotwork.errors import QueryRefused, QuerySyntaxError
 from knotwork.records import QueryResult
 
@@ -65,25 +66,30 @@ def run_statement(
     budget = Budget(allowed)
     given = dict(parameters or {})
     runtime = Runtime(graph, budget, {name: _parameter(v, name) for name, v in given.items()})
+    most, truncated = max(allowed.rows, 0), False
+    found: list[tuple[Value, ...]] = []
     try:
         compiled = _compile(statement, runtime)
         results, width = ResultConverter(graph, budget), len(compiled.columns)
-        found = [
-            tuple(results.plain(value) for value in row[:width])
-            for row in islice(compiled.run([]), max(allowed.rows, 0) + 1)
-        ]
+        for row in compiled.run([]):
+            if len(found) == most:
+                truncated = True
+                break
+            found.append(results.row(row[:width]))
         budget.check_time()
     except RecursionError:
         raise QueryRefused("The statement, or a value in it, nests too deeply.") from None
     except MemoryError:
         raise QueryRefused("The statement needs more memory than is available.") from None
+    finally:
+        budget.close()
     return QueryResult(
         language="cypher",
         statement=statement,
         columns=compiled.columns,
-        rows=tuple(found[: max(allowed.rows, 0)]),
+        rows=tuple(found),
         parameters=given,
-        truncated=len(found) > max(allowed.rows, 0),
+        truncated=truncated,
         seconds=time.monotonic() - started,
     )
 
@@ -95,8 +101,11 @@ def check_statement(
 
     Raises QuerySyntaxError and QueryRefused for everything that can be detected before a run.
     """
-    runtime = Runtime(graph, Budget(Limits()), dict(parameters or {}))
-    return _compile(statement, runtime).columns
+    budget = Budget(Limits())
+    try:
+        return _compile(statement, Runtime(graph, budget, dict(parameters or {}))).columns
+    finally:
+        budget.close()
 
 
 def _compile(statement: str, runtime: Runtime) -> CompiledQuery:
@@ -156,16 +165,8 @@ class QueryCompiler(ProjectionCompiler):
     def _distinct(
         self, run: Callable[[list[Value]], Rows], width: int
     ) -> Callable[[list[Value]], Rows]:
-        budget = self.runtime.budget
-
         def distinct(values: list[Value]) -> Rows:
-            seen: set[Hashable] = set()
-            for row in run(values):
-                key = tuple(group_key(value, budget.step) for value in row[:width])
-                if key not in seen:
-                    seen.add(key)
-                    budget.hold()
-                    yield row
+            return distinct_rows(run(values), range(width), self.runtime.budget)
 
         return distinct
 
@@ -206,15 +207,18 @@ class QueryCompiler(ProjectionCompiler):
             raise QuerySyntaxError(
                 f"The variable `{clause.variable}` is already defined.", fix="Use another name."
             )
-        slot, step = scope.declare(clause.variable), self.runtime.budget.step
+        slot, budget = scope.declare(clause.variable), self.runtime.budget
+        step = budget.step
 
         def run(rows: Rows) -> Rows:
             for row in rows:
                 value = source(row)
                 if value is None:
                     continue
+                before = budget.transient
                 for item in value if isinstance(value, list) else (value,):
                     step()
+                    budget.transient = before
                     row[slot] = item
                     yield row
 
@@ -244,17 +248,19 @@ class QueryCompiler(ProjectionCompiler):
                     fix="Return the column under another name.",
                 )
         targets = [scope.declare(column) for column in compiled.columns]
-        step = self.runtime.budget.step
+        budget = self.runtime.budget
 
         def run(rows: Rows) -> Rows:
             for row in rows:
                 found = False
+                before = budget.transient
                 for returned in compiled.run([row[slot] for slot in slots]):
-                    step()
+                    budget.step()
                     found = True
                     for place, target in enumerate(targets):
                         row[target] = returned[place]
                     yield row
+                budget.transient = before
                 if clause.optional and not found:
                     for target in targets:
                         row[target] = None
@@ -347,12 +353,32 @@ class ResultConverter:
     def __init__(self, graph: PropertyGraph, budget: Budget) -> None:
         self._graph = graph
         self._budget = budget
+        self._size = 0
+
+    def row(self, values: list[Value]) -> tuple[Value, ...]:
+        """Return the plain values of a row.
+
+        Raises QueryRefused for a value that nests too deeply, and if all rows together are larger
+        than ``result_bytes``. Every occurrence of a string counts, as it will be written.
+        """
+        self._grow(list_bytes(len(values)))
+        return tuple([self.plain(value) for value in values])
+
+    def _grow(self, count: int) -> None:
+        self._size += count
+        if self._size > self._budget.limits.result_bytes:
+            raise result_too_large(self._budget.limits.result_bytes)
 
     def plain(self, value: Value, depth: int = 0) -> Value:  # noqa: PLR0911 - one a kind
-        """Return a plain value. Raises QueryRefused for a value that nests too deeply."""
-        if value is None or isinstance(value, str | bool | int | float):
+        """Return a plain value."""
+        if isinstance(value, str):
+            self._grow(getsizeof(value))
             return value
-        self._budget.hold()
+        if value is None or isinstance(value, bool | int | float):
+            self._grow(SCALAR_BYTES)
+            return value
+        self._budget.step()
+        self._grow(map_bytes(1))
         if depth > self._budget.limits.depth:
             raise QueryRefused("A value nests too deeply to be returned.")
         if isinstance(value, GraphPath):

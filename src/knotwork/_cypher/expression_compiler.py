@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator as operator_functions
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from sys import getsizeof
 from typing import Any, TypeAlias
 
 from knotwork._cypher.aggregates import AGGREGATES
 from knotwork._cypher.functions import find_function
+from knotwork._cypher.kept_values import KeptValues, deep_bytes
+from knotwork._cypher.limits import SCALAR_BYTES, SCALARS, Budget, map_bytes
 from knotwork._cypher.property_graph import Element, GraphNode, GraphRelationship, Value
 from knotwork._cypher.runtime import Evaluate, Row, Runtime
 from knotwork._cypher.static_analysis import Scope, StaticTypes
@@ -166,14 +169,15 @@ class ExpressionCompiler(StaticTypes, ABC):
         subject = self.compile(expression.subject, scope)
         start = None if expression.start is None else self.compile(expression.start, scope)
         end = None if expression.end is None else self.compile(expression.end, scope)
+        created = self.runtime.budget.created
 
         def evaluate(row: Row) -> Value:
             first = 0 if start is None else start(row)
             value = subject(row)
-            if end is None:
-                return None if first is None else read_slice(value, first, None)
-            last = end(row)
-            return None if first is None or last is None else read_slice(value, first, last)
+            last = None if end is None else end(row)
+            if first is None or (end is not None and last is None):
+                return None
+            return created(read_slice(value, first, last))
 
         return evaluate
 
@@ -301,27 +305,32 @@ class ExpressionCompiler(StaticTypes, ABC):
         call, runtime = function.call, self.runtime
         if function.takes_null:
             return lambda row: call(runtime, *[argument(row) for argument in arguments])
+        created = self.runtime.budget.created
 
         def evaluate(row: Row) -> Value:
             values = [argument(row) for argument in arguments]
-            return None if None in values else call(runtime, *values)
+            return None if None in values else created(call(runtime, *values))
 
         def evaluate_one(row: Row) -> Value:
+            value = argument(row)
+            return None if value is None else created(call(runtime, value))
+
+        def evaluate_plain(row: Row) -> Value:
             value = argument(row)
             return None if value is None else call(runtime, value)
 
         if len(arguments) == 1:
             argument = arguments[0]
-            return evaluate_one
+            return evaluate_plain if function.plain else evaluate_one
         return evaluate
 
     def _list_of(self, expression: ListOf, scope: Scope) -> Evaluate:
         """Compile ``[a, b, c]``."""
         items = [self.compile(item, scope) for item in expression.items]
-        hold = self.runtime.budget.hold
+        charge, size = self.runtime.budget.charge, 64 + SCALAR_BYTES * len(items)
 
         def evaluate(row: Row) -> Value:
-            hold(len(items) // 8)
+            charge(size)
             return [item(row) for item in items]
 
         return evaluate
@@ -329,7 +338,14 @@ class ExpressionCompiler(StaticTypes, ABC):
     def _map_of(self, expression: MapOf, scope: Scope) -> Evaluate:
         """Compile ``{key: value}``."""
         entries = [(key, self.compile(value, scope)) for key, value in expression.entries]
-        return lambda row: {key: value(row) for key, value in entries}
+        charge = self.runtime.budget.charge
+        size = map_bytes(len(entries)) + SCALAR_BYTES * len(entries)
+
+        def evaluate(row: Row) -> Value:
+            charge(size)
+            return {key: value(row) for key, value in entries}
+
+        return evaluate
 
     def _map_projection(self, expression: MapProjection, scope: Scope) -> Evaluate:
         """Compile ``subject {.key, .*, name: value}``."""
@@ -338,6 +354,7 @@ class ExpressionCompiler(StaticTypes, ABC):
             (key, None if value is None else self.compile(value, scope))
             for key, value in expression.entries
         ]
+        created = self.runtime.budget.created
 
         def evaluate(row: Row) -> Value:
             value = subject(row)
@@ -351,7 +368,7 @@ class ExpressionCompiler(StaticTypes, ABC):
                     found.update(value.properties if isinstance(value, Element) else value)
                 else:
                     found[key] = read_property(value, key)
-            return found
+            return created(found)
 
         return evaluate
 
@@ -373,18 +390,33 @@ class ExpressionCompiler(StaticTypes, ABC):
         slot = inner.declare(expression.variable)
         condition = self._optional(expression.condition, inner)
         result = self._optional(expression.result, inner)
-        hold = self.runtime.budget.hold
+        budget = self.runtime.budget
+        charge = budget.charge
 
         def evaluate(row: Row) -> Value:
             items = source(row)
             if items is None:
                 return None
             found: list[Value] = []
+            charge(64)
             for item in items:
-                hold()
+                before = budget.transient
                 row[slot] = item
                 if condition is None or truth(condition(row), "WHERE"):
-                    found.append(item if result is None else result(row))
+                    value = item if result is None else result(row)
+                    found.append(value)
+                    kind = type(value)
+                    if kind in SCALARS:
+                        budget.transient = before
+                        charge(SCALAR_BYTES)
+                    elif kind is str and result is not None:
+                        budget.transient = before
+                        charge(getsizeof(value) + 9)
+                    else:
+                        charge(9)
+                else:
+                    budget.transient = before
+                    budget.step()
             return found
 
         return evaluate
@@ -398,15 +430,18 @@ class ExpressionCompiler(StaticTypes, ABC):
         slot = inner.declare(expression.variable)
         self.require_truth(expression.condition, inner)
         condition, kind = self.compile(expression.condition, inner), expression.kind
-        step = self.runtime.budget.step
+        budget = self.runtime.budget
+        step = budget.step
 
         def evaluate(row: Row) -> Value:
             items = source(row)
             if items is None:
                 return None
             held = unknown = 0
+            before = budget.transient
             for item in items:
                 step()
+                budget.transient = before
                 row[slot] = item
                 value = truth(condition(row), kind)
                 held += value is True
@@ -427,16 +462,27 @@ class ExpressionCompiler(StaticTypes, ABC):
         start = self.compile(expression.start, scope)
         inner = scope.inner()
         total, slot = inner.declare(expression.accumulator), inner.declare(expression.variable)
-        work, step = self.compile(expression.step, inner), self.runtime.budget.step
+        work, budget = self.compile(expression.step, inner), self.runtime.budget
 
         def evaluate(row: Row) -> Value:
             value, items = start(row), source(row)
             if items is None:
                 return None
+            before = budget.transient
+            measured_at = before + _UNMEASURED_BYTES
             for item in items:
-                step()
+                budget.step()
                 row[total], row[slot] = value, item
                 value = work(row)
+                kind = type(value)
+                if kind in SCALARS:
+                    budget.transient = before
+                elif kind is str:
+                    budget.transient = before + getsizeof(value)
+                elif budget.transient > measured_at:
+                    # The totals before are gone, but what they were made of may be in this one.
+                    budget.transient = before + deep_bytes(value, budget)
+                    measured_at = 2 * budget.transient - before + _UNMEASURED_BYTES
             return value
 
         return evaluate
@@ -445,14 +491,10 @@ class ExpressionCompiler(StaticTypes, ABC):
         """Compile ``[pattern WHERE condition | result]``."""
         inner = scope.inner()
         match = self.pattern(expression.pattern, expression.condition, inner)
-        result, hold = self.compile(expression.result, inner), self.runtime.budget.hold
+        result, budget = self.compile(expression.result, inner), self.runtime.budget
 
         def evaluate(row: Row) -> Value:
-            found: list[Value] = []
-            for matched in match(row):
-                hold()
-                found.append(result(matched))
-            return found
+            return _collect((result(matched) for matched in match(row)), budget)
 
         return evaluate
 
@@ -497,22 +539,38 @@ class ExpressionCompiler(StaticTypes, ABC):
 
     def _subquery(self, expression: Subquery, scope: Scope) -> Evaluate:
         """Compile ``EXISTS { }``, ``COUNT { }`` and ``COLLECT { }``."""
-        run, hold = self.query(expression.query, scope), self.runtime.budget.hold
+        run, budget = self.query(expression.query, scope), self.runtime.budget
         if expression.kind == "EXISTS":
             return lambda row: any(True for _ in run(row))
         if expression.kind == "COUNT":
             return lambda row: sum(1 for _ in run(row))
 
-        def collect(row: Row) -> Value:
-            found: list[Value] = []
+        def values(row: Row) -> Iterator[Value]:
             for returned in run(row):
-                hold()
                 if len(returned) != 1:
                     raise QuerySyntaxError("COLLECT { } returns exactly one column.")
-                found.append(returned[0])
-            return found
+                yield returned[0]
 
-        return collect
+        return lambda row: _collect(values(row), budget)
+
+
+_UNMEASURED_BYTES = 1_000_000
+"""Memory by which a total of reduce() may grow before it is measured."""
+
+
+def _collect(values: Iterable[Value], budget: Budget) -> list[Value]:
+    """Return values as a list, whose memory is counted with the current row."""
+    found: list[Value] = []
+    kept, before = KeptValues(budget), budget.transient
+    for value in values:
+        found.append(value)
+        kept.add(value, 9)
+        budget.step()
+    size = kept.bytes
+    kept.clear()
+    budget.transient = before
+    budget.charge(size)
+    return found
 
 
 def _property_at(slot: int, key: str) -> Evaluate:

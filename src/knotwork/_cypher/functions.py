@@ -10,7 +10,9 @@ import random
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Decimal
 from difflib import get_close_matches
+from sys import getsizeof
 
+from knotwork._cypher.limits import SCALAR_BYTES
 from knotwork._cypher.property_graph import Element, GraphNode, GraphPath, GraphRelationship, Value
 from knotwork._cypher.runtime import (
     Function,
@@ -27,6 +29,10 @@ from knotwork._cypher.runtime import (
 from knotwork._cypher.temporal_functions import TIMES
 from knotwork._cypher.values import Temporal, is_number, order_key
 from knotwork.errors import QueryRefused, QuerySyntaxError
+
+_STRING_BYTES = 80
+"""Memory of a short string."""
+_MAX_TRIMMED = 1_000
 
 
 def _substring(text: Value, start: Value, length: Value = None) -> str:
@@ -56,25 +62,28 @@ def _right(text: Value, length: Value) -> str:
 def _replace(runtime: Runtime, text: Value, old: Value, new: Value) -> str:
     written, search = require_string("replace", text), require_string("replace", old)
     other = require_string("replace", new)
-    times = written.count(search)
-    runtime.budget.check_characters(len(written) + times * max(len(other) - len(search), 0))
-    return written.replace(search, other)
+    return _replaced(runtime, written, search, other)
+
+
+def _replaced(runtime: Runtime, text: str, old: str, new: str) -> str:
+    times = text.count(old)
+    runtime.budget.check_characters(len(text) + times * max(len(new) - len(old), 0))
+    return text.replace(old, new)
 
 
 def _split(runtime: Runtime, text: Value, marks: Value) -> list[Value]:
     written = require_string("split", text)
     if isinstance(marks, list):
         for mark in marks[1:]:
-            written = written.replace(
-                require_string("split", mark), require_string("split", marks[0])
+            runtime.budget.work((len(written) >> 10) + 1)
+            written = _replaced(
+                runtime, written, require_string("split", mark), require_string("split", marks[0])
             )
         marks = marks[0] if marks else ""
     mark = require_string("split", marks)
-    if not mark:
-        runtime.budget.check_items(len(written))
-        return list(written)
-    runtime.budget.check_items(written.count(mark) + 1)
-    return list(written.split(mark))
+    count = runtime.budget.check_items(written.count(mark) + 1 if mark else len(written))
+    runtime.budget.charge(getsizeof(written) + _STRING_BYTES * count)
+    return list(written.split(mark)) if mark else list(written)
 
 
 def _reverse(value: Value) -> Value:
@@ -86,6 +95,11 @@ def _reverse(value: Value) -> Value:
 def _trim(side: str, name: str) -> Function:
     def call(_: Runtime, text: Value, letters: Value = " \t\n\r\f\v\u3000\xa0") -> str:
         written, chosen = require_string(name, text), require_string(name, letters)
+        if len(chosen) > _MAX_TRIMMED and len(set(chosen)) > _MAX_TRIMMED:
+            raise QueryRefused(
+                f"{name}() removes at most {_MAX_TRIMMED:,} different characters at a time."
+            )
+        chosen = "".join(dict.fromkeys(chosen))
         if side == "left":
             return written.lstrip(chosen)
         return written.rstrip(chosen) if side == "right" else written.strip(chosen)
@@ -150,7 +164,7 @@ def _real(name: str, work: Callable[[float], float]) -> Function:
         except OverflowError:
             return math.inf
 
-    return pure(call)
+    return pure(call, plain=True)
 
 
 def _abs(value: Value) -> Value:
@@ -239,6 +253,10 @@ NUMBERS: dict[str, Function] = {
 }
 
 
+_KEY_BYTES = 160
+"""Memory of the key by which a value is sorted, and of its place."""
+
+
 def _size(value: Value) -> int:
     if isinstance(value, str | list):
         return len(value)
@@ -274,16 +292,16 @@ def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[
         raise QuerySyntaxError("The step of range() must not be 0.")
     found = range(first, last + (1 if by > 0 else -1), by)
     count = max((found.stop - found.start + by - (1 if by > 0 else -1)) // by, 0)
-    runtime.budget.check_items(count)
+    runtime.budget.charge(SCALAR_BYTES * runtime.budget.check_items(count))
     return list(found)
 
 
 def _sorted(runtime: Runtime, value: Value) -> list[Value]:
     found = require_list("sort", value)
-    runtime.budget.check_items(len(found))
-    runtime.budget.check_sort(len(found))
-    step = runtime.budget.step
-    keys = [(step(), order_key(item, step))[1] for item in found]
+    budget = runtime.budget
+    budget.check_sort(len(found))
+    budget.charge(_KEY_BYTES * len(found))
+    keys = [order_key(item, budget.charge_part) for item in found]
     return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__)]
 
 
@@ -304,13 +322,13 @@ def _null_if(one: Value, other: Value) -> Value:
 LISTS: dict[str, Function] = {
     "coalesce": Function(_coalesce, 1, 1_000, takes_null=True),
     "coll.sort": Function(_sorted),
-    "head": pure(_head),
-    "isempty": pure(_is_empty),
-    "last": pure(_last),
-    "length": pure(_length),
+    "head": pure(_head, plain=True),
+    "isempty": pure(_is_empty, plain=True),
+    "last": pure(_last, plain=True),
+    "length": pure(_length, plain=True),
     "nullif": pure(_null_if, 2),
     "range": Function(_range, 2, 3),
-    "size": pure(_size),
+    "size": pure(_size, plain=True),
     "tail": pure(_tail),
 }
 
@@ -388,17 +406,17 @@ def _exists(_: Runtime, value: Value) -> bool:
 
 ELEMENTS: dict[str, Function] = {
     "elementid": Function(element_id),
-    "endnode": Function(_end_node),
+    "endnode": Function(_end_node, plain=True),
     "exists": Function(_exists, takes_null=True),
-    "id": pure(_id),
+    "id": pure(_id, plain=True),
     "keys": pure(_keys),
     "labels": pure(_labels),
     "nodes": pure(_nodes),
     "properties": pure(_properties),
     "relationships": pure(_relationships),
     "rels": pure(_relationships),
-    "startnode": Function(_start_node),
-    "type": pure(_type),
+    "startnode": Function(_start_node, plain=True),
+    "type": pure(_type, plain=True),
 }
 
 
@@ -468,7 +486,7 @@ def _lenient(convert: Callable[[Value], Value]) -> Function:
 def _each_item(name: str, convert: Callable[[Value], Value]) -> Function:
     def call(runtime: Runtime, value: Value) -> list[Value]:
         found = require_list(name, value)
-        runtime.budget.check_items(len(found))
+        runtime.budget.charge(_STRING_BYTES * len(found))
         return [None if item is None else _try_convert(convert, item) for item in found]
 
     return Function(call)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from knotwork._cypher.limits import Budget
+from knotwork._cypher.kept_values import KeptValues
+from knotwork._cypher.limits import Budget, list_bytes
 from knotwork._cypher.match_planner import (
     BoundRelationship,
     Expansion,
@@ -33,6 +34,10 @@ Pipe: TypeAlias = Callable[[Rows], Rows]
 Test: TypeAlias = Callable[[Row], bool]
 
 _NODES_BETWEEN_CHECKS = 200
+_STEP_BYTES = 800
+"""Memory of one step of a walk, with the relationships that are still to follow."""
+_FOUND_BYTES = 250
+"""Memory of one node that the search of a shortest path has found."""
 
 
 def test_of(conditions: Sequence[Evaluate]) -> Test | None:
@@ -71,16 +76,18 @@ class MatchSteps:
         if node.bound:
             return self._check_bound(node, test)
         candidates = self._candidates(step, value)
-        slot, nodes, check_time = node.slot, self._graph.nodes, self._runtime.budget.check_time
+        slot, nodes, budget = node.slot, self._graph.nodes, self._runtime.budget
 
         def run(rows: Rows) -> Rows:
             left = 1
             for row in rows:
+                before = budget.transient
                 for index in candidates(row):
                     left -= 1
                     if not left:
                         left = _NODES_BETWEEN_CHECKS
-                        check_time()
+                        budget.check_time()
+                    budget.transient = before
                     row[slot] = nodes[index]
                     if test is None or test(row):
                         yield row
@@ -194,7 +201,8 @@ class MatchSteps:
         near, far = self._parts.nodes[step.near].slot, self._parts.nodes[step.far].slot
         direction, types = _direction(step), part.types
         index_slot, slot, into = part.index_slot, part.slot, step.into
-        tick, expand = self._runtime.budget.step, graph.expand
+        budget, expand = self._runtime.budget, graph.expand
+        tick = budget.step
         bound = self._parts.nodes[step.far].bound
 
         def run(rows: Rows) -> Rows:
@@ -206,8 +214,10 @@ class MatchSteps:
                     if end is None:
                         continue
                     target = end.index
+                before = budget.transient
                 for relationship, other in expand(row[near].index, direction, types):
                     tick()
+                    budget.transient = before
                     if into and other != target:
                         continue
                     if others and _is_used(row, relationship, others):
@@ -230,7 +240,7 @@ class MatchSteps:
         least, most = part.lengths or (1, None)
         backwards = step.near != part.left
         direction, types = _direction(step), part.types
-        hold = self._runtime.budget.hold
+        budget = self._runtime.budget
 
         def run(rows: Rows) -> Rows:
             for row in rows:
@@ -239,6 +249,7 @@ class MatchSteps:
                 if start is None or (step.into and end is None):
                     continue
                 target = -1 if end is None else end.index
+                before = budget.transient
 
                 def allowed(relationship: int, row: Row = row) -> bool:
                     row[part.each_slot] = graph.relationship(relationship)
@@ -246,7 +257,7 @@ class MatchSteps:
 
                 walker = Walker(
                     graph,
-                    self._runtime.budget,
+                    budget,
                     direction=direction,
                     types=types,
                     allowed=None if each is None else allowed,
@@ -258,7 +269,8 @@ class MatchSteps:
                 for node, walk in found:
                     if step.into and node != target:
                         continue
-                    hold(len(walk) // 8)
+                    budget.transient = before
+                    budget.charge(3 * list_bytes(len(walk)))
                     row[far.slot] = graph.nodes[node]
                     walk_forward = walk[::-1] if backwards else walk
                     row[part.index_slot] = walk_forward
@@ -275,7 +287,7 @@ class MatchSteps:
         """Return the pipe that assembles a named path."""
         graph, nodes = self._graph, [self._parts.nodes[name].slot for name in path.nodes]
         edges = [self._parts.relationships[name].index_slot for name in path.relationships]
-        hold = self._runtime.budget.hold
+        charge = self._runtime.budget.charge
 
         def run(rows: Rows) -> Rows:
             for row in rows:
@@ -288,7 +300,7 @@ class MatchSteps:
                 for edge in relationships:
                     here = passed[-1].index
                     passed.append(graph.nodes[edge.target if edge.source == here else edge.source])
-                hold(len(relationships) // 4)
+                charge(4 * list_bytes(len(relationships)))
                 row[path.slot] = GraphPath(tuple(passed), tuple(relationships))
                 if test is None or test(row):
                     yield row
@@ -389,25 +401,29 @@ class Walker:
         taken = set(used)
         path: list[int] = []
         waiting = [self._steps(start)]
-        step = self._budget.step
-        while waiting:
-            for relationship, node in waiting[-1]:
-                step()
-                if relationship in taken:
-                    continue
-                path.append(relationship)
-                if len(path) >= least:
-                    yield node, tuple(path)
-                if most is None or len(path) < most:
-                    taken.add(relationship)
-                    waiting.append(self._steps(node))
-                    self._budget.hold()
-                    break
-                path.pop()
-            else:
-                waiting.pop()
-                if path:
-                    taken.discard(path.pop())
+        step, kept = self._budget.step, KeptValues(self._budget)
+        try:
+            while waiting:
+                for relationship, node in waiting[-1]:
+                    step()
+                    if relationship in taken:
+                        continue
+                    path.append(relationship)
+                    if len(path) >= least:
+                        yield node, tuple(path)
+                    if most is None or len(path) < most:
+                        taken.add(relationship)
+                        waiting.append(self._steps(node))
+                        kept.grow(_STEP_BYTES)
+                        break
+                    path.pop()
+                else:
+                    waiting.pop()
+                    kept.grow(-_STEP_BYTES)
+                    if path:
+                        taken.discard(path.pop())
+        finally:
+            kept.clear()
 
     def shortest(self, start: int, end: int, least: int, most: int | None) -> Iterator[Walk]:
         """Yield all shortest walks between two nodes, none longer than ``most`` steps."""
@@ -415,12 +431,18 @@ class Walker:
             if least == 0:
                 yield end, ()
             return
-        levels = self._levels(start, end, most)
-        if levels is not None and len(levels) - 1 >= least:
-            for path in self._paths_back(levels, end):
-                yield end, path
+        kept = KeptValues(self._budget)
+        try:
+            levels = self._levels(start, end, most, kept)
+            if levels is not None and len(levels) - 1 >= least:
+                for path in self._paths_back(levels, end):
+                    yield end, path
+        finally:
+            kept.clear()
 
-    def _levels(self, start: int, end: int, most: int | None) -> list[dict[int, int]] | None:
+    def _levels(
+        self, start: int, end: int, most: int | None, kept: KeptValues
+    ) -> list[dict[int, int]] | None:
         """Return the nodes on shortest walks by their distance from ``start``, None if none exist.
 
         Searches breadth first from both ends.
@@ -435,6 +457,7 @@ class Walker:
                 front.append(self._next_level(front[-1], seen, back=False))
             else:
                 back.append(self._next_level(back[-1], seen_back, back=True))
+            kept.grow(_FOUND_BYTES * len(front[-1] if forward else back[-1]))
             if front[-1].keys() & back[-1].keys():
                 middle = {node: 0 for node in front[-1] if node in back[-1]}
                 return self._on_shortest_walks(front[:-1], middle, back[:-1])
@@ -448,7 +471,6 @@ class Walker:
                 if other not in seen:
                     seen.add(other)
                     found[other] = 0
-        self._budget.hold(len(found))
         return found
 
     def _on_shortest_walks(

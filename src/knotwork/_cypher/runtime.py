@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
-import regex
-
-from knotwork._cypher.limits import Budget
+from knotwork._cypher.limits import OTHER_BYTES, Budget, list_bytes
+from knotwork._cypher.patterns import Patterns
 from knotwork._cypher.property_graph import PropertyGraph, Value
 from knotwork._cypher.temporal import add_temporal, scale_duration, subtract_temporal
 from knotwork._cypher.values import Temporal, is_number, kind_of, operand_error
-from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout
+from knotwork.errors import QuerySyntaxError
 
 Row: TypeAlias = list[Value]
 Evaluate: TypeAlias = Callable[[Row], Value]
@@ -39,9 +38,7 @@ class Runtime:
 
 
 _MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1
-_MAX_PATTERN_LENGTH = 1_000
-_MAX_REPEATS = 10_000
-_COUNTS = regex.compile(r"\{\s*(\d*)\s*,?\s*(\d*)")
+_MANY_CHARACTERS = 4_096
 
 Operator = Callable[[Value, Value], Value]
 
@@ -58,7 +55,7 @@ class Operators:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._patterns: dict[str, regex.Pattern[str]] = {}
+        self._patterns = Patterns(budget)
         self.by_sign: dict[str, Operator] = {
             "+": self.add,
             "-": self.subtract,
@@ -66,9 +63,9 @@ class Operators:
             "/": self.divide,
             "%": self.modulo,
             "^": self.power,
-            "STARTS WITH": _of_strings(str.startswith),
-            "ENDS WITH": _of_strings(str.endswith),
-            "CONTAINS": _of_strings(str.__contains__),
+            "STARTS WITH": self._of_strings(str.startswith),
+            "ENDS WITH": self._of_strings(str.endswith),
+            "CONTAINS": self._of_strings(str.__contains__),
             "=~": self.matches,
         }
 
@@ -83,6 +80,7 @@ class Operators:
         if isinstance(left, str) or isinstance(right, str):
             return self._join_strings(left, right)
         if isinstance(left, Temporal) and isinstance(right, Temporal):
+            self._budget.charge(OTHER_BYTES)
             return add_temporal(left, right)
         raise operand_error("+", left, right)
 
@@ -91,7 +89,7 @@ class Operators:
             return None
         one = left if isinstance(left, list) else [left]
         other = right if isinstance(right, list) else [right]
-        self._budget.check_items(len(one) + len(other))
+        self._budget.charge(list_bytes(self._budget.check_items(len(one) + len(other))))
         return one + other
 
     def _join_strings(self, left: Value, right: Value) -> str:
@@ -100,13 +98,15 @@ class Operators:
                 raise operand_error("+", left, right)
         one, other = text_of(left), text_of(right)
         self._budget.check_characters(len(one) + len(other))
-        return one + other
+        joined: str = self._budget.created(one + other)
+        return joined
 
     def subtract(self, left: Value, right: Value) -> Value:
         """Subtract numbers or durations."""
         if left is None or right is None:
             return None
         if isinstance(left, Temporal) and isinstance(right, Temporal):
+            self._budget.charge(OTHER_BYTES)
             return subtract_temporal(left, right)
         return _number(_numeric("-", left, right)(lambda a, b: a - b))
 
@@ -116,6 +116,7 @@ class Operators:
             return None
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Temporal) and is_number(other):
+                self._budget.charge(OTHER_BYTES)
                 return scale_duration(one, other)
         return _number(_numeric("*", left, right)(lambda a, b: a * b))
 
@@ -124,6 +125,7 @@ class Operators:
         if left is None or right is None:
             return None
         if isinstance(left, Temporal) and is_number(right) and right != 0:
+            self._budget.charge(OTHER_BYTES)
             return scale_duration(left, 1 / right)
         return _number(_numeric("/", left, right)(_divide))
 
@@ -140,47 +142,22 @@ class Operators:
         return _numeric("^", left, right)(_power)
 
     def matches(self, text: Value, pattern: Value) -> Value:
-        """Return True if a regular expression matches a whole text.
-
-        Raises QueryTimeout if matching takes longer than the remaining time.
-        """
+        """Return True if a regular expression matches a whole text; see `Patterns.matches`."""
         if not isinstance(text, str) or not isinstance(pattern, str):
             return None
-        compiled = self._patterns.get(pattern)
-        if compiled is None:
-            compiled = self._patterns[pattern] = compile_pattern(pattern)
-        try:
-            self._budget.step()
-            found = compiled.fullmatch(text, timeout=self._budget.remaining_s())
-        except TimeoutError:
-            raise QueryTimeout(
-                "A regular expression took too long to match.", fix="Simplify it."
-            ) from None
-        return found is not None
+        return self._patterns.matches(text, pattern)
 
+    def _of_strings(self, test: Callable[[str, str], bool]) -> Operator:
+        work = self._budget.work
 
-def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """Compile a regular expression.
+        def holds(left: Value, right: Value) -> Value:
+            if isinstance(left, str) and isinstance(right, str):
+                if len(left) > _MANY_CHARACTERS:
+                    work(len(left) >> 10)
+                return test(left, right)
+            return None
 
-    Raises QuerySyntaxError if it is invalid, QueryRefused if it is too long or repeats too often.
-    """
-    if len(pattern) > _MAX_PATTERN_LENGTH:
-        raise QueryRefused(
-            f"A regular expression has {len(pattern):,} characters; the limit is "
-            f"{_MAX_PATTERN_LENGTH:,}."
-        )
-    repeats = 1
-    for counts in _COUNTS.findall(pattern):
-        repeats *= max(1, *(int(count) for count in counts if count))
-        if repeats > _MAX_REPEATS:
-            raise QueryRefused(
-                f"The nested repeats of a regular expression multiply to more than "
-                f"{_MAX_REPEATS:,}."
-            )
-    try:
-        return regex.compile(pattern, regex.VERSION0)
-    except (regex.error, RecursionError, OverflowError) as error:
-        raise QuerySyntaxError(f"Invalid regular expression `{pattern}`: {error}.") from None
+        return holds
 
 
 def text_of(value: Value) -> str:
@@ -203,15 +180,6 @@ def _float_text(value: float) -> str:
         point = mantissa if "." in mantissa else f"{mantissa}.0"
         return f"{point}E{int(exponent)}"
     return text
-
-
-def _of_strings(test: Callable[[str, str], bool]) -> Operator:
-    def holds(left: Value, right: Value) -> Value:
-        if isinstance(left, str) and isinstance(right, str):
-            return test(left, right)
-        return None
-
-    return holds
 
 
 def _number(value: Value) -> Value:
@@ -262,18 +230,22 @@ def _power(left: Value, right: Value) -> float:
 class Function(NamedTuple):
     """A function: ``call`` takes the runtime, then ``least`` to ``most`` arguments.
 
-    It is not called with null, for which it returns null, unless ``takes_null``.
+    It is not called with null, for which it returns null, unless ``takes_null``. The memory of its
+    result is counted unless it is ``plain``: null, a boolean, a number, or a value that exists.
     """
 
     call: Callable[..., Value]
     least: int = 1
     most: int = 1
     takes_null: bool = False
+    plain: bool = False
 
 
-def pure(call: Callable[..., Value], least: int = 1, most: int | None = None) -> Function:
+def pure(
+    call: Callable[..., Value], least: int = 1, most: int | None = None, *, plain: bool = False
+) -> Function:
     """Return a Function that does not use the runtime; ``most`` defaults to ``least``."""
-    return Function(lambda _, *values: call(*values), least, most or least)
+    return Function(lambda _, *values: call(*values), least, most or least, plain=plain)
 
 
 def type_error(name: str, value: Value, wanted: str) -> QuerySyntaxError:

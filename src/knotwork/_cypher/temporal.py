@@ -88,7 +88,7 @@ def week_of(days: int) -> tuple[int, int]:
 def find_zone(name: str) -> ZoneInfo:
     """Return a time zone by name. Raises QuerySyntaxError if it is unknown."""
     try:
-        if _ZONE.fullmatch(name):
+        if len(name) <= _MAX_TEXT_LENGTH and _ZONE.fullmatch(name):
             return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
@@ -363,9 +363,14 @@ def make_duration(months: Fraction, days: Fraction, nanos: Fraction) -> Duration
     days += (months - whole_months) * _MONTH_DAYS
     whole_days = int(days)
     nanos += (days - whole_days) * 86_400 * SECOND
-    if max(abs(whole_months), abs(whole_days), abs(nanos) // SECOND) > 1 << 62:
+    return check_length(Duration(whole_months, whole_days, int(nanos)))
+
+
+def check_length(duration: Duration) -> Duration:
+    """Return a duration. Raises QuerySyntaxError if it is too long."""
+    if max(abs(duration.months), abs(duration.days), abs(duration.nanos) // SECOND) > 1 << 62:
         raise QuerySyntaxError("A duration is too long.")
-    return Duration(whole_months, whole_days, int(nanos))
+    return duration
 
 
 def read_duration(text: str) -> Duration:
@@ -447,8 +452,8 @@ def write_duration(duration: Duration) -> str:
 def add_temporal(left: Temporal, right: Temporal) -> Temporal:
     """Add a duration to a date or time, or to another duration."""
     if isinstance(left, Duration) and isinstance(right, Duration):
-        return Duration(
-            left.months + right.months, left.days + right.days, left.nanos + right.nanos
+        return check_length(
+            Duration(left.months + right.months, left.days + right.days, left.nanos + right.nanos)
         )
     if isinstance(left, Duration) and isinstance(right, Moment):
         return _move(right, left)
