@@ -80,7 +80,8 @@ class GraphBuilder:
         """Run a statement of reading clauses and CREATE."""
         rows: list[dict[str, Value]] = [{}]
         names: list[str] = []
-        limits = Limits(statement_characters=10_000_000, held=50_000_000, timeout_s=60)
+        limits = Limits(statement_characters=10_000_000, timeout_s=60)
+        budget = Budget(limits)
         for clause in PreparationParser(statement, limits).preparation():
             if isinstance(clause, Create):
                 for row in rows:
@@ -91,7 +92,7 @@ class GraphBuilder:
             scope = Scope()
             for name in names:
                 scope.declare(name)
-            compiler = QueryCompiler(Runtime(self.graph(), Budget(limits), {}))
+            compiler = QueryCompiler(Runtime(self.graph(), budget, {}))
             pipe, after, _ = compiler._clause(clause, scope)  # noqa: SLF001 - a part of its clauses
             room = [None] * (scope.layout.size - len(names))
             starts = [[row.get(name) for name in names] + room for row in rows]
@@ -127,7 +128,7 @@ class GraphBuilder:
     def _properties(self, expression: object, row: dict[str, Value]) -> dict[str, Value]:
         if expression is None:
             return {}
-        runtime = Runtime(PropertyGraph(**_EMPTY), Budget(Limits(held=10**9)), {})
+        runtime = Runtime(PropertyGraph(**_EMPTY), Budget(Limits()), {})
         scope = Scope()
         for name in row:
             scope.declare(name)

@@ -92,7 +92,7 @@ def try_gold(gold: Gold, graphs: dict[str, PropertyGraph]) -> tuple[str, str]:
         if not gold.graph:
             check_statement(graphs[""], gold.statement)
             return "planned", ""
-        limits = Limits(rows=200_000, timeout_s=30)
+        limits = Limits(rows=200_000, timeout_s=30, result_bytes=10**9)
         result = run_statement(graphs[gold.graph], gold.statement, limits=limits)
     except QueryRefused as error:
         if _WRITES.search(gold.statement) and "changes the graph" in str(error):

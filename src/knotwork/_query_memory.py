@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from knotwork._config import QuerySettings
 from knotwork.errors import QueryRefused
 
 MB = 1_000_000
@@ -29,7 +30,8 @@ class MemoryPool:
 
     def __init__(self) -> None:
         self.ceilings = QueryMemory()
-        self._lock = threading.Lock()
+        # Reentrant, as collecting garbage may close a reservation at any time.
+        self._lock = threading.RLock()
         self._reserved = 0
 
     def take(self, count: int) -> bool:
@@ -54,18 +56,20 @@ class MemoryPool:
 POOL = MemoryPool()
 
 
-def set_query_memory(ceilings: QueryMemory) -> None:
+def set_query_memory(settings: QuerySettings) -> None:
     """Set the ceilings of all statements that this process runs from now on."""
-    POOL.ceilings = ceilings
+    POOL.ceilings = QueryMemory(
+        settings.memory_mb * MB, settings.total_memory_mb * MB, settings.result_mb * MB
+    )
 
 
 class Reservation:
-    """The memory that one statement has reserved; a context manager that returns it."""
+    """The memory that one statement has reserved."""
 
     __slots__ = ("_limit", "reserved")
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self._limit = min(limit, POOL.ceilings.process_bytes)
         self.reserved = 0
 
     def grow(self, wanted: int) -> int:
@@ -91,8 +95,11 @@ class Reservation:
         self.reserved += max(more, 0) if missing > 0 else 0
         return self.reserved
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Return all memory."""
+        """Return all memory; it is also returned when the reservation is no longer used."""
         POOL.give_back(self.reserved)
         self.reserved = 0
 

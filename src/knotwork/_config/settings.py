@@ -282,6 +282,25 @@ class RetrievalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class QuerySettings:
+    """Memory of Cypher and SQL statements."""
+
+    memory_mb: int = _setting(
+        256, "memory that one statement may use, as estimated", minimum=1, maximum=1_000_000
+    )
+    total_memory_mb: int = _setting(
+        512,
+        "memory that all statements of a process that run at the same time may use; of the index\n"
+        "that the process opened last",
+        minimum=1,
+        maximum=1_000_000,
+    )
+    result_mb: int = _setting(
+        16, "maximum size of the rows that a statement returns", minimum=1, maximum=100_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RerankSettings:
     """The cross-encoder of `rerank` and `paths`, which scores a question with a passage."""
 
@@ -402,6 +421,7 @@ class Settings:
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    query: QuerySettings = field(default_factory=QuerySettings)
     rerank: RerankSettings = field(default_factory=RerankSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)

@@ -114,7 +114,6 @@ class Collect(Aggregate):
     def add(self, value: Value) -> None:
         self.values.append(value)
         self.kept.add(value, 9)
-        self.runtime.budget.step()
         if len(self.values) > self.runtime.budget.limits.items:
             self.runtime.budget.check_items(len(self.values))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
-from sys import maxsize
+from sys import getsizeof, maxsize
 from typing import Any
 
 from knotwork._cypher.aggregates import AGGREGATES, ENTRY_BYTES, Aggregate, Distinct
@@ -360,8 +360,8 @@ class _Groups:
             found = groups.get(group)
             if found is None:
                 found = groups[group] = values, [counted.make(kept) for counted in self._counted]
-                kept.add(values, size)
-                kept.add(group)
+                kept.add_all(values, size)
+                kept.add(group) if single else kept.add_all(group)
             for (value, every), aggregate in zip(takers, found[1], strict=True):
                 taken = True if every or value is None else value(row)
                 if taken is not None:
@@ -411,7 +411,8 @@ _FEW = 10_000
 """Most rows to select without sorting all rows."""
 _SPARE_ROWS = 1_000
 """Rows that are kept beyond those selected, before they are sorted and dropped."""
-_ROW_BYTES = 100
+_ROW_BYTES = 200
+_KEY_BYTES = 100
 _AGGREGATE_BYTES = 120
 
 _Sorted = tuple[tuple[Any, ...], bool, list[Value]]
@@ -585,7 +586,7 @@ def distinct_rows(rows: Rows, slots: Sequence[int], budget: Budget) -> Rows:
             key = tuple([group_key(row[slot], budget.charge_part) for slot in slots])
             if key not in seen:
                 seen.add(key)
-                kept.add(key, ENTRY_BYTES)
+                kept.add_all(key, ENTRY_BYTES)
                 yield row
     finally:
         kept.clear()
@@ -603,7 +604,7 @@ def _ordered(
             found = []
             for row in rows:
                 found.append(row)
-                kept.add(row, _ROW_BYTES)
+                _keep(row, kept)
             _sort(found, directions, budget)
         budget.transient = before
         for row in found:
@@ -611,6 +612,18 @@ def _ordered(
             yield row
     finally:
         kept.clear()
+
+
+def _keep(row: _Sorted, kept: KeptValues) -> None:
+    keys, _, values = row
+    size = _ROW_BYTES + _KEY_BYTES * len(keys)
+    for key in keys:
+        kind = type(key[-1])
+        if kind is str:
+            size += getsizeof(key[-1])
+        elif kind is tuple:
+            kept.add_all(key)
+    kept.add_all(values, size)
 
 
 def _first_rows(
@@ -631,14 +644,14 @@ def _first_rows(
             if key <= last if descending else key >= last:
                 continue
         found.append(row)
-        kept.add(row, _ROW_BYTES)
+        _keep(row, kept)
         if len(found) >= wanted + _SPARE_ROWS:
             _sort(found, directions, budget)
             del found[wanted:]
             last = found[-1][0]
             kept.clear()
             for chosen in found:
-                kept.add(chosen, _ROW_BYTES)
+                _keep(chosen, kept)
     _sort(found, directions, budget)
     return found[:wanted]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from knotwork._cypher.aggregates import AGGREGATES
 from knotwork._cypher.functions import find_function
 from knotwork._cypher.kept_values import KeptValues, deep_bytes
-from knotwork._cypher.limits import SCALAR_BYTES, SCALARS, Budget, map_bytes
+from knotwork._cypher.limits import SCALAR_BYTES, SCALARS, SMALL_STRING, Budget, map_bytes
 from knotwork._cypher.property_graph import Element, GraphNode, GraphRelationship, Value
 from knotwork._cypher.runtime import Evaluate, Row, Runtime
 from knotwork._cypher.static_analysis import Scope, StaticTypes
@@ -305,23 +305,36 @@ class ExpressionCompiler(StaticTypes, ABC):
         call, runtime = function.call, self.runtime
         if function.takes_null:
             return lambda row: call(runtime, *[argument(row) for argument in arguments])
-        created = self.runtime.budget.created
-
-        def evaluate(row: Row) -> Value:
-            values = [argument(row) for argument in arguments]
-            return None if None in values else created(call(runtime, *values))
-
-        def evaluate_one(row: Row) -> Value:
-            value = argument(row)
-            return None if value is None else created(call(runtime, value))
+        if len(arguments) != 1:
+            return self._call_many(call, arguments)
+        argument, created = arguments[0], runtime.budget.created
 
         def evaluate_plain(row: Row) -> Value:
             value = argument(row)
             return None if value is None else call(runtime, value)
 
-        if len(arguments) == 1:
-            argument = arguments[0]
-            return evaluate_plain if function.plain else evaluate_one
+        def evaluate(row: Row) -> Value:
+            value = argument(row)
+            if value is None:
+                return None
+            found = call(runtime, value)
+            small = type(found) is str and len(found) < SMALL_STRING
+            return found if small else created(found)
+
+        return evaluate_plain if function.plain else evaluate
+
+    def _call_many(self, call: Callable[..., Value], arguments: list[Evaluate]) -> Evaluate:
+        runtime, created = self.runtime, self.runtime.budget.created
+
+        def evaluate(row: Row) -> Value:
+            values = [argument(row) for argument in arguments]
+            if None in values:
+                return None
+            found = call(runtime, *values)
+            kind = type(found)
+            small = kind in SCALARS or (kind is str and len(found) < SMALL_STRING)
+            return found if small else created(found)
+
         return evaluate
 
     def _list_of(self, expression: ListOf, scope: Scope) -> Evaluate:
@@ -330,8 +343,9 @@ class ExpressionCompiler(StaticTypes, ABC):
         charge, size = self.runtime.budget.charge, 64 + SCALAR_BYTES * len(items)
 
         def evaluate(row: Row) -> Value:
-            charge(size)
-            return [item(row) for item in items]
+            found = [item(row) for item in items]
+            charge(size + sum([getsizeof(value) for value in found if type(value) is str]))
+            return found
 
         return evaluate
 
@@ -342,8 +356,10 @@ class ExpressionCompiler(StaticTypes, ABC):
         size = map_bytes(len(entries)) + SCALAR_BYTES * len(entries)
 
         def evaluate(row: Row) -> Value:
-            charge(size)
-            return {key: value(row) for key, value in entries}
+            found = {key: value(row) for key, value in entries}
+            texts = [getsizeof(value) for value in found.values() if type(value) is str]
+            charge(size + sum(texts))
+            return found
 
         return evaluate
 
@@ -391,32 +407,33 @@ class ExpressionCompiler(StaticTypes, ABC):
         condition = self._optional(expression.condition, inner)
         result = self._optional(expression.result, inner)
         budget = self.runtime.budget
-        charge = budget.charge
 
         def evaluate(row: Row) -> Value:
             items = source(row)
             if items is None:
                 return None
             found: list[Value] = []
-            charge(64)
+            size, left, before = 64, _ITEMS_BETWEEN_CHECKS, budget.transient
             for item in items:
-                before = budget.transient
+                left -= 1
+                if not left:
+                    left = _ITEMS_BETWEEN_CHECKS
+                    budget.work(left)
+                    budget.charge(size)
+                    size, before = 0, budget.transient
                 row[slot] = item
                 if condition is None or truth(condition(row), "WHERE"):
                     value = item if result is None else result(row)
                     found.append(value)
                     kind = type(value)
                     if kind in SCALARS:
-                        budget.transient = before
-                        charge(SCALAR_BYTES)
+                        size += SCALAR_BYTES
                     elif kind is str and result is not None:
-                        budget.transient = before
-                        charge(getsizeof(value) + 9)
+                        size += getsizeof(value) + 9
                     else:
-                        charge(9)
-                else:
-                    budget.transient = before
-                    budget.step()
+                        size += budget.transient - before + 9
+                budget.transient = before
+            budget.charge(size)
             return found
 
         return evaluate
@@ -468,10 +485,10 @@ class ExpressionCompiler(StaticTypes, ABC):
             value, items = start(row), source(row)
             if items is None:
                 return None
-            before = budget.transient
+            before, step = budget.transient, budget.step
             measured_at = before + _UNMEASURED_BYTES
             for item in items:
-                budget.step()
+                step()
                 row[total], row[slot] = value, item
                 value = work(row)
                 kind = type(value)
@@ -554,6 +571,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return lambda row: _collect(values(row), budget)
 
 
+_ITEMS_BETWEEN_CHECKS = 64
 _UNMEASURED_BYTES = 1_000_000
 """Memory by which a total of reduce() may grow before it is measured."""
 
@@ -565,11 +583,8 @@ def _collect(values: Iterable[Value], budget: Budget) -> list[Value]:
     for value in values:
         found.append(value)
         kept.add(value, 9)
-        budget.step()
-    size = kept.bytes
-    kept.clear()
     budget.transient = before
-    budget.charge(size)
+    budget.charge(kept.clear() + 64)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from sys import getsizeof
 from typing import Any
 
@@ -13,9 +14,17 @@ from knotwork._cypher.limits import (
     list_bytes,
     map_bytes,
 )
-from knotwork._cypher.property_graph import Element
+from knotwork._cypher.property_graph import GraphNode, GraphRelationship
 
-_SHARED_BYTES = 512
+FLAT_BYTES: dict[type, int] = {
+    **dict.fromkeys(SCALARS, SCALAR_BYTES),
+    GraphNode: 8,
+    GraphRelationship: 8,
+}
+"""Memory of values of the types without parts; nodes and relationships are those of the graph."""
+_SHORT = 400
+"""Characters from which a string that is kept several times is counted once."""
+_UNCOUNTED_BYTES = 16_384
 _SEEN_BYTES = 96
 """Memory of an entry in the set of values that are counted already."""
 
@@ -26,40 +35,79 @@ class KeptValues:
     Only pass values, and keys, that are kept as they are: they are recognised by their identity.
     """
 
-    __slots__ = ("_budget", "_bytes", "_seen")
+    __slots__ = ("_budget", "_bytes", "_counted", "_seen")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._bytes = 0
-        self._seen: set[int] = set()
-
-    @property
-    def bytes(self) -> int:
-        """The memory of all values added so far."""
-        return self._bytes
+        self._counted = 0  # of these bytes, by the budget
+        self._seen: set[int] | None = None
 
     def add(self, value: Any, extra: int = 0) -> None:  # noqa: ANN401 - values and keys
         """Count a value with everything inside it, and ``extra`` bytes beside it."""
-        size = SCALAR_BYTES if type(value) in SCALARS else self._size(value)
-        self.grow(size + extra)
+        kind = type(value)
+        size = FLAT_BYTES.get(kind)
+        if size is None:
+            short = kind is str and len(value) < _SHORT
+            size = getsizeof(value) + 8 if short else self._size(value)
+        self._bytes += size + extra
+        if self._bytes - self._counted > _UNCOUNTED_BYTES:
+            self.count()
+
+    def add_all(self, values: Iterable[Any], extra: int = 0) -> None:
+        """Count values as `add` does, and ``extra`` bytes beside them."""
+        size = extra
+        for value in values:
+            kind = type(value)
+            known = FLAT_BYTES.get(kind)
+            if known is not None:
+                size += known
+            elif kind is str and len(value) < _SHORT:
+                size += getsizeof(value) + 8
+            else:
+                size += self._size(value)
+        self._bytes += size
+        if self._bytes - self._counted > _UNCOUNTED_BYTES:
+            self.count()
 
     def grow(self, count: int) -> None:
-        """Count bytes; a negative count gives them back."""
+        """Count bytes."""
         self._bytes += count
-        self._budget.keep(count)
+        self.count()
+
+    def count(self) -> int:
+        """Count all values with the budget, and return their memory."""
+        self._budget.keep(self._bytes - self._counted)
+        self._counted = self._bytes
+        return self._bytes
+
+    def clear(self) -> int:
+        """Give back the memory of all values, which are no longer kept, and return it."""
+        size = self._bytes
+        self._budget.keep(-self._counted)
+        self._bytes = self._counted = 0
+        self._seen = None
+        return size
 
     def _size(self, value: Any) -> int:  # noqa: ANN401
         """Return the memory of a value without what was counted before."""
+        if self._seen is None:
+            self._seen = set()
         size, seen, waiting = 0, self._seen, [value]
         while waiting:
             item = waiting.pop()
             kind = type(item)
-            if kind in SCALARS:
-                size += SCALAR_BYTES
+            known = FLAT_BYTES.get(kind)
+            if known is not None:
+                size += known
             elif kind is str:
-                size += self._size_of_string(item)
-            elif isinstance(item, Element):
-                size += 8
+                size += getsizeof(item) + 8
+                if len(item) >= _SHORT:
+                    if id(item) in seen:
+                        size -= getsizeof(item)
+                    else:
+                        seen.add(id(item))
+                        size += _SEEN_BYTES
             elif isinstance(item, list | tuple | dict | frozenset):
                 if id(item) in seen:
                     size += 8
@@ -78,26 +126,9 @@ class KeptValues:
                 size += OTHER_BYTES
         return size
 
-    def _size_of_string(self, text: str) -> int:
-        size = getsizeof(text)
-        if size < _SHARED_BYTES:
-            return size + 8
-        if id(text) in self._seen:
-            return 8
-        self._seen.add(id(text))
-        return size + _SEEN_BYTES
-
-    def clear(self) -> None:
-        """Give back the memory of all values, which are no longer kept."""
-        self._budget.keep(-self._bytes)
-        self._bytes = 0
-        self._seen = set()
-
 
 def deep_bytes(value: Any, budget: Budget) -> int:  # noqa: ANN401
     """Return the memory of a value with everything inside it."""
     measured = KeptValues(budget)
     measured.add(value)
-    size = measured.bytes
-    measured.clear()
-    return size
+    return measured.clear()

@@ -18,6 +18,8 @@ _UNINTERRUPTED_S = 1.0
 
 SCALAR_BYTES = 40
 """Memory of a number and the reference to it."""
+SMALL_STRING = 256
+"""Characters up to which a string is counted only by what holds it."""
 PART_BYTES = 96
 """Memory of one part of a key of a list or map."""
 
@@ -50,20 +52,20 @@ class Budget:
     counted by `keep`.
     """
 
-    __slots__ = ("_kept", "_reservation", "_reserved", "_steps", "deadline", "limits", "transient")
+    __slots__ = ("_kept", "_reservation", "_room", "_steps", "deadline", "limits", "transient")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.deadline = time.monotonic() + limits.timeout_s
         self.transient = 0
         self._kept = 0
+        self._room = 0  # for transient bytes, in the memory that is reserved
         self._steps = 0
-        self._reserved = 0
         self._reservation = Reservation(limits.memory_bytes)
 
     def close(self) -> None:
         """Return the memory of the statement, which has ended."""
-        self._reserved = 0
+        self._room = 0
         self._reservation.close()
 
     def step(self) -> None:
@@ -107,9 +109,12 @@ class Budget:
         Raises QueryRefused above the memory limit, and QueryTimeout.
         """
         self.transient += count
-        if self.transient + self._kept > self._reserved:
+        self._steps += (count >> 10) + 1
+        if self.transient > self._room:
             self._reserve()
-        self.work((count >> 10) + 1)
+        if self._steps >= _STEPS_BETWEEN_CHECKS:
+            self._steps = 0
+            self.check_time()
 
     def charge_part(self) -> None:
         """Count one part of a key of a list or map."""
@@ -131,11 +136,13 @@ class Budget:
     def keep(self, count: int) -> None:
         """Count bytes that outlive the current row; a negative count gives them back."""
         self._kept += count
-        if self.transient + self._kept > self._reserved:
+        self._room -= count
+        if self.transient > self._room:
             self._reserve()
 
     def _reserve(self) -> None:
-        self._reserved = self._reservation.grow(self.transient + self._kept)
+        reserved = self._reservation.grow(self.transient + self._kept)
+        self._room = reserved - self._kept
 
     def check_items(self, count: int) -> int:
         """Return ``count``, the length of a new list. Raises QueryRefused if it is too long."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from knotwork._cypher.kept_values import KeptValues
-from knotwork._cypher.limits import Budget, list_bytes
+from knotwork._cypher.limits import Budget
 from knotwork._cypher.match_planner import (
     BoundRelationship,
     Expansion,
@@ -36,6 +36,8 @@ Test: TypeAlias = Callable[[Row], bool]
 _NODES_BETWEEN_CHECKS = 200
 _STEP_BYTES = 800
 """Memory of one step of a walk, with the relationships that are still to follow."""
+_WALKED_BYTES = 40
+"""Memory of one relationship of a walk, in the row."""
 _FOUND_BYTES = 250
 """Memory of one node that the search of a shortest path has found."""
 
@@ -270,7 +272,7 @@ class MatchSteps:
                     if step.into and node != target:
                         continue
                     budget.transient = before
-                    budget.charge(3 * list_bytes(len(walk)))
+                    budget.charge(200 + _WALKED_BYTES * len(walk))
                     row[far.slot] = graph.nodes[node]
                     walk_forward = walk[::-1] if backwards else walk
                     row[part.index_slot] = walk_forward
@@ -300,7 +302,7 @@ class MatchSteps:
                 for edge in relationships:
                     here = passed[-1].index
                     passed.append(graph.nodes[edge.target if edge.source == here else edge.source])
-                charge(4 * list_bytes(len(relationships)))
+                charge(300 + _WALKED_BYTES * len(relationships))
                 row[path.slot] = GraphPath(tuple(passed), tuple(relationships))
                 if test is None or test(row):
                     yield row
@@ -401,7 +403,7 @@ class Walker:
         taken = set(used)
         path: list[int] = []
         waiting = [self._steps(start)]
-        step, kept = self._budget.step, KeptValues(self._budget)
+        step, kept, counted = self._budget.step, KeptValues(self._budget), 100
         try:
             while waiting:
                 for relationship, node in waiting[-1]:
@@ -414,12 +416,13 @@ class Walker:
                     if most is None or len(path) < most:
                         taken.add(relationship)
                         waiting.append(self._steps(node))
-                        kept.grow(_STEP_BYTES)
+                        if len(path) > counted:
+                            kept.grow(_STEP_BYTES * counted)
+                            counted *= 2
                         break
                     path.pop()
                 else:
                     waiting.pop()
-                    kept.grow(-_STEP_BYTES)
                     if path:
                         taken.discard(path.pop())
         finally:

@@ -150,37 +150,48 @@ def _rewrite(pattern: str) -> str:
     written: list[str] = []
     in_class = opening = False
     for token in _TOKEN.finditer(pattern):
-        text, kind = token[0], token.lastgroup
-        first, opening = opening, False
-        if kind == "property":
+        text, first = token[0], opening
+        opening = False
+        if token.lastgroup == "property":
             text = _rewrite_property(token["sign"], token["property"], in_class=in_class)
-        elif kind == "code":
+        elif token.lastgroup == "code":
             text = rf"\x{{{token['code']}}}"
-        elif kind == "escape" and (refused := _REFUSED_ESCAPES.get(text[1])):
-            raise _unsupported(pattern, text, refused)
+        elif token.lastgroup == "escape":
+            if refused := _REFUSED_ESCAPES.get(text[1]):
+                raise _unsupported(pattern, text, refused)
         elif in_class:
-            if kind == "intersection":
-                raise _unsupported(pattern, text, "the intersection of classes")
-            if text == "[":
-                raise _unsupported(
-                    pattern, text, "a class inside a class", r"Write \[ for a bracket."
-                )
+            _check_in_class(pattern, token)
             in_class = first or text != "]"
             opening = first and text == "^"
-        elif kind == "end":
-            text = _rewrite_flags(pattern, token)
-        elif kind == "group":
-            _check_group(pattern, text)
-        elif kind == "possessive":
-            raise _unsupported(pattern, text, "a possessive quantifier")
-        elif text == "{":
-            raise _unsupported(
-                pattern, pattern[token.start() :][:20], "a fuzzy match", r"Write \{ for a brace."
-            )
-        elif text == "[":
-            in_class = opening = True
+        else:
+            text = _rewrite_outside(pattern, token)
+            in_class = opening = text == "["
         written.append(text)
     return "".join(written)
+
+
+def _check_in_class(pattern: str, token: re.Match[str]) -> None:
+    if token.lastgroup == "intersection":
+        raise _unsupported(pattern, token[0], "the intersection of classes")
+    if token[0] == "[":
+        raise _unsupported(pattern, "[", "a class inside a class", r"Write \[ for a bracket.")
+
+
+def _rewrite_outside(pattern: str, token: re.Match[str]) -> str:
+    """Return a token that is not inside a class as RE2 writes it."""
+    text = token[0]
+    if token.lastgroup == "end":
+        return _rewrite_flags(pattern, token)
+    if token.lastgroup == "group":
+        _check_group(pattern, text)
+    if token.lastgroup == "possessive":
+        raise _unsupported(pattern, text, "a possessive quantifier")
+    if text == "{":
+        unread = pattern[token.start() :][:20]
+        raise _unsupported(
+            pattern, unread, "fuzzy matching or a bare brace", r"Write \{ for a brace."
+        )
+    return text
 
 
 def _rewrite_property(sign: str, name: str, *, in_class: bool) -> str:

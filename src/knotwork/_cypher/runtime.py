@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from sys import getsizeof
 from typing import NamedTuple, TypeAlias
 
-from knotwork._cypher.limits import OTHER_BYTES, Budget, list_bytes
+from knotwork._cypher.limits import OTHER_BYTES, SMALL_STRING, Budget, list_bytes
 from knotwork._cypher.patterns import Patterns
 from knotwork._cypher.property_graph import PropertyGraph, Value
 from knotwork._cypher.temporal import add_temporal, scale_duration, subtract_temporal
@@ -89,7 +90,8 @@ class Operators:
             return None
         one = left if isinstance(left, list) else [left]
         other = right if isinstance(right, list) else [right]
-        self._budget.charge(list_bytes(self._budget.check_items(len(one) + len(other))))
+        count = self._budget.check_items(len(one) + len(other))
+        self._budget.charge(list_bytes(count) + getsizeof(left if one is not left else right))
         return one + other
 
     def _join_strings(self, left: Value, right: Value) -> str:
@@ -98,7 +100,9 @@ class Operators:
                 raise operand_error("+", left, right)
         one, other = text_of(left), text_of(right)
         self._budget.check_characters(len(one) + len(other))
-        joined: str = self._budget.created(one + other)
+        joined = one + other
+        if len(joined) > SMALL_STRING:
+            self._budget.charge(getsizeof(joined))
         return joined
 
     def subtract(self, left: Value, right: Value) -> Value:

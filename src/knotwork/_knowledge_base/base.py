@@ -31,6 +31,7 @@ from knotwork._knowledge_base.registries import find_registry
 from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
+from knotwork._query_memory import set_query_memory
 from knotwork._stores.base import LedgerEntry, Store, require_fields
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
@@ -88,6 +89,7 @@ class KnowledgeBase:
     ) -> None:
         self.store = store
         self.settings = settings or Settings()
+        set_query_memory(self.settings.query)
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
         self.retrievers = Retrievers(
             store, self.settings, self.models, chat_model=chat_model, translator=translator

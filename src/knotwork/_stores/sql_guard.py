@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import apsw
 
@@ -25,6 +26,8 @@ _FUNCTION_NAMES = """
 FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 """Functions without side effects, whose results are not much larger than their arguments."""
 
+_GROWING = frozenset({"concat", "concat_ws", "format", "group_concat", "replace", "string_agg"})
+"""Functions whose result may be longer than any of their arguments."""
 _FIRST = frozenset({"select", "with", "values"})
 _FORBIDDEN_WORDS = """
     alter analyze attach begin commit create delete detach drop end_transaction insert pragma
@@ -41,8 +44,19 @@ _TOKEN = re.compile(
 )
 
 
-def check_sql(statement: str) -> str:
-    """Return a single query without its comments.
+@dataclass(frozen=True, slots=True)
+class CheckedQuery:
+    """A single query without its comments.
+
+    ``grows`` is True if it may make values that are longer than those it reads.
+    """
+
+    text: str
+    grows: bool
+
+
+def check_sql(statement: str) -> CheckedQuery:
+    """Return a statement, checked to be a single query.
 
     Raises QueryRefused for another kind of statement, for several and for one that is too long,
     QuerySyntaxError for an empty one and for an unclosed quotation.
@@ -61,7 +75,8 @@ def check_sql(statement: str) -> str:
             f"`{forbidden[0].upper()}` is refused: only SELECT can be run.",
             fix='Put a column of that name in double quotes, as in "release".',
         )
-    return "".join(kept).strip()
+    text = "".join(kept).strip()
+    return CheckedQuery(text, "||" in text or not _GROWING.isdisjoint(words))
 
 
 def _read_words(statement: str) -> tuple[list[str], list[str]]:

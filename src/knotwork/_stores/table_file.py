@@ -8,42 +8,27 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import apsw
 
-from knotwork._stores.sql_guard import check_sql, make_authorizer
+from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery
+from knotwork._stores.sql_guard import check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import (
     ConfigError,
-    QueryRefused,
-    QuerySyntaxError,
-    QueryTimeout,
     StoreError,
     StoreNotFound,
     UnknownName,
 )
 from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
 
-_MAX_VALUE_BYTES = 1_000_000
 _BUSY_TIMEOUT_MS = 10_000
-_STEPS_BETWEEN_CHECKS = 2_000
-_LIMITS = {
-    apsw.SQLITE_LIMIT_LENGTH: _MAX_VALUE_BYTES,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
-    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
-    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
-    apsw.SQLITE_LIMIT_ATTACHED: 0,
-    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
-}
 TABLES_SUFFIX = "-tables"
 
 
@@ -200,7 +185,7 @@ class TableFile:
         than read these tables, QuerySyntaxError for one that SQLite rejects, QueryTimeout after
         ``timeout_s``, StoreNotFound if there are no tables.
         """
-        text = check_sql(statement)
+        query = check_sql(statement)
         connection = self._open() if self.path.exists() else None
         known = [str(name) for name, _ in registered(connection)] if connection else []
         if connection is None or not known:
@@ -210,41 +195,11 @@ class TableFile:
                 "There are no tables.",
                 fix="Add some: `knotwork tables add FILE`, or `kb.tables.add(FILE)`.",
             )
-        refused: list[str] = []
-        started_s = time.monotonic()
-        overdue = False
-
-        def is_overdue() -> bool:
-            nonlocal overdue
-            overdue = time.monotonic() - started_s > timeout_s
-            return overdue
-
         try:
-            connection.authorizer = make_authorizer(known, refused)
-            connection.set_progress_handler(is_overdue, _STEPS_BETWEEN_CHECKS)
-            cursor = connection.cursor()
-            columns: list[str] = []
-            cursor.exec_trace = partial(_note_columns, columns)
-            rows: list[tuple[PropertyValue, ...]] = []
-            truncated = False
-            for row in cursor.execute(text, dict(parameters or {})):
-                if len(rows) >= row_limit:
-                    truncated = True
-                    break
-                rows.append(tuple(row))
-        except apsw.Error as error:
-            raise _query_error(error, refused, overdue=overdue, timeout_s=timeout_s) from error
+            runner = GuardedQuery(connection, known, timeout_s=timeout_s)
+            return runner.run(query, dict(parameters or {}), row_limit=row_limit)
         finally:
             connection.close()
-        return QueryResult(
-            "sql",
-            text,
-            tuple(columns),
-            tuple(rows),
-            dict(parameters or {}),
-            truncated=truncated,
-            seconds=time.monotonic() - started_s,
-        )
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
@@ -278,30 +233,9 @@ class TableFile:
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
-        for limit, most in _LIMITS.items():
+        for limit, most in SQL_LIMITS.items():
             connection.limit(limit, most)
         return connection
-
-
-def _note_columns(
-    columns: list[str], cursor: apsw.Cursor, statement: str, bindings: object
-) -> bool:
-    del statement, bindings
-    columns[:] = [str(item[0]) for item in cursor.get_description()]
-    return True
-
-
-def _query_error(
-    error: apsw.Error, refused: Sequence[str], *, overdue: bool, timeout_s: float
-) -> QueryRefused | QuerySyntaxError | QueryTimeout:
-    """Translate an error of SQLite."""
-    if overdue:
-        return QueryTimeout(f"The statement took longer than {timeout_s:g} s.")
-    if refused:
-        return QueryRefused(f"The statement is refused: it would use {refused[0]}.")
-    if isinstance(error, apsw.TooBigError | apsw.NoMemError | apsw.ReadOnlyError | apsw.AuthError):
-        return QueryRefused(f"The statement is refused: {error}.")
-    return QuerySyntaxError(f"Invalid statement: {error}.")
 
 
 _NOT_PLAIN = re.compile(r"\W+")

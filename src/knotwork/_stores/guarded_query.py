@@ -1,0 +1,150 @@
+"""Run one checked SQL query under limits of time, memory, length of values and size of the result.
+
+SQLite has no memory limit for a connection, so the memory of all connections of the process is
+compared with that before the query, every few operations. In between, a query makes few values, and
+none is long: statements that make values longer than those in the tables may only make short ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from sys import getsizeof
+
+import apsw
+
+from knotwork._query_memory import POOL, Reservation, result_too_large
+from knotwork._stores.sql_guard import CheckedQuery, make_authorizer
+from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, RetrievalError
+from knotwork.records import PropertyValue, QueryResult
+
+_MAX_GROWN_BYTES = 65_536
+_OPERATIONS_BETWEEN_CHECKS = 500
+_OPERATIONS_IF_GROWING = 100
+SQL_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    apsw.SQLITE_LIMIT_VDBE_OP: 50_000,
+}
+"""Limits of SQLite for connections that run the statements of users."""
+
+
+class GuardedQuery:
+    """A connection with limits, for one query over the tables ``known``."""
+
+    def __init__(
+        self, connection: apsw.Connection, known: Collection[str], *, timeout_s: float
+    ) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+        self._started_s = time.monotonic()
+        self._refused: list[str] = []
+        self._stopped: RetrievalError | None = None
+        self._reservation = Reservation(POOL.ceilings.statement_bytes)
+        self._used_before = apsw.memory_used()
+        self._result_bytes = 0
+        # What is sorted stays in memory, where it is counted, and cannot fill the disk.
+        connection.pragma("temp_store", "memory")
+        for name, trim in _TRIMS.items():
+            connection.create_scalar_function(name, partial(_trim, trim), 2, deterministic=True)
+        connection.authorizer = make_authorizer(known, self._refused)
+
+    def run(
+        self, query: CheckedQuery, parameters: Mapping[str, PropertyValue], *, row_limit: int
+    ) -> QueryResult:
+        """Run the query and return its rows, at most ``row_limit``; raises as `TableFile.run`."""
+        connection, columns = self._connection, list[str]()
+        long = any(isinstance(v, str) and len(v) > _MAX_GROWN_BYTES for v in parameters.values())
+        grows = query.grows or long
+        if grows:
+            connection.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_GROWN_BYTES)
+        connection.set_progress_handler(
+            self._must_stop, _OPERATIONS_IF_GROWING if grows else _OPERATIONS_BETWEEN_CHECKS
+        )
+        rows: list[tuple[PropertyValue, ...]] = []
+        truncated = False
+        try:
+            cursor = connection.cursor()
+            cursor.exec_trace = partial(_note_columns, columns)
+            for row in cursor.execute(query.text, parameters):
+                if len(rows) >= row_limit:
+                    truncated = True
+                    break
+                self._count(row)
+                rows.append(tuple(row))
+        except apsw.Error as error:
+            raise self._query_error(error, grows=grows) from error
+        finally:
+            self._reservation.close()
+        return QueryResult(
+            "sql",
+            query.text,
+            tuple(columns),
+            tuple(rows),
+            dict(parameters),
+            truncated=truncated,
+            seconds=time.monotonic() - self._started_s,
+        )
+
+    def _must_stop(self) -> bool:
+        """Return True if the query has used up its time or memory; SQLite then interrupts it."""
+        if time.monotonic() - self._started_s > self._timeout_s:
+            self._stopped = QueryTimeout(f"The statement took longer than {self._timeout_s:g} s.")
+        else:
+            try:
+                self._reserve()
+            except QueryRefused as error:
+                self._stopped = error
+        return self._stopped is not None
+
+    def _reserve(self) -> None:
+        used = max(apsw.memory_used() - self._used_before, 0) + self._result_bytes
+        if used > self._reservation.reserved:
+            self._reservation.grow(used)
+
+    def _count(self, row: Sequence[object]) -> None:
+        """Count a row of the result. Raises QueryRefused if the result becomes too large."""
+        self._result_bytes += 64 + sum(map(getsizeof, row))
+        if self._result_bytes > POOL.ceilings.result_bytes:
+            raise result_too_large(POOL.ceilings.result_bytes)
+        self._reserve()
+
+    def _query_error(self, error: apsw.Error, *, grows: bool) -> RetrievalError:
+        """Translate an error of SQLite."""
+        if self._stopped is not None:
+            return self._stopped
+        if self._refused:
+            return QueryRefused(f"The statement is refused: it would use {self._refused[0]}.")
+        if isinstance(error, apsw.TooBigError):
+            limit = _MAX_GROWN_BYTES if grows else SQL_LIMITS[apsw.SQLITE_LIMIT_LENGTH]
+            return QueryRefused(
+                f"The statement is refused: a value would have more than {limit:,} bytes.",
+                fix="Select fewer or shorter values, as with substr().",
+            )
+        if isinstance(error, apsw.NoMemError | apsw.ReadOnlyError | apsw.AuthError):
+            return QueryRefused(f"The statement is refused: {error}.")
+        return QuerySyntaxError(f"Invalid statement: {error}.")
+
+
+def _note_columns(
+    columns: list[str], cursor: apsw.Cursor, statement: str, bindings: object
+) -> bool:
+    del statement, bindings
+    columns[:] = [str(item[0]) for item in cursor.get_description()]
+    return True
+
+
+_TRIMS = {"ltrim": str.lstrip, "rtrim": str.rstrip, "trim": str.strip}
+
+
+def _trim(trim: Callable[[str, str], str], text: object, letters: object) -> str | None:
+    """Trim like SQLite, but in linear time: SQLite compares every character with every letter."""
+    if text is None or letters is None:
+        return None
+    return trim(str(text), "".join(dict.fromkeys(str(letters))))
