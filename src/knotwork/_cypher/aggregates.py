@@ -159,7 +159,7 @@ class Percentile(Collect):
     def ordered(self) -> list[float]:
         """Return the values in ascending order."""
         budget = self.runtime.budget
-        budget.check_sort(len(self.values))
+        budget.check_sort(len(self.values), len(self.values))
         budget.charge(list_bytes(len(self.values)))
         return sorted(self.values)
 

@@ -605,7 +605,7 @@ def _ordered(
             for row in rows:
                 found.append(row)
                 _keep(row, kept)
-            _sort(found, directions, budget)
+            _sort(found, directions, kept, budget)
         budget.transient = before
         for row in found:
             budget.transient = before
@@ -646,17 +646,19 @@ def _first_rows(
         found.append(row)
         _keep(row, kept)
         if len(found) >= wanted + _SPARE_ROWS:
-            _sort(found, directions, budget)
+            _sort(found, directions, kept, budget)
             del found[wanted:]
             last = found[-1][0]
             kept.clear()
             for chosen in found:
                 _keep(chosen, kept)
-    _sort(found, directions, budget)
+    _sort(found, directions, kept, budget)
     return found[:wanted]
 
 
-def _sort(found: list[_Sorted], directions: list[bool], budget: Budget) -> None:
-    budget.check_sort(len(found) * len(directions))
+def _sort(found: list[_Sorted], directions: list[bool], kept: KeptValues, budget: Budget) -> None:
+    # Long keys take long to compare, and much memory.
+    parts = max(len(found) * len(directions), kept.count() // (_ROW_BYTES + _KEY_BYTES))
+    budget.check_sort(parts, len(found))
     for place in reversed(range(len(directions))):
         found.sort(key=lambda row: row[0][place], reverse=directions[place])

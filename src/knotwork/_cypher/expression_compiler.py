@@ -432,6 +432,8 @@ class ExpressionCompiler(StaticTypes, ABC):
                         size += getsizeof(value) + 9
                     else:
                         size += budget.transient - before + 9
+                    if size > _UNCOUNTED_BYTES:
+                        left = 1
                 budget.transient = before
             budget.charge(size)
             return found
@@ -498,8 +500,10 @@ class ExpressionCompiler(StaticTypes, ABC):
                     budget.transient = before + getsizeof(value)
                 elif budget.transient > measured_at:
                     # The totals before are gone, but what they were made of may be in this one.
-                    budget.transient = before + deep_bytes(value, budget)
-                    measured_at = 2 * budget.transient - before + _UNMEASURED_BYTES
+                    budget.transient = before
+                    size = deep_bytes(value, budget)
+                    budget.transient += size
+                    measured_at = before + 2 * size + _UNMEASURED_BYTES
             return value
 
         return evaluate
@@ -572,6 +576,8 @@ class ExpressionCompiler(StaticTypes, ABC):
 
 
 _ITEMS_BETWEEN_CHECKS = 64
+_UNCOUNTED_BYTES = 100_000
+"""Memory of the items of a list that is counted at once."""
 _UNMEASURED_BYTES = 1_000_000
 """Memory by which a total of reduce() may grow before it is measured."""
 

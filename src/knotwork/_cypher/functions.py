@@ -299,9 +299,10 @@ def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[
 def _sorted(runtime: Runtime, value: Value) -> list[Value]:
     found = require_list("sort", value)
     budget = runtime.budget
-    budget.check_sort(len(found))
+    before = budget.transient
     budget.charge(_KEY_BYTES * len(found))
     keys = [order_key(item, budget.charge_part) for item in found]
+    budget.check_sort((budget.transient - before) // _KEY_BYTES, len(found))
     return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__)]
 
 

@@ -99,9 +99,9 @@ class Budget:
             self.deadline = 0.0
         self.check_time()
 
-    def check_sort(self, count: int) -> None:
-        """Raise QueryTimeout if too little time remains to sort ``count`` values."""
-        self.check_duration(count * count.bit_length() * _SORTING_S)
+    def check_sort(self, parts: int, count: int) -> None:
+        """Raise QueryTimeout if too little time remains to sort ``count`` values of ``parts``."""
+        self.check_duration(parts * count.bit_length() * _SORTING_S)
 
     def charge(self, count: int) -> None:
         """Count bytes of values that live as long as the current row.

@@ -7,7 +7,7 @@ parts: traversing them can take much longer than their memory suggests.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from itertools import zip_longest
 from math import isnan
 from typing import Any, cast
@@ -195,10 +195,19 @@ def group_key(value: Value, step: Step) -> Hashable:  # noqa: PLR0911 - one a ki
     if kind is float and isnan(value):
         return (float, "NaN")
     if kind is list:
-        return (list, tuple(group_key(item, step) for item in value))
+        return (list, tuple(_item_keys(value, group_key, step)))
     if kind is dict:
         return (dict, frozenset((key, group_key(item, step)) for key, item in value.items()))
     return plain
+
+
+def _item_keys(
+    items: list[Value], key: Callable[[Value, Step], Hashable], step: Step
+) -> Iterator[Hashable]:
+    """Yield the keys of the items of a list, each of which is a part."""
+    for item in items:
+        step()
+        yield key(item, step)
 
 
 def order_key(value: Value, step: Step) -> OrderKey:
@@ -225,7 +234,7 @@ def _composite_order(value: Value, step: Step) -> OrderKey:
     if isinstance(value, Element):
         return (20 if isinstance(value, GraphNode) else 25, value.index)
     if isinstance(value, list):
-        return (30, tuple(order_key(item, step) for item in value))
+        return (30, tuple(_item_keys(value, order_key, step)))
     if isinstance(value, GraphPath):
         nodes = tuple(node.index for node in value.nodes)
         return (35, nodes, tuple(edge.index for edge in value.relationships))
