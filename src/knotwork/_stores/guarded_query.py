@@ -22,6 +22,8 @@ from knotwork.records import PropertyValue, QueryResult
 _MAX_GROWN_BYTES = 65_536
 _OPERATIONS_BETWEEN_CHECKS = 500
 _OPERATIONS_IF_GROWING = 100
+_PROGRAM_IF_GROWING = 1_000
+"""Most operations of a compiled statement; SQLite checks nothing until the first jump in it."""
 SQL_LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
@@ -29,8 +31,8 @@ SQL_LIMITS = {
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
     apsw.SQLITE_LIMIT_ATTACHED: 0,
     apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
-    apsw.SQLITE_LIMIT_VDBE_OP: 50_000,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
 }
 """Limits of SQLite for connections that run the statements of users."""
 
@@ -51,8 +53,6 @@ class GuardedQuery:
         self._result_bytes = 0
         # What is sorted stays in memory, where it is counted, and cannot fill the disk.
         connection.pragma("temp_store", "memory")
-        for name, trim in _TRIMS.items():
-            connection.create_scalar_function(name, partial(_trim, trim), 2, deterministic=True)
         connection.authorizer = make_authorizer(known, self._refused)
 
     def run(
@@ -64,6 +64,9 @@ class GuardedQuery:
         grows = query.grows or long
         if grows:
             connection.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_GROWN_BYTES)
+            connection.limit(apsw.SQLITE_LIMIT_VDBE_OP, _PROGRAM_IF_GROWING)
+            for name, count, work in _LINEAR_FUNCTIONS:
+                connection.create_scalar_function(name, work, count, deterministic=True)
         connection.set_progress_handler(
             self._must_stop, _OPERATIONS_IF_GROWING if grows else _OPERATIONS_BETWEEN_CHECKS
         )
@@ -127,7 +130,11 @@ class GuardedQuery:
                 f"The statement is refused: a value would have more than {limit:,} bytes.",
                 fix="Select fewer or shorter values, as with substr().",
             )
-        if isinstance(error, apsw.NoMemError | apsw.ReadOnlyError | apsw.AuthError):
+        if isinstance(error, apsw.NoMemError):
+            return QueryRefused(
+                "The statement is refused: it is too long or needs too much memory."
+            )
+        if isinstance(error, apsw.ReadOnlyError | apsw.AuthError):
             return QueryRefused(f"The statement is refused: {error}.")
         return QuerySyntaxError(f"Invalid statement: {error}.")
 
@@ -140,11 +147,39 @@ def _note_columns(
     return True
 
 
-_TRIMS = {"ltrim": str.lstrip, "rtrim": str.rstrip, "trim": str.strip}
-
-
 def _trim(trim: Callable[[str, str], str], text: object, letters: object) -> str | None:
-    """Trim like SQLite, but in linear time: SQLite compares every character with every letter."""
     if text is None or letters is None:
         return None
-    return trim(str(text), "".join(dict.fromkeys(str(letters))))
+    return trim(_text(text), "".join(dict.fromkeys(_text(letters))))
+
+
+def _instr(text: object, part: object) -> int | None:
+    return None if text is None or part is None else _text(text).find(_text(part)) + 1
+
+
+def _replace(text: object, old: object, new: object) -> str | None:
+    if text is None or old is None or new is None:
+        return None
+    whole, part, other = _text(text), _text(old), _text(new)
+    if not part:
+        return whole
+    if len(whole) + whole.count(part) * max(len(other) - len(part), 0) > _MAX_GROWN_BYTES:
+        raise apsw.TooBigError
+    return whole.replace(part, other)
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+_LINEAR_FUNCTIONS: tuple[tuple[str, int, Callable[..., object]], ...] = (
+    ("instr", 2, _instr),
+    ("ltrim", 2, partial(_trim, str.lstrip)),
+    ("replace", 3, _replace),
+    ("rtrim", 2, partial(_trim, str.rstrip)),
+    ("trim", 2, partial(_trim, str.strip)),
+)
+"""Functions that compare each character with each one of another value in SQLite, but not here.
+
+They take the place of those of SQLite if values may be long: (name, number of arguments, function).
+"""

@@ -7,14 +7,18 @@ it; the authorizer of `make_authorizer` allows only known tables and functions d
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import zip_longest
+from math import prod
 
 import apsw
 
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 _MAX_CHARACTERS = 20_000
+_MAX_EXPANDED_NAMES = 1_000_000
 
 _FUNCTION_NAMES = """
     abs avg cast ceil ceiling coalesce concat concat_ws count cume_dist date datetime dense_rank
@@ -33,6 +37,14 @@ _FORBIDDEN_WORDS = """
     alter analyze attach begin commit create delete detach drop end_transaction insert pragma
     reindex release rollback savepoint update vacuum recursive
 """
+_COMMON_WORDS = """
+    all and as asc between by case cast collate cross desc distinct else end escape except exists
+    from full glob group having in inner intersect is isnull join last left like limit materialized
+    not notnull null nulls offset on or order outer over partition right rows then union using
+    values when where window with
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+"""Keywords that a statement may repeat."""
 _FORBIDDEN = frozenset(_FORBIDDEN_WORDS.split())
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))
@@ -66,6 +78,11 @@ def check_sql(statement: str) -> CheckedQuery:
             f"The statement has {len(statement)} characters; the limit is {_MAX_CHARACTERS}."
         )
     kept, words = _read_words(statement)
+    if _expanded_names(statement) > _MAX_EXPANDED_NAMES:
+        raise QueryRefused(
+            "The statement is refused: its subqueries repeat the names of others too often.",
+            fix="Name each column and each subquery only once in another subquery.",
+        )
     if not words:
         raise QuerySyntaxError("The statement is empty.")
     if words[0] not in _FIRST:
@@ -100,6 +117,34 @@ def _read_words(statement: str) -> tuple[list[str], list[str]]:
             words.append(match[0].lower())
         kept.append(match[0])
     return kept, words
+
+
+def _expanded_names(statement: str) -> int:
+    """Return how many names a statement has at most if all its subqueries are written out.
+
+    SQLite copies a subquery for each name of it, and its columns likewise, so that a short
+    statement can take gigabytes before it runs: the most frequent name of each SELECT multiplies.
+    """
+    selects: list[Counter[str]] = [Counter()]
+    open_selects: list[Counter[str] | None] = [selects[0]]
+    tokens = [match for match in _TOKEN.finditer(statement) if match.lastgroup != "space"]
+    for token, following in zip_longest(tokens, tokens[1:]):
+        text, after = token[0].lower(), following[0] if following else ""
+        if text == "(":
+            open_selects.append(None)
+        elif text == ")" and len(open_selects) > 1:
+            open_selects.pop()
+        elif text == "select":
+            if open_selects[-1] is None:
+                open_selects[-1] = Counter()
+                selects.append(open_selects[-1])
+        elif (
+            token.lastgroup in ("word", "name") and text not in _COMMON and after not in (".", "(")
+        ):
+            here = next(counts for counts in reversed(open_selects) if counts is not None)
+            here[text.strip('"`[]')] += 1
+    total = sum(counts.total() for counts in selects)
+    return total * prod(max(counts.values(), default=1) for counts in selects)
 
 
 def make_authorizer(
