@@ -224,6 +224,56 @@ _BOMBS = (
 )
 
 
+_BIG = "reduce(s = 'a', i IN range(1, 19) | s + s)"
+_HEAVY = (
+    f"WITH {_BIG} AS s RETURN size([i IN range(1, 2000) | toUpper(s + i)])",
+    f"WITH {_BIG} AS s UNWIND range(1, 1000) AS i RETURN s",
+    f"WITH {_BIG} AS s UNWIND range(1, 1000000) AS i RETURN count(toUpper(s))",
+    "RETURN size([i IN range(1, 1000) | range(1, 1000000)[0..]])",
+    "RETURN size([i IN range(1, 2000000) | {a: i, b: i, c: i}])",
+    "RETURN size([i IN range(1, 2000000) | date('2020-01-01')])",
+    "WITH range(1, 1000000) AS l UNWIND range(1, 100) AS x RETURN l ORDER BY l",
+    "WITH range(1, 1000000) AS l UNWIND range(1, 100) AS x RETURN DISTINCT l, x",
+    "WITH reduce(l = [1], i IN range(1, 40) | [l, l]) AS l UNWIND [1, 2] AS x RETURN l ORDER BY l",
+    "UNWIND range(1, 2000000) AS x WITH x ORDER BY x RETURN count(*)",
+    "UNWIND range(1, 2000000) AS x WITH collect([x, x + 1]) AS l RETURN size(l)",
+    "UNWIND range(1, 2000000) AS x RETURN count(DISTINCT 'some text ' + x)",
+    "UNWIND range(1, 2000000) AS x WITH DISTINCT x, 'some text ' + x AS y RETURN count(*)",
+    "UNWIND range(1, 2000000) AS x WITH x, count(*) AS c RETURN count(*)",
+    f"WITH {_BIG} AS s RETURN reduce(l = [], i IN range(1, 2000) | l + toUpper(s + i))",
+    f"WITH {_BIG} AS s RETURN reduce(l = [], i IN range(1, 2000) | [toUpper(s + i), l])",
+    f"WITH {_BIG} AS s RETURN reduce(m = {{}}, i IN range(1, 2000) | {{a: s + i, b: m}})",
+    f"WITH {_BIG} AS s UNWIND range(1, 2000) AS i RETURN max(s + i), size(collect(s + i))",
+    f"WITH {_BIG} AS s RETURN size(split(s, [substring(s, 0, 1000), 'a', 'b', 'c']))",
+    f"WITH {_BIG} AS s UNWIND range(1, 100) AS i RETURN collect(split(s, ''))",
+    f"WITH {_BIG} AS s RETURN size(btrim(s, s + 'b'))",
+    f"WITH {_BIG} AS s UNWIND range(1, 1000000) AS i RETURN count(s CONTAINS 'b')",
+    "WITH range(1, 1999000) AS l RETURN size(reduce(x = l, i IN range(1, 900) | x + i))",
+    "WITH range(1, 1999000) AS l RETURN size(reduce(x = l, i IN range(1, 100000) | x[1..]))",
+    "WITH range(1, 2000000) AS l UNWIND range(1, 1000000) AS i RETURN count(reverse(l))",
+    "UNWIND range(1, 1000000) AS i RETURN count('aaaa' =~ ('(a|b)*a(a|b){10}' + i))",
+    f"RETURN {_BIG} =~ '(a|b)*a((a|b){{100}}){{10}}c'",
+    f"RETURN {_BIG} =~ '(a+)+b'",
+    "RETURN 'aaaaaaaaaaaaaaaaaaaaaaa' =~ '(?R)?a'",
+    "RETURN 'abcabc' =~ '(?:abc){e<=100}'",
+    "RETURN toString(reduce(d = duration({days: 1}), x IN range(1, 20000) | d + d))",
+    "MATCH p = (a)-[*]-(b) WITH p LIMIT 1000000 RETURN collect(p)",
+    (
+        "UNWIND range(1, 1000000) AS i CALL { WITH i UNWIND range(1, 1000) AS j"
+        " RETURN collect(i + j) AS l } RETURN collect(l)"
+    ),
+    "UNWIND range(1, 1000000) AS i RETURN collect(COLLECT { UNWIND range(1, 1000) AS j RETURN j })",
+    "UNWIND range(1, 1000000) AS i WITH [x IN range(1, 999) | x] AS l ORDER BY l[0] RETURN size(l)",
+    "UNWIND range(1, 1000000) AS i RETURN {a: range(1, 1000)} AS m ORDER BY m.a[0] DESC LIMIT 9999",
+    "WITH range(1, 1000000) AS l RETURN coll.sort([l, l, l, l, l, l, l, l, l, l, l, l, l])",
+)
+
+
+def heavy() -> list[str]:
+    """Return statements that would take gigabytes, or long in one operation."""
+    return list(_HEAVY)
+
+
 def _deep() -> Iterator[str]:
     """Yield statements that nest, or go on, beyond any use."""
     for depth in (50, 500, 5_000):
@@ -284,4 +334,4 @@ def smuggled() -> list[tuple[str, dict[str, object]]]:
 
 def bombs() -> list[str]:
     """Return statements that would take all time or memory there is."""
-    return [*_BOMBS, *_deep()]
+    return [*_BOMBS, *_HEAVY, *_deep()]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 _PEOPLE = 24
 _TIMEOUT_S = 0.05
-_LATE_S = 10.0
+_LATE_S = 3.0
 _opened: list[str] | None = None
 
 
