@@ -361,7 +361,7 @@ class _Groups:
             if found is None:
                 found = groups[group] = values, [counted.make(kept) for counted in self._counted]
                 kept.add_all(values, size)
-                kept.add(group) if single else kept.add_all(group)
+                kept.add(group)
             for (value, every), aggregate in zip(takers, found[1], strict=True):
                 taken = True if every or value is None else value(row)
                 if taken is not None:

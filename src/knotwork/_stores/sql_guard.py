@@ -136,8 +136,8 @@ def _expanded_names(statement: str) -> int:
             open_selects.pop()
         elif text == "select":
             if open_selects[-1] is None:
-                open_selects[-1] = Counter()
-                selects.append(open_selects[-1])
+                selects.append(Counter())
+                open_selects[-1] = selects[-1]
         elif (
             token.lastgroup in ("word", "name") and text not in _COMMON and after not in (".", "(")
         ):
