@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
+from knotwork._text.spreadsheet_cells import neutralize_cell
 from knotwork.records import Chunk, EdgeType, Label, Span
 
 ENTITY, RELATION = "entity", "relation"
@@ -72,7 +73,8 @@ def draw(indexes: Sequence[str], output: Path, *, wanted: Mapping[str, int], see
             store = open_store(path)
             for kind, drawer in ((ENTITY, draw_entities), (RELATION, draw_relations)):
                 for item in drawer(store, wanted[kind], random.Random(seed)):
-                    writer.writerow((corpus, kind, "", item.text, item.sentence))
+                    shown = neutralize_cell(item.text), neutralize_cell(item.sentence)
+                    writer.writerow((corpus, kind, "", *shown))
             store.close()
 
 

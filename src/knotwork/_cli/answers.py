@@ -12,7 +12,6 @@ from knotwork._cli.terminal import (
     Terminal,
     count_of,
     join_lines,
-    make_printable,
     settled_length,
     shorten_excerpt,
     wrap_text,
@@ -25,6 +24,7 @@ from knotwork._retrieval.queries.query_rows import (
     show_value,
 )
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._text.printable import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,

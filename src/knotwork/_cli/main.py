@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from knotwork._cli.session import common_options, show_examples, take_common
-from knotwork._cli.terminal import Terminal, join_lines
+from knotwork._cli.terminal import Terminal, printable_errors
 from knotwork.errors import KnotworkError, UnknownName
 
 PROGRAM = "knotwork"
@@ -47,6 +47,11 @@ class CommandFailure(NamedTuple):
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. Errors are reported, never raised."""
+    with printable_errors():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         result = app.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
@@ -87,7 +92,7 @@ def _report_failure(failure: CommandFailure, *, as_json: bool) -> int:
         sys.stdout.flush()  # unwritten output is still buffered and may fail again
     except OSError:
         _discard_output()
-    terminal.fail(join_lines(failure.message), join_lines(failure.fix))
+    terminal.fail(failure.message, failure.fix)
     return failure.exit_code
 
 

@@ -186,7 +186,7 @@ class BarView(SilentView):
     def _show_step(self, event: IndexEvent) -> None:
         """Redraw the bar of the current step of enrichment, or add one for a new step."""
         if self._step is None or event.message != self._step_name:
-            self._step = _add_bar(self._progress, event.message.capitalize())
+            self._step = _add_bar(self._progress, join_lines(event.message.capitalize()))
             self._step_name, self._step_left = event.message, TimeLeft(self._clock)
         self._progress.update(
             self._step,
@@ -232,7 +232,7 @@ class BarCounter(SilentCounter):
         left = _format_left(self._time_left.update(done, total))
         self._progress.update(
             self._task,
-            description=label,
+            description=join_lines(label),
             completed=done,
             total=total,
             rate=_format_rate(done, self._time_left.worked_s),
@@ -252,7 +252,7 @@ def _make_progress(terminal: Terminal) -> Progress:
 
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description:<6}"),
+        TextColumn("{task.description:<6}", markup=False),
         BarColumn(bar_width=18),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", style="dim"),

@@ -1,7 +1,8 @@
 """Print to the terminal: results on standard output, everything else on standard error.
 
-Control characters in printed text are replaced: a document must not move the cursor, rename the
-window or change colours. Paragraphs are wrapped in scripts with and without spaces.
+A document must not drive the terminal: whatever is printed passes `make_printable`, and JSON is
+escaped. Other writers to standard error, such as tracebacks, warnings and libraries, pass
+`PrintableStream`. Paragraphs are wrapped in scripts with and without spaces.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 from knotwork._shapes.base import Shape, fields_of
+from knotwork._text.printable import escape_unsafe, make_printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,12 +30,6 @@ _NARROWEST = 8
 
 _NUMBER = re.compile(r"(?:[-+]?[\d.,]+)?")
 """A number or an empty cell."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def make_printable(text: str) -> str:
-    """Replace control characters and marks that change the direction of text by U+FFFD."""
-    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def join_lines(text: str) -> str:
@@ -43,6 +40,37 @@ def join_lines(text: str) -> str:
 def count_of(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun, such as "1,024 chunks". ``many`` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+class PrintableStream:
+    """A text stream that replaces unsafe characters in what is written to ``unfiltered``."""
+
+    def __init__(self, unfiltered: TextIO) -> None:
+        self.unfiltered = unfiltered
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  an attribute of the other stream
+        return getattr(self.unfiltered, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, and return its length."""
+        self.unfiltered.write(make_printable(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write lines, which have their own line breaks."""
+        for line in lines:
+            self.write(line)
+
+
+@contextmanager
+def printable_errors() -> Iterator[None]:
+    """Replace unsafe characters in what anything writes to standard error."""
+    unfiltered = sys.stderr
+    sys.stderr = PrintableStream(unfiltered)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sys.stderr = unfiltered
 
 
 class Terminal:
@@ -60,8 +88,8 @@ class Terminal:
 
     @cached_property
     def err(self) -> Console:
-        """Standard error."""
-        return self._make_console(sys.stderr)
+        """Standard error. Its own codes, such as colours, are not filtered."""
+        return self._make_console(getattr(sys.stderr, "unfiltered", sys.stderr))
 
     @property
     def is_interactive(self) -> bool:
@@ -84,7 +112,8 @@ class Terminal:
 
     def fail(self, message: str, fix: str) -> None:
         """Print an error and its fix on standard error."""
-        for word, style, text in (("error", "bold red", message), ("fix", "bold cyan", fix)):
+        for word, style, given in (("error", "bold red", message), ("fix", "bold cyan", fix)):
+            text = join_lines(given)
             if not text:
                 continue
             if self.err.width == _UNLIMITED:
@@ -108,7 +137,7 @@ class Terminal:
             all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table, strict=True)
         ]
         if header and table:
-            table.insert(0, list(header))
+            table.insert(0, [join_lines(name) for name in header])
         if not table:
             return
         widths = [max(cell_len(cell) for cell in column) for column in zip(*table, strict=True)]
@@ -159,10 +188,10 @@ class Terminal:
 
 
 def write_json(payload: Mapping[str, Any] | Shape, stream: TextIO) -> None:
-    """Write a JSON object on one line, with control characters escaped."""
+    """Write a JSON object on one line, with unsafe characters escaped."""
     ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
     text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False, default=fields_of)
-    stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+    stream.write(escape_unsafe(text) + "\n")
 
 
 def _count_letters(text: str) -> int:

@@ -7,7 +7,6 @@ always looks the same.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from knotwork._indexing.report import IndexReport
 from knotwork._retrieval.queries.query_rows import show_parameters, show_value
+from knotwork._text.printable import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -413,8 +413,6 @@ def _fit_to_unit_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
 MUTED = "opacity:.65"
 BORDERED = "border-left:3px solid #8886;padding-left:.7em;margin:.5em 0"
 MARKED = "background:#fd06;color:inherit"
-_ALLOWED_CONTROLS = frozenset("\n\r\t")
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class Markup(str):
@@ -456,17 +454,4 @@ def shorten(text: str, most: int) -> str:
 
 def _escape(text: str) -> str:
     """Escape markup, and replace characters that change how the surrounding text is shown."""
-    return escape("".join(_neutralize(character) for character in text), quote=True)
-
-
-def _neutralize(character: str) -> str:
-    """Replace control characters, lone surrogates and bidirectional controls."""
-    if character in _ALLOWED_CONTROLS or character.isprintable():
-        return character
-    category = unicodedata.category(character)
-    if category in {"Cc", "Cs"} or unicodedata.bidirectional(character) in _BIDI_CONTROLS:
-        return _REPLACEMENT
-    return character
-
-
-_BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+    return escape(make_printable(text), quote=True)

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import facts_of
 
 from knotwork._indexing.graph_import import import_graph_steps
+from knotwork._indexing.graph_import.delimited_text import find_dialect, read_rows
+from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.spreadsheets import DelimitedLoader
+from knotwork._stores.export import export_graph
 from knotwork._stores.memory import MemoryStore
+from knotwork.testing._store_contract import add_document
 
 HOSTILE = [
     'the "quoted" one', "a,b", "semi;colon", "pipe|d", "#hash", "O'Neill", "<b>&amp;</b>",
@@ -80,3 +85,35 @@ def test_every_fact_is_a_line_with_its_names_where_they_are_said_to_be(tmp_path_
     stored = sum(edge.weight for edge in store.graph.edges(types=["RELATES"]))
     assert stored >= report.facts - report.loops
     assert len(text.split("\n")) >= len(facts)
+
+
+FORMULAS = st.tuples(
+    st.text(st.sampled_from("'=+-@＝ \t"), min_size=1, max_size=4), NAMES | st.just("1+1")
+).map("".join)
+
+
+@settings(max_examples=25, deadline=None)
+@given(names=st.lists(FORMULAS | NAMES, min_size=1, max_size=5, unique=True))
+def test_an_export_for_spreadsheets_is_imported_as_a_raw_one(tmp_path_factory, names):
+    folder = tmp_path_factory.mktemp("export")
+    store = MemoryStore()
+    for number, name in enumerate(names):
+        add_document(store, f"{number}.md", [name, names[0]], link=True)
+    for kind, raw in (("safe", False), ("raw", True)):
+        export_graph(store, folder / kind, format="csv", raw=raw)
+    for file in ("nodes.csv", "edges.csv"):
+        safe, raw = folder / "safe" / file, folder / "raw" / file
+        assert rows_of(safe) == rows_of(raw)
+        texts = [load(Source(file, path.read_bytes())) for path in (safe, raw)]
+        assert texts[0] == texts[1]
+    store.close()
+
+
+def rows_of(path):
+    dialect = find_dialect(path, delimiter=",")
+    return [row.fields for row in read_rows(path, dialect)]
+
+
+def load(source):
+    content = DelimitedLoader().load(source)
+    return content.text, content.tables

@@ -90,7 +90,7 @@ def chat_command(
             except KnotworkError as error:
                 if not is_watched:
                     raise
-                session.terminal.fail(join_lines(error.message), join_lines(error.fix))
+                session.terminal.fail(error.message, error.fix)
             except KeyboardInterrupt:
                 if not is_watched:
                     raise

@@ -5,7 +5,6 @@ The commands on aliases of entities are in `graph_aliases`, that on shortest pat
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from knotwork._cli.session import (
     with_session,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -254,16 +254,33 @@ def stats(session: Session) -> None:
     type=click.Path(path_type=Path),
     help="Output file; a folder for csv, parquet and graphrag.",
 )
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="csv: write cells that a spreadsheet would run as formulas unchanged.",
+)
 @with_session()
-def export(session: Session, *, format: str, output: Path | None) -> None:  # noqa: A002
+def export(
+    session: Session,
+    *,
+    format: str,  # noqa: A002
+    output: Path | None,
+    raw: bool,
+) -> None:
     """Export documents, sections, chunks, entities and all edges to a file.
 
     Equal indexes give equal files. Without --output, json, graphml and cypher are written to
-    standard output. The graphrag tables also contain text units, communities and reports.
+    standard output. The graphrag tables also contain text units, communities and reports. In csv,
+    an apostrophe precedes text that a spreadsheet would run as a formula.
     """
     from knotwork._stores.export import FOLDER_FORMATS, FORMATS, export_graph
 
     check_choice("export format", format, (*FORMATS, GRAPHRAG_FORMAT))
+    if raw and format != "csv":
+        raise ConfigError(
+            f"`--raw` does not apply to the format {format}, which has no formulas.",
+            fix="Leave it out, or use --format csv.",
+        )
     to_folder = format in {*FOLDER_FORMATS, GRAPHRAG_FORMAT}
     if output is None and (to_folder or session.common.json):
         kind = f"An export as {format}" if to_folder else "An export with --json"
@@ -273,12 +290,13 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
         with tempfile.TemporaryDirectory() as folder:
             report = export_graph(store, Path(folder, "graph"), format=format)
             with report.files[0].open(encoding="utf-8", newline="") as file:
-                shutil.copyfileobj(file, sys.stdout)
+                # The writers of the other formats escape what could drive a terminal.
+                sys.stdout.writelines(map(escape_unsafe_xml, file) if format == "graphml" else file)
         return
     if format == GRAPHRAG_FORMAT:
         _export_graphrag_tables(session, store, output)
         return
-    report = export_graph(store, output, format=format)
+    report = export_graph(store, output, format=format, raw=raw)
     files = [str(file) for file in report.files]
     if session.common.json:
         session.terminal.emit(

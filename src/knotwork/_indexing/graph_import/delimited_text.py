@@ -18,6 +18,8 @@ from typing import BinaryIO, NamedTuple
 
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.plain_text import decode_text
+from knotwork._stores.export.formats import is_neutralized_export
+from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import IndexingError, LoadError
 
 LONGEST_LINE_BYTES = 4_000_000
@@ -190,13 +192,17 @@ class TextRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextDialect:
-    """The syntax of a file. Without ``quotes`` quotation marks are ordinary characters."""
+    """The syntax of a file. Without ``quotes`` quotation marks are ordinary characters.
+
+    With ``neutralized``, it is an export whose cells `restore_cell` restores.
+    """
 
     encoding: str
     delimiter: str
     quotes: bool
     width: int
     has_comments: bool = False
+    neutralized: bool = False
 
 
 def find_dialect(path: Path, *, delimiter: str = "") -> TextDialect:
@@ -215,7 +221,8 @@ def find_dialect(path: Path, *, delimiter: str = "") -> TextDialect:
     quotes = chosen != " " and _has_quotes(texts, chosen)
     widths = Counter(len(_split(text, chosen, quotes=quotes)) for text in texts)
     width = max(widths, key=lambda size: (widths[size], size)) if widths else 0
-    return TextDialect(encoding, chosen, quotes, width, has_comments)
+    neutralized = bool(lines) and is_neutralized_export(lines[0])
+    return TextDialect(encoding, chosen, quotes, width, has_comments, neutralized)
 
 
 def read_rows(path: Path, dialect: TextDialect) -> Iterator[TextRow]:
@@ -260,19 +267,22 @@ def _long_row(
 def _row(line: TextLine, texts: Sequence[str], dialect: TextDialect) -> TextRow:
     text = "\n".join(texts)
     try:
-        fields = _split(text, dialect.delimiter, quotes=dialect.quotes)
+        fields = _split(
+            text, dialect.delimiter, quotes=dialect.quotes, neutralized=dialect.neutralized
+        )
     except csv.Error as error:
         return TextRow(line.number, [], line.offset, text, str(error))
     return TextRow(line.number, fields, line.offset, text, is_damaged=line.is_damaged)
 
 
-def _split(text: str, delimiter: str, *, quotes: bool) -> list[str]:
+def _split(text: str, delimiter: str, *, quotes: bool, neutralized: bool = False) -> list[str]:
     if not quotes:
         parts = text.split() if delimiter == " " else text.split(delimiter)
         return [part.strip() for part in parts]
     pieces = text.splitlines(keepends=True) if "\n" in text else [text]
     rows = list(csv.reader(pieces, delimiter=delimiter, skipinitialspace=True))
-    return [field.strip() for row in rows for field in row]
+    fields = [field for row in rows for field in row]
+    return [(restore_cell(field) if neutralized else field).strip() for field in fields]
 
 
 def _find_delimiter(texts: Sequence[str], path: Path) -> str:

@@ -33,7 +33,9 @@ from knotwork._indexing.loaders.tables_and_lists import (
     plain_line,
 )
 from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.dates import parse_date
+from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.records import Cell, Column, Span, Table
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -94,7 +96,10 @@ class DelimitedLoader:
         delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE_CHARACTERS])
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         builder = TextBuilder(source)
-        _add_grid(builder, read_grid(reader))
+        rows: Iterable[list[str]] = reader
+        if is_neutralized_export(text[:_SAMPLE_CHARACTERS]):
+            rows = ([restore_cell(cell) for cell in row] for row in reader)
+        _add_grid(builder, read_grid(rows))
         return builder.content(
             "text/tab-separated-values" if tabs else "text/csv", title=readable_name(source.name)
         )

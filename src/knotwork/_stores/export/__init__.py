@@ -34,15 +34,24 @@ FORMATS: Mapping[str, Writer] = {
 FOLDER_FORMATS = frozenset({"csv", "parquet"})
 
 
-def export_graph(store: Store, output: Path, *, format: str) -> ExportReport:  # noqa: A002
+def export_graph(
+    store: Store,
+    output: Path,
+    *,
+    format: str,  # noqa: A002
+    raw: bool = False,
+) -> ExportReport:
     """Write the graph of a store to ``output``, and return the number of nodes and edges.
 
-    Existing files are replaced only after everything is written. Raises UnknownName for a format
-    that is not in `FORMATS`, MissingExtra for `parquet` without its library, OSError if ``output``
-    is not writable.
+    Cells of `csv` that a spreadsheet would run as a formula begin with an apostrophe, unless
+    ``raw``, which has no effect on other formats. Existing files are replaced only after everything
+    is written. Raises UnknownName for a format that is not in `FORMATS`, MissingExtra for `parquet`
+    without its library, OSError if ``output`` is not writable.
     """
     if format not in FORMATS:
         raise UnknownName("export format", format, FORMATS)
+    if raw and format == "csv":
+        return write_csv(store, output, raw=True)
     return FORMATS[format](store, output)
 
 

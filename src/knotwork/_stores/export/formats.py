@@ -28,6 +28,8 @@ from knotwork._stores.export.reader import (
     split_batches,
     split_groups,
 )
+from knotwork._text.printable import escape_unsafe
+from knotwork._text.spreadsheet_cells import neutralize_cell
 from knotwork.errors import MissingExtra
 from knotwork.records import Edge, Label
 
@@ -59,10 +61,10 @@ def format_literal(value: CypherLiteral) -> str:
     """Return a value as a Cypher literal.
 
     Quotes, backslashes, control characters and line separators are escaped, so that a text cannot
-    close its string literal.
+    close its string literal or drive a terminal that shows the script.
     """
     if isinstance(value, str):
-        return f"'{_ESCAPED.sub(_escape_character, value)}'"
+        return f"'{escape_unsafe(_ESCAPED.sub(_escape_character, value))}'"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -161,7 +163,7 @@ def _write_lines(file: TextIO, items: Iterable[dict[str, Any]]) -> None:
     separator = "\n"
     for item in items:
         line = json.dumps(item, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        file.write(separator + line)
+        file.write(separator + escape_unsafe(line))
         separator = ",\n"
 
 
@@ -214,15 +216,31 @@ def _graphml_element(
 
 _NODE_COLUMNS = ("id", "label", *PROPERTIES)
 _EDGE_COLUMNS = ("source", "type", "target", "relation", "weight", "chunks")
+_NEUTRALIZED_HEADS = tuple(
+    ",".join(f'"{name}"' for name in columns) + ","
+    for columns in (_NODE_COLUMNS[:4], _EDGE_COLUMNS[:4])
+)
 
 
-def write_csv(store: Store, output: Path) -> ExportReport:
-    """Write `nodes.csv` and `edges.csv` in UTF-8, with a header; `chunks` is joined by spaces."""
+def write_csv(store: Store, output: Path, *, raw: bool = False) -> ExportReport:
+    """Write `nodes.csv` and `edges.csv` in UTF-8, with a header; `chunks` is joined by spaces.
+
+    Every cell is quoted, and one that a spreadsheet would run as a formula begins with an
+    apostrophe; see `neutralize_cell`. With ``raw``, cells are written unchanged.
+    """
     reader = ExportReader(store)
     files = (output / "nodes.csv", output / "edges.csv")
-    _write_rows(files[0], _NODE_COLUMNS, map(_node_row, reader.nodes()))
-    _write_rows(files[1], _EDGE_COLUMNS, map(_edge_row, reader.edges()))
+    _write_rows(files[0], _NODE_COLUMNS, map(_node_row, reader.nodes()), raw=raw)
+    _write_rows(files[1], _EDGE_COLUMNS, map(_edge_row, reader.edges()), raw=raw)
     return reader.report(*files)
+
+
+def is_neutralized_export(head: str) -> bool:
+    """Return True if a text is the beginning of a table that `write_csv` wrote without ``raw``.
+
+    Its header is quoted, which that of a raw export is not.
+    """
+    return head.removeprefix("\ufeff").startswith(_NEUTRALIZED_HEADS)
 
 
 def write_parquet(store: Store, output: Path) -> ExportReport:
@@ -250,11 +268,20 @@ def write_parquet(store: Store, output: Path) -> ExportReport:
     return reader.report(*files)
 
 
-def _write_rows(target: Path, columns: Iterable[str], rows: Iterator[list[Any]]) -> None:
+def _write_rows(
+    target: Path, columns: Iterable[str], rows: Iterator[list[Any]], *, raw: bool
+) -> None:
     with replace_text_file(target) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        if raw:
+            file.write(",".join(columns) + "\n")
+        else:
+            writer.writerow(columns)
+        writer.writerows(rows if raw else map(_neutralize_row, rows))
+
+
+def _neutralize_row(row: list[Any]) -> list[Any]:
+    return [neutralize_cell(cell) if isinstance(cell, str) else cell for cell in row]
 
 
 def _write_batches(target: Path, schema: pa.Schema, records: Iterator[dict[str, Any]]) -> None:
