@@ -1,9 +1,15 @@
 """A chat answers from documents, follows the conversation, and remembers stated facts."""
 
+from contextlib import closing
+
+import apsw
 import pytest
 
 import knotwork
+from knotwork.agents import _fact_memory
 from knotwork.agents._chat import Chat
+from knotwork.agents._fact_memory import FactMemory, RememberedFact, memory_path
+from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import Document
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
@@ -107,3 +113,51 @@ def test_a_model_takes_part_and_may_fail(path, fails):
     assert "1954" in reply.answer.text
     assert reply.evidence.query.text == "When was Silver Lantern made?"
     assert any("by rules" in note for note in reply.answer.notes) is fails
+
+
+@pytest.fixture
+def read_only_memory(path, monkeypatch):
+    """A file of facts with one fact, which SQLite opens as it does on a read-only disk."""
+    with closing(FactMemory(memory_path(str(path)))) as memory:
+        memory.learn(RememberedFact("Ann Lee", "lives in", "Oslo", DAY))
+    writable = apsw.Connection
+
+    def open_file(name, **options):
+        if name.endswith(".memory"):
+            options = {"flags": apsw.SQLITE_OPEN_READONLY}
+        return writable(name, **options)
+
+    monkeypatch.setattr(_fact_memory.apsw, "Connection", open_file)
+    return memory_path(str(path))
+
+
+def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_only_memory):
+    opened = knotwork.open(path, read_only=True, embedding_model="none")
+    with opened, Chat(opened, now=lambda: DAY) as chat:
+        assert isinstance(chat.unsaved, StoreReadOnly)
+        assert read_only_memory in chat.notes[0]
+        assert "permissions" in chat.notes[0]
+        told = chat.say("Ben Cole leads the team.").told
+        assert not told.saved
+        assert read_only_memory in told.note
+        assert [fact.subject for fact in told.learned] == ["Ben Cole"]
+        assert [fact.subject for fact in chat.facts()] == ["Ann Lee", "Ben Cole"]
+        with pytest.raises(StoreReadOnly):
+            chat.forget("Ann Lee")
+    with closing(FactMemory(read_only_memory)) as memory:
+        assert [fact.subject for fact in memory.facts()] == ["Ann Lee"]
+        with pytest.raises(StoreReadOnly, match="not writable"):
+            memory.learn(RememberedFact("Ben Cole", "leads", "the team", DAY))
+
+
+def test_a_failed_write_remembers_nothing_and_says_so(path, chat):
+    chat.say("Ann Lee lives in Oslo.")
+    with closing(apsw.Connection(memory_path(str(path)))) as other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON fact WHEN NEW.object = 'Cy Dunn'"
+            " BEGIN SELECT RAISE(ABORT, 'no more'); END"
+        )
+    with pytest.raises(StoreError, match="no more"):
+        chat.say("Ann Lee knows Ben Cole. Ann Lee knows Cy Dunn.")
+    assert [fact.object for fact in chat.facts()] == ["Oslo"]
+    assert chat.undo().object == "Oslo"

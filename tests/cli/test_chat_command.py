@@ -144,3 +144,17 @@ def read_until(terminal, *expected):
         assert select.select([terminal], [], [], PATIENCE_S)[0], f"only {shown!r} was shown"
         shown += os.read(terminal, 4_096).decode(errors="replace")
     return shown
+
+
+def test_what_cannot_be_saved_is_not_said_to_be_remembered(index, say):
+    index.with_name(f"{index.name}.memory").mkdir()
+    outcome = say("Ann Lee lives in Oslo.")
+    assert "Remembered until this conversation ends: Ann Lee lives in Oslo" in outcome.out
+    assert "Remembered:" not in outcome.out
+    assert "is not writable" in outcome.err
+    assert "permissions" in outcome.err
+    assert json.loads(say("Ann Lee lives in Oslo.", options=["--json"]).out)["saved"] is False
+    told = knotwork("memory", "tell", "Ann Lee lives in Oslo.")
+    assert told.code != 0
+    assert told.out == ""
+    assert "is not writable" in told.err

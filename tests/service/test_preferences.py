@@ -40,6 +40,25 @@ def test_a_winner_is_preferred_to_each_of_the_others(place):
     assert (second["first"], second["second"], second["losses"]) == ("dense", "graph", 5)
 
 
+def test_a_line_that_was_cut_off_costs_only_itself(place):
+    file = place.path / "open.files" / "evaluations" / "preferences.jsonl"
+    with open_client(place) as client:
+        prefer(client, ["a", "b"], "a")
+        file.write_bytes(file.read_bytes() + b'{"created": "2026')
+        assert prefer(client, ["a", "b"], "b").status_code == 201
+        listed = client.get(PREFERENCES).json()["data"]
+    assert [item["winner"] for item in listed["latest"]] == ["b", "a"]
+
+
+def test_a_preference_that_cannot_be_saved_is_an_error(place):
+    (place.path / "open.files" / "evaluations" / "preferences.jsonl").mkdir(parents=True)
+    with open_client(place) as client:
+        refused = prefer(client, ["a", "b"], "a")
+    assert refused.status_code == 500
+    assert "could not be saved" in refused.json()["error"]["message"]
+    assert str(place.path) not in refused.text
+
+
 @pytest.mark.parametrize(
     ("retrievers", "winner", "told"),
     [

@@ -46,5 +46,6 @@ def describe_stated_facts(update: MemoryUpdate, *, tokens: int) -> dict[str, Any
         "learned": [describe_fact(fact) for fact in update.learned],
         "ended": [describe_fact(fact) for fact in update.ended],
         "note": update.note,
+        "saved": update.saved,
         "tokens": tokens,
     }

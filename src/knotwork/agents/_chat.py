@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -36,7 +37,7 @@ from knotwork.agents._fact_rules import (
     read_facts,
     split_statements,
 )
-from knotwork.errors import ModelError, StoreError
+from knotwork.errors import ModelError, StoreBusy, StoreError
 from knotwork.records import Answer, Evidence
 
 
@@ -70,8 +71,9 @@ class Chat:
 
     ``memory`` is the file of facts, by default the one beside the index. ``now`` returns the
     current time as ISO text. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to
-    each question, and once to all statements together. ``notes`` are warnings for the user, such as
-    that facts cannot be saved in a read-only folder. Close it, or use it in a ``with`` statement.
+    each question, and once to all statements together. If the file is not writable, ``unsaved`` is
+    the error, ``notes`` has it as a warning for the user, and facts are remembered until the
+    conversation ends. Close it, or use it in a ``with`` statement.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Chat:
         self._base = knowledge_base
         self._options = options
         self.notes: tuple[str, ...] = ()
+        self.unsaved: StoreError | None = None
         store, settings = knowledge_base.store, knowledge_base.settings
         self._memory = self._open_memory(memory or memory_path(store.url))
         self._models = RoleModels(settings.llm, path=calls_path(store.url))
@@ -149,17 +152,29 @@ class Chat:
         return total.input_tokens + total.output_tokens
 
     def tell(self, statement: str) -> MemoryUpdate:
-        """Remember the facts of a statement, and return the changes to the memory."""
+        """Remember the facts of a statement, and return the changes to the memory.
+
+        Raises StoreError if saving them fails; then none is remembered.
+        """
         update = self._conversation.tell(statement)
         self._conversation.add("", statement)
-        return update
+        if self.unsaved is None:
+            return update
+        reason = f"Not saved: {self.unsaved.message} {self.unsaved.fix}".strip()
+        note = f"{update.note} {reason}".strip() if update.learned or update.ended else update.note
+        return replace(update, note=note, saved=False)
 
     def facts(self) -> list[RememberedFact]:
         """Return all remembered facts, including those that no longer hold."""
         return self._memory.facts()
 
     def forget(self, name: str) -> int:
-        """Delete all facts about a name, and return their number."""
+        """Delete all facts about a name, and return their number.
+
+        Raises StoreError if the file of facts is not writable.
+        """
+        if self.unsaved is not None:
+            raise self.unsaved
         return self._memory.forget(name)
 
     def undo(self) -> RememberedFact | None:
@@ -171,11 +186,23 @@ class Chat:
         self._conversation.clear()
 
     def _open_memory(self, path: str | Path) -> FactMemory:
+        """Return the facts in a file, or a copy of them in memory if it is not writable."""
+        memory: FactMemory | None = None
         try:
-            return FactMemory(path)
+            memory = FactMemory(path)
+            memory.check_writable()
+        except StoreBusy:  # another conversation is saving a fact
+            if memory is None:
+                raise
         except StoreError as error:
-            self.notes = (f"Facts are lost when this conversation ends: {error.message}",)
-            return FactMemory()
+            self.unsaved = error
+            reason = f"{error.message} {error.fix}".strip()
+            self.notes = (f"Facts are lost when this conversation ends: {reason}",)
+            if memory is None:
+                return FactMemory()
+            with closing(memory):
+                return memory.copy()
+        return memory
 
 
 WINDOW_TOKENS = 1_200
@@ -195,12 +222,14 @@ _OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our)\b|我", re.IGNORECASE)
 class MemoryUpdate:
     """The changes that a statement made to the memory: new facts, and facts that it ended.
 
-    ``note`` explains why nothing was remembered, or why a model did not read the statement.
+    ``note`` explains why nothing was remembered, or why a model did not read the statement. Without
+    ``saved``, the changes are lost when the conversation ends, and ``note`` says why.
     """
 
     learned: tuple[RememberedFact, ...] = ()
     ended: tuple[RememberedFact, ...] = ()
     note: str = ""
+    saved: bool = True
 
 
 class Conversation:
@@ -258,20 +287,24 @@ class Conversation:
         )
 
     def tell(self, text: str, *, source: str = "conversation") -> MemoryUpdate:
-        """Remember the facts of a statement, and close earlier facts that they end."""
+        """Remember the facts of a statement, and close earlier facts that they end.
+
+        Raises StoreError if that fails; then nothing is remembered.
+        """
         found, note = self._read(self._resolve(text))
         learned, ended = [], []
-        for stated in found:
-            if stated.ended:
-                ended += self._end(stated)
-                continue
-            since = stated.since or self._now()
-            until = stated.until if stated.until > since else None
-            fact = RememberedFact(
-                stated.subject, stated.relation, stated.object, since, until, source
-            )
-            ended += self._memory.learn(fact)
-            learned.append(fact)
+        with self._memory.transaction():
+            for stated in found:
+                if stated.ended:
+                    ended += self._end(stated)
+                    continue
+                since = stated.since or self._now()
+                until = stated.until if stated.until > since else None
+                fact = RememberedFact(
+                    stated.subject, stated.relation, stated.object, since, until, source
+                )
+                ended += self._memory.learn(fact)
+                learned.append(fact)
         self._learned += learned
         if not found and not note:
             note = "Nothing to remember was found in this message."

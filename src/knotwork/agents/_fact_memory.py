@@ -9,15 +9,17 @@ facts of other times, so the past can be queried.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
 
 from knotwork._inference.role_models import IN_MEMORY, companion_path
+from knotwork._sqlite_file import SqliteFile
 from knotwork._text.names import normal_form
-from knotwork.errors import StoreError
+from knotwork.errors import StoreReadOnly
 
 MEMORY_SUFFIX = ".memory"
 MANY_VALUED = frozenset(
@@ -41,6 +43,7 @@ CREATE TABLE IF NOT EXISTS fact (
 CREATE INDEX IF NOT EXISTS fact_of_object ON fact (object_form);
 """
 _COLUMNS = "subject, relation, object, valid_from, valid_to, source"
+_BUSY_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class RememberedFact:
 class FactMemory:
     """Facts in an SQLite file, or in memory. Safe to use from several threads.
 
-    Raises StoreError if the file cannot be opened.
+    Raises StoreError if the file cannot be opened, and every method that writes raises it if that
+    fails: StoreReadOnly for a file that is not writable. Then nothing has changed.
     """
 
     def __init__(
@@ -80,17 +84,45 @@ class FactMemory:
     ) -> None:
         self._many_valued = frozenset(normal_form(relation) for relation in many_valued)
         self._lock = threading.RLock()
-        try:
+        self._file = SqliteFile(
+            str(path),
+            "file of facts",
+            application_id=0,
+            repair="Delete the file; the facts in it are lost.",
+        )
+        with self._translated_errors():
             self._connection = apsw.Connection(str(path))
-            self._connection.set_busy_timeout(5_000)
+            self._connection.set_busy_timeout(round(_BUSY_TIMEOUT_S * 1000))
             self._connection.execute(_SCHEMA)
-        except apsw.Error as error:
-            raise StoreError(f"Cannot open the file of facts `{path}`: {error}.") from error
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._connection.close()
+
+    def check_writable(self) -> None:
+        """Raise StoreReadOnly if the file is not writable, and StoreError if writing fails."""
+        if self._connection.readonly("main"):
+            raise StoreReadOnly(
+                f"`{self._file.path}` is not writable.",
+                fix="Check the permissions of the file and its folder.",
+            )
+        with self.transaction():
+            # Taking the lock is not enough: a journal that cannot be created shows on writing.
+            self._connection.execute("PRAGMA user_version = 0")
+
+    def copy(self) -> FactMemory:
+        """Return a copy in memory, which is not saved."""
+        copied = FactMemory(many_valued=self._many_valued)
+        with self._reading(), copied._connection.backup("main", self._connection, "main") as pages:
+            pages.step()
+        return copied
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit the writes of the block together, or none of them if it fails."""
+        with self._lock, self._translated_errors(), self._connection:
+            yield
 
     def learn(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
         """Add a fact, and return the facts that it ended, with their end.
@@ -98,16 +130,15 @@ class FactMemory:
         A fact that already holds at that time changes nothing. If the relation has one value and a
         fact of a later time is known, the new fact ends where that one begins.
         """
-        with self._lock:
-            with self._connection:
-                closed = self._add(fact)
-            return closed  # noqa: RET504  the transaction ends first
+        with self.transaction():
+            closed = self._add(fact)
+        return closed  # noqa: RET504  the transaction ends first
 
     def end(self, subject: str, relation: str, object_: str, *, at: str) -> int:
         """End this fact at a time if it holds then, and return the number of facts ended."""
         wanted = normal_form(object_)
         ended = []
-        with self._lock, self._connection:
+        with self.transaction():
             ended += [
                 self._close(known, at)
                 for known in self._of_key(normal_form(subject), normal_form(relation))
@@ -121,23 +152,22 @@ class FactMemory:
         Return False if the fact is unknown.
         """
         forms = _forms(fact)
-        with self._lock:
+        with self.transaction():
             known = self._of_key(forms[0], forms[1])
             held = next((k for k in known if _key(k) == _key(fact)), None)
             if held is None:
                 return False
             is_single = forms[1] not in self._many_valued
             closed = [k for k in known if is_single and k.valid_to == held.valid_from]
-            with self._connection:
-                self._delete(held)
-                for before in closed:
-                    self._close(before, held.valid_to)
+            self._delete(held)
+            for before in closed:
+                self._close(before, held.valid_to)
         return True
 
     def forget(self, name: str) -> int:
         """Delete all facts with this subject or object, and return their number."""
         form = normal_form(name)
-        with self._lock:
+        with self.transaction():
             self._connection.execute(
                 "DELETE FROM fact WHERE subject_form = ? OR object_form = ?", (form, form)
             )
@@ -145,7 +175,7 @@ class FactMemory:
 
     def facts(self, *, at: str | None = None) -> list[RememberedFact]:
         """Return all facts, or those that hold at a time, by subject, relation and time."""
-        with self._lock:
+        with self._reading():
             rows = self._connection.execute(
                 f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
                 " ORDER BY subject_form, relation_form, valid_from, object_form"
@@ -168,23 +198,31 @@ class FactMemory:
             f" WHERE subject_form IN ({blanks}) OR object_form IN ({blanks})"
             " ORDER BY valid_from DESC, subject, relation, object"
         )
-        with self._lock:
+        with self._reading():
             rows = self._connection.execute(statement, [*forms, *forms]).fetchall()
         facts = [_read(row) for row in rows]
         return [fact for fact in facts if at is None or fact.holds_at(at)][:limit]
 
     def history(self, subject: str, relation: str) -> list[RememberedFact]:
         """Return all facts of a subject and relation, ended ones included, oldest first."""
-        with self._lock:
+        with self._reading():
             return self._of_key(normal_form(subject), normal_form(relation))
 
     def names(self) -> list[str]:
         """Return all subjects and objects, ascending."""
-        with self._lock:
+        with self._reading():
             rows = self._connection.execute(
                 "SELECT subject FROM fact UNION SELECT object FROM fact ORDER BY 1"
             ).fetchall()
         return [str(row[0]) for row in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock, self._translated_errors():
+            yield
+
+    def _translated_errors(self) -> AbstractContextManager[None]:
+        return self._file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S)
 
     def _add(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
         forms = _forms(fact)

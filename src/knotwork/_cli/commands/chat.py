@@ -172,8 +172,9 @@ def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> N
 
 def print_stated_facts(terminal: Terminal, update: MemoryUpdate, *, tokens: int) -> None:
     """Print the facts that a statement added and ended, and the model tokens to read it."""
+    lead = "Remembered" if update.saved else "Remembered until this conversation ends"
     for fact in update.learned:
-        terminal.say(f"Remembered: {join_lines(fact.text)}.")
+        terminal.say(f"{lead}: {join_lines(fact.text)}.")
     for fact in update.ended:
         terminal.say(f"No longer valid: {join_lines(fact.text)}.")
     if update.note:
@@ -257,6 +258,8 @@ def tell(session: Session, *, text: str) -> None:
     from knotwork.agents._chat import Chat
 
     with Chat(session.open()) as chat:
+        if chat.unsaved is not None:
+            raise chat.unsaved
         update = chat.tell(text)
         tokens = chat.tokens_for_memory
     if session.common.json:

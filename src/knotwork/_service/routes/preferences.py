@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from knotwork._service.access import ReadWorkspace, Server, WriteWorkspace
 from knotwork._service.job_store import utc_now
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import RequestModel, Text
 from knotwork._service.workspaces import EVALUATIONS, Workspace
+from knotwork.errors import StoreError
 from knotwork.evaluation._metrics import compare_paired
 
 RetrieverName = Annotated[Text, Field(max_length=500)]
@@ -103,21 +106,37 @@ _FILE = "preferences.jsonl"
 
 
 def store_preference(workspace: Workspace, preference: PreferenceShape) -> None:
-    """Append a preference to the file of a workspace."""
-    folder = workspace.files / EVALUATIONS
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _FILE).open("ab") as file:
-        file.write(preference.model_dump_json().encode() + b"\n")
+    """Append a preference to the file of a workspace. Raises StoreError if it cannot be saved."""
+    path = workspace.files / EVALUATIONS / _FILE
+    line = preference.model_dump_json().encode() + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 1, 0))
+            is_cut_off = file.read(1) not in (b"", b"\n")
+            file.write((b"\n" if is_cut_off else b"") + line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StoreError(
+            f"The preference could not be saved: {error.strerror}.",
+            fix="Check the free space and the permissions of the server's folder, and try again.",
+        ) from error
 
 
 def read_preferences(workspace: Workspace) -> list[PreferenceShape]:
-    """Return all preferences of a workspace, oldest first; an incomplete line is ignored."""
+    """Return all preferences of a workspace, oldest first; lines that were cut off are ignored."""
     try:
         lines = (workspace.files / EVALUATIONS / _FILE).read_bytes().splitlines(keepends=True)
     except FileNotFoundError:
         return []
-    complete = (line for line in lines if line.endswith(b"\n"))
-    return [PreferenceShape.model_validate_json(line) for line in complete]
+    stored = []
+    for line in lines:
+        with suppress(ValidationError):
+            if line.endswith(b"\n"):
+                stored.append(PreferenceShape.model_validate_json(line))
+    return stored
 
 
 def pair_preferences(preferences: Sequence[PreferenceShape]) -> list[PreferencePair]:
