@@ -128,6 +128,12 @@ def search(session: nox.Session) -> None:
     run_module(session, "pytest", "-q", *IN_PARALLEL, "--ignore=tests/browser", *arguments)
 
 
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Search for inputs that crash, hang or exhaust a reader: -- --seconds 600 --seed 7."""
+    run_module(session, "tests.hostile.search", *session.posargs)
+
+
 @nox.session
 def browser(session: nox.Session) -> None:
     """Use the built pages in Chromium; skipped without one, and where nothing is built."""

@@ -91,13 +91,17 @@ def _bare_text(text: str) -> str:
 _OPEN, _CLOSE, _BETWEEN = "[【［", "]】］", r"\s,，、;；\-–"
 _MARK_WORD = r"(?:passages?|sources?|段落?|来源|第)"
 _REPLY_MARK = re.compile(
-    rf"[ \t]*[{re.escape(_OPEN)}]\s*(?:{_MARK_WORD}\s*)?"
+    rf"(?<![ \t])[ \t]*+[{re.escape(_OPEN)}]\s*(?:{_MARK_WORD}\s*)?"
     rf"(\d(?:[\d{_BETWEEN}]|{_MARK_WORD})*)段?[{re.escape(_CLOSE)}]",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(rf"[ \t]*(?:[{re.escape(_OPEN)}][^{re.escape(_OPEN + _CLOSE)}\n]*)?$")
+_UNFINISHED = re.compile(
+    rf"(?<![ \t])[ \t]*+(?:[{re.escape(_OPEN)}][^{re.escape(_OPEN + _CLOSE)}\n]*)?$"
+)
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 _LONGEST_RANGE = 20
+_STATEMENT_CHARACTERS = 4_000
+"""Characters before a mark that are searched for its statement."""
 _FEWEST_STATEMENT_TERMS = 2
 
 
@@ -196,9 +200,10 @@ class ReplyReader:
 
     def _last_statement(self) -> str:
         """Return the sentence before the mark, or its part since the previous mark."""
-        spans = split_sentences(self.plain)
-        start = spans[-1].start if spans else 0
-        before = max((place for place in self._mark_places if place > start), default=start)
+        searched = max(0, len(self.plain) - _STATEMENT_CHARACTERS)
+        spans = split_sentences(self.plain[searched:])
+        start = searched + (spans[-1].start if spans else 0)
+        before = max(start, self._mark_places[-1]) if self._mark_places else start
         part = self.plain[before:]
         return part if len(content_terms(part)) >= _FEWEST_STATEMENT_TERMS else self.plain[start:]
 

@@ -36,7 +36,7 @@ MOST_RELATIONS = 80
 _WIDEST = 40
 _PATH_SHARE = 0.5
 """What a passage on the best path gains, as a share of the best score of the text search."""
-_LINE = re.compile(r"^\W*path\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"^[^\w\n]*+path\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _NONE = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
 
 

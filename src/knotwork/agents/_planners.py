@@ -124,9 +124,11 @@ STEP_WEIGHT = 0.8
 SHOWN_HITS = 4
 SHOWN_CHARACTERS = 240
 _SEARCH_LINE = re.compile(
-    r"^\W*search\s*[|｜]\s*([\w+-]+)\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE
+    r"^[^\w\n]*+search\s*[|｜]\s*([\w+-]+)\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE
 )
-_DONE = re.compile(r"^\W*(?:finish|done|none|完成|结束)\W*$", re.IGNORECASE | re.MULTILINE)
+_DONE = re.compile(
+    r"^[^\w\n]*+(?:finish|done|none|完成|结束)[^\w\n]*+$", re.IGNORECASE | re.MULTILINE
+)
 
 
 class ModelPlanner:

@@ -63,7 +63,7 @@ class Trees:
 def parse_trees(text: str) -> Trees:
     """Parse a model in LightGBM's text format.
 
-    Raises ConfigError for another format, several classes, or categorical splits.
+    Raises ConfigError for another format, several classes, categorical splits, or damage.
     """
     sections = list(_sections(text))
     if not sections or "feature_names" not in sections[0]:
@@ -74,10 +74,14 @@ def parse_trees(text: str) -> Trees:
     names = tuple(head["feature_names"].split())
     found = [section for section in rest if "Tree" in section]
     gains = np.zeros(len(names))
-    for section in found:
-        split = _numbers(section, "split_feature").astype(np.intp)
-        np.add.at(gains, split, _numbers(section, "split_gain"))
-    return Trees(names, tuple(map(_tree, found)), tuple(gains.tolist()))
+    try:
+        trees = tuple(map(_tree, found))
+        for section, tree in zip(found, trees, strict=True):
+            _check_tree(tree, len(names))
+            np.add.at(gains, tree.features, _numbers(section, "split_gain"))
+    except (ValueError, OverflowError) as error:
+        raise ConfigError(f"The model is damaged: {error}.") from error
+    return Trees(names, trees, tuple(gains.tolist()))
 
 
 def _sections(text: str) -> Iterator[dict[str, str]]:
@@ -100,14 +104,34 @@ def _numbers(section: dict[str, str], key: str) -> FeatureRows:
     return np.array(section.get(key, "").split(), dtype=np.float64)
 
 
+def _integers(section: dict[str, str], key: str) -> NDArray[np.intp]:
+    return np.array([int(text) for text in section.get(key, "").split()], dtype=np.intp)
+
+
+def _check_tree(tree: Tree, features: int) -> None:
+    """Raise ValueError unless each walk from the root ends at a leaf: children follow parents."""
+    nodes = np.arange(len(tree.features))
+    if {len(tree.thresholds), len(tree.left), len(tree.right)} != {len(nodes)}:
+        raise ValueError("the arrays of a tree have different lengths")
+    if not np.isin(tree.features, np.arange(features)).all():
+        raise ValueError("a tree splits by an unknown feature")
+    for children in (tree.left, tree.right):
+        is_leaf = children < 0
+        leaves, inner = -(children[is_leaf] + 1), children[~is_leaf]
+        if (leaves >= len(tree.leaves)).any() or (inner >= len(nodes)).any():
+            raise ValueError("a tree has a missing child")
+        if (inner <= nodes[~is_leaf]).any():
+            raise ValueError("a tree has a circle")
+
+
 def _tree(section: dict[str, str]) -> Tree:
-    kinds: Sequence[int] = _numbers(section, "decision_type").astype(int).tolist()
+    kinds: Sequence[int] = _integers(section, "decision_type").tolist()
     if any(kind & _CATEGORICAL_BIT for kind in kinds):
         raise ConfigError("A model with categorical splits cannot rank paths.")
     return Tree(
-        features=_numbers(section, "split_feature").astype(np.intp),
+        features=_integers(section, "split_feature"),
         thresholds=_numbers(section, "threshold"),
-        left=_numbers(section, "left_child").astype(np.intp),
-        right=_numbers(section, "right_child").astype(np.intp),
+        left=_integers(section, "left_child"),
+        right=_integers(section, "right_child"),
         leaves=_numbers(section, "leaf_value"),
     )

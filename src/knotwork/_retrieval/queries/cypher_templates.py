@@ -54,7 +54,7 @@ LEAST_LIKENESS = 0.25
 MOST_OFFERED = 12
 _COVER_WORTH = 0.5
 _SUREST = 0.9
-_LINE = re.compile(r"^\W*(\d{1,3})\b(.*)$", re.MULTILINE)
+_LINE = re.compile(r"^[^\w\n]*+(\d{1,3})\b(.*)$", re.MULTILINE)
 _NONE = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
 
 

@@ -54,13 +54,19 @@ class Recording:
     def read(cls, path: Path) -> Recording:
         """Read a recording.
 
-        Raises ConfigError if the file is missing, or, with the number of the line, if a line is not
-        an object or does not name its document.
+        Raises ConfigError if the file cannot be read, or, with the number of the line, if a line is
+        not an object or does not name its document.
         """
         if not path.is_file():
             raise ConfigError(f"The recording `{path}` does not exist.")
         builder = _RecordingBuilder()
-        text = path.read_text(encoding="utf-8")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"The recording `{path}` cannot be read: {error}.",
+                fix="Use a UTF-8 file with one JSON object a line.",
+            ) from error
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
                 builder.add(line, f"{path}, line {number}")

@@ -59,7 +59,13 @@ class Dictionary:
             return cls(tuple(_toml_entries(path, text)))
         delimiter = "," if path.suffix.lower() == ".csv" else "\t"
         rows = csv.reader(text.splitlines(), delimiter=delimiter, strict=False)
-        return cls(tuple(_entry(row) for row in rows if row and not _is_comment(row[0])))
+        try:
+            return cls(tuple(_entry(row) for row in rows if row and not _is_comment(row[0])))
+        except csv.Error as error:
+            raise ConfigError(
+                f"The dictionary `{path}`, line {rows.line_num}: {error}.",
+                fix="Write one term a line; a quotation mark may be missing.",
+            ) from error
 
     @property
     def fingerprint(self) -> str:

@@ -1,0 +1,175 @@
+"""Documents of every format, damaged, and the rules that read their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from hypothesis import strategies as st
+from tests.hostile.mutations import ODD_TEXTS, damaged, damaged_archive, decoded, loose
+from tests.hostile.targets import Target
+from tests.indexing.office_files import make_docx, make_epub, make_xlsx, one_of_each
+
+from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.loader import clean_text
+from knotwork._indexing.splitters import make_splitter
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork.errors import LoadError
+from knotwork.records import Document
+
+_XML = (
+    *(b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr>", b"<w:tc>", b"<w:r>", b"<w:t>", b"<a:t>"),
+    *(b'<w:gridSpan w:val="9999999"/>', b'r="XFD1048576"', b"<mergeCell ref='A1:XFD9'/>"),
+    *(b"<!DOCTYPE a>", b"<![CDATA[", b"xml:space='preserve'", b"<row>", b"<c t='s'><v>9</v></c>"),
+    *(b'<itemref idref="c0"/>', b"<spine>", b"Target='../../x'", b"encoding='utf-7'"),
+)
+_HTML = (
+    *(b"<table>", b"<tr>", b"<td colspan=99999>", b"<td rowspan=65534>", b"<ul><li>", b"<h1>"),
+    *(b"<pre>", b"<script>", b"<meta charset=utf-16>", b"<template>", b"<svg>", b"<math>", b"<p>"),
+    *(b"&nbsp;", b"&#x202e;", b"<title>", b"<base href=x>", b"<plaintext>", b"<select><option>"),
+)
+_MARKDOWN = (
+    *(b"# ", b"---\n", b"```\n", b"> ", b"- ", b"1. ", b"|a|b|\n|-|-|\n", b"[x](y)", b"![", b"**"),
+    *(b"[^1]: ", b"<div>", b"$$", b"+++\n", b"key: value\n", b"\t", b"    ", b"===\n", b"&lt;"),
+    *(b"!!python/object:os.system", b"&a [*a, *a]", b"? ", b"<<: *a"),
+)
+_PDF = (
+    *(b"obj", b"endobj", b"stream\n", b"endstream", b"/Length 99999999", b"/Kids [1 0 R]", b"<<"),
+    *(
+        b"/Filter /FlateDecode",
+        b"/Encrypt",
+        b"/Type /ObjStm",
+        b"BT",
+        b"Tj",
+        b"[(a) -999] TJ",
+        b"Tf",
+    ),
+    *(b"/Count -1", b"xref", b"trailer", b"startxref", b"/Parent 3 0 R", b"/MediaBox [0 0 0 0]"),
+)
+_JSON = (b"{", b"}", b"[", b"]", b'"', b":", b",", b"1e999", b'"text"', b"null", b"\\ud800")
+_MAIL = (
+    *(b"Content-Type: multipart/mixed; boundary=x\n", b"--x\n", b"--x--\n", b"=?utf-8?b?4pyT?="),
+    *(b"Content-Transfer-Encoding: base64\n", b"Content-Type: message/rfc822\n", b"charset=zzz"),
+    *(b"Date: Mon, 99 Foo 99999\n", b"Subject: ", b"\n\n", b"Content-Type: text/html\n", b"\t"),
+)
+_TABLE = (b",", b";", b"\t", b"|", b'"', b'""', b"\n", b"\r", b"sep=;\n", b"=1+1", b"a,b,c\n")
+_TEXT = (b"\n\n", b"\x0c", b"- 1 -\n", b"Mr. ", b"1.2.3 ", b". ", b"!? ", b"www.x.y", b"\xff\xfe")
+
+_WORDS = {
+    ".txt": _TEXT,
+    ".md": _MARKDOWN,
+    ".rst": _MARKDOWN,
+    ".log": _TEXT,
+    ".html": _HTML,
+    ".pdf": _PDF,
+    ".csv": _TABLE,
+    ".tsv": _TABLE,
+    ".json": _JSON,
+    ".jsonl": _JSON,
+    ".eml": _MAIL,
+}
+_ARCHIVES = (".docx", ".pptx", ".xlsx", ".epub")
+
+
+@cache
+def _seeds() -> dict[str, list[bytes]]:
+    seeds = {f".{name.partition('.')[2]}": [data] for name, data in one_of_each().items()}
+    seeds[".md"].append(
+        b"# A\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- x\n  - y\n\n```py\nz\n```\n\n> q\n\n[^1]: n\n"
+    )
+    seeds[".html"].append(
+        b"<html><head><title>T</title><meta charset=utf-8></head><body><nav>n</nav><h1>A</h1>"
+        b"<p>One <b>two</b>.</p><table><tr><th>a<th>b<tr><td colspan=2>c</table><ul><li>x</ul>"
+        b"<pre>y</pre></body></html>"
+    )
+    seeds[".docx"].append(make_docx(_add_table))
+    seeds[".xlsx"].append(make_xlsx({"A": [["x", "y"], [1, "=A1"]], "B": [["z"], [2.5], [None]]}))
+    seeds[".epub"].append(make_epub(["<h1>A</h1><p>b</p>", "<h2>C</h2><table><tr><td>d</table>"]))
+    seeds[".eml"].append(
+        b"From: a@b.c\nSubject: S\nContent-Type: multipart/alternative; boundary=x\n\n--x\n"
+        b"Content-Type: text/plain\n\nHello.\n--x\nContent-Type: text/html\n\n<p>Hi.</p>\n--x--\n"
+    )
+    return seeds
+
+
+def _add_table(document: object) -> None:
+    document.add_heading("A", 1)  # type: ignore[attr-defined]
+    table = document.add_table(2, 2)  # type: ignore[attr-defined]
+    table.cell(0, 0).text = "x"
+    document.add_paragraph("item", style="List Bullet")  # type: ignore[attr-defined]
+
+
+def _load(name: str, data: bytes) -> None:
+    document = load_document(data, uri=name)
+    document.text.encode("utf-8")
+    _, chunks = make_splitter().split(document)
+    assert sum(len(chunk.text) for chunk in chunks) <= len(document.text)
+
+
+def _extract(data: bytes) -> None:
+    """Split a text and read it by the rules, as Markdown and in two languages."""
+    document = Document("a.md", clean_text(decoded(data)), "A")
+    _, chunks = make_splitter().split(document)
+    make_extractor("rules").extract(document, [chunk for chunk in chunks if not chunk.is_parent])
+
+
+_PROSE = (
+    *("Ada Lovelace", "Mr. Smith", "Dr.", "Inc.", "of", "the", "is", "was born in", "1815", "and"),
+    *("Section 4.2", "NASA (National Aeronautics)", "“quoted”", "(", ")", ",", ".", ":", ";", "—"),
+    *("e.g.", "i.e.", "U.S.", "https://a.b/c?d=e#f", "a@b.c", "12 May 2024", "2024-05-01", "3 pm"),
+    *(
+        "是",
+        "公司",
+        "北京大学",
+        "张三",
+        "《论语》",
+        "（",
+        "）",
+        "，",
+        "。",
+        "、",
+        "二〇二四年五月",
+        "第一章",
+    ),
+    *(
+        "#",
+        "##",
+        "- ",
+        "1.",
+        "|",
+        "\n",
+        "\n\n",
+        "*",
+        "_",
+        "`",
+        "foo_bar",
+        "CamelCase",
+        "A.B.C.",
+        "'s",
+    ),
+)
+
+
+def targets() -> Iterator[Target]:
+    """Yield a target for each format, and one for the rules."""
+    for suffix, seeds in _seeds().items():
+        if suffix in _ARCHIVES:
+            inputs = damaged_archive(seeds, _XML)
+        else:
+            inputs = damaged(seeds, _WORDS[suffix])
+        yield Target(
+            f"load{suffix.replace('.', '-')}",
+            inputs,
+            lambda data, name=f"a{suffix}": _load(name, data),  # type: ignore[misc]
+            errors=(LoadError,),
+            seconds=20.0,
+            examples=25,
+        )
+    prose = loose(_PROSE, most=200)
+    repeated = st.builds(
+        lambda word, end, times: word * times + end,
+        st.sampled_from([*(word.encode() for word in _PROSE), *ODD_TEXTS[:60]]),
+        st.sampled_from([b"", b".", b"!", b"\n", b")", b"x"]),
+        st.sampled_from([1, 30, 1_000, 5_000]),
+    )
+    yield Target("rules", st.one_of(prose, prose, repeated), _extract, errors=(), seconds=20.0)

@@ -1,0 +1,214 @@
+"""Replies of language models, which may be garbage or be steered by a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from hypothesis import strategies as st
+from tests.hostile.mutations import damaged, decoded, loose
+from tests.hostile.targets import Target
+from tests.indexing.communities.test_drafts import BRIEFS, LINES
+from tests.retrieval.queries.films import film_store
+from tests.synthesis.test_reply_reader import PASSAGES
+from tests.synthesis.written import QUESTION
+from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
+
+from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
+from knotwork._indexing.communities.report_writer import read_reports
+from knotwork._indexing.description_writer import DescriptionEntry, parse_descriptions
+from knotwork._indexing.resolution.judge import read_verdicts
+from knotwork._inference.chat import ChatReply
+from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
+from knotwork._retrieval.queries.cypher_target import CypherGraph
+from knotwork._retrieval.queries.cypher_templates import Template, parse_choice
+from knotwork._retrieval.queries.model_translators import parse_plan, parse_statement
+from knotwork._retrieval.queries.query_plans import LinkedQuestion
+from knotwork._retrieval.steps import step_prompts
+from knotwork._synthesis.drift_answers import parse_questions
+from knotwork._synthesis.map_reduce_answers import parse_points, parse_ratings
+from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.questions import keywords
+from knotwork._synthesis.questions.follow_ups import parse_rewritten
+from knotwork._synthesis.reply_reader import parse_answer_reply
+from knotwork._transform.model.extraction_methods import LineMethod, read_check
+from knotwork._transform.model.reply_formats import JsonReader, LineReader
+from knotwork._transform.model.schema_discovery import read_proposal
+from knotwork.agents._agent import AgentBudget, AgentState
+from knotwork.agents._fact_model import parse_facts
+from knotwork.agents._graph_reasoner import parse_plans
+from knotwork.agents._planners import parse_move
+from knotwork.errors import KnotworkError
+from knotwork.records import Entity
+
+_ENTRIES = [
+    DescriptionEntry("a", "Ada", ("Ada wrote notes.", "Ada lived in London.")),
+    DescriptionEntry("b", "北京大学", ("北京大学位于北京。",)),
+]
+_TEMPLATES = [Template("films", "films of a person", "MATCH (n) RETURN n")]
+_DRAFT = LineReader().read("\n".join(GRAPH))
+_WORDS = (
+    *(
+        "entity",
+        "relation",
+        "path",
+        "fact",
+        "ended",
+        "report",
+        "# ",
+        "## ",
+        "1.",
+        "[1]",
+        "[2]",
+        "【1】",
+    ),
+    *(
+        "|",
+        " | ",
+        "｜",
+        "find",
+        "hop",
+        "where",
+        "return",
+        "order",
+        "max",
+        "none",
+        "NONE",
+        "无",
+        "done",
+    ),
+    *(
+        "search",
+        "bm25",
+        "keep",
+        "drop",
+        "fix",
+        "yes",
+        "no",
+        "same",
+        "different",
+        "1 | yes",
+        "2: 无",
+    ),
+    *(
+        "MATCH (n) RETURN n",
+        "SELECT 1",
+        "```cypher\n",
+        "```",
+        "<think>",
+        "</think>",
+        "<text>",
+        "{",
+        "}",
+    ),
+    *('{"entities": [{"name": "Ada"}]}', "[", "]", ":", '"', "Ada Lovelace", "London", "directed"),
+    *(
+        "北京大学",
+        "位于",
+        "\n",
+        "\n\n",
+        "- ",
+        "* ",
+        "\t",
+        "100",
+        "0",
+        "-1",
+        "title:",
+        "summary:",
+        "=",
+        "n",
+    ),
+)
+
+
+@cache
+def _asked() -> LinkedQuestion:
+    return LinkedQuestion(QUESTION, CypherGraph(film_store(), graph="films").schema(), ())
+
+
+def _state() -> AgentState:
+    return AgentState("Who?", 5, ("bm25", "graph"), AgentBudget())
+
+
+def _strip(reply: ChatReply) -> None:
+    """Strip thinking from a reply at once and in pieces, which must agree on the rest."""
+    strip_thinking(reply.text, cut_off=True, begun=True)
+    ThinkingHabit().take_out(reply.text)
+    stripper = ThinkingStripper()
+    pieces = [stripper.feed(character) for character in reply.text[:2_000]]
+    "".join([*pieces, stripper.finish()])
+
+
+def _answer(reply: ChatReply) -> None:
+    parse_answer_reply(reply, PASSAGES, question=QUESTION, unknown=no_answer("en"))
+
+
+def _read_lines(reply: ChatReply) -> None:
+    for triplets in (False, True):
+        LineReader(triplets=triplets).read(reply.text, cut=reply.finish_reason == "length")
+    JsonReader().read(reply.text)
+    for form in ("graph", "triplets"):
+        LineMethod(form).read(reply.text)  # type: ignore[arg-type]
+
+
+READERS: dict[str, Callable[[ChatReply], object]] = {
+    "extraction": _read_lines,
+    "extraction check": lambda reply: read_check(reply, _DRAFT),
+    "schema": lambda reply: read_proposal(reply.text, cut=True),
+    "answer": _answer,
+    "points": lambda reply: parse_points(reply, {1, 2, 3}),
+    "ratings": lambda reply: parse_ratings(reply, {1, 2, 3}),
+    "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
+    "keywords": keywords.parse_keywords,
+    "mode": keywords._parse_mode,
+    "rewritten": lambda reply: parse_rewritten(reply, "Where did she grow up?"),
+    "reports": lambda reply: read_reports(reply, BRIEFS),
+    "descriptions": lambda reply: parse_descriptions(reply, _ENTRIES),
+    "one description": lambda reply: parse_descriptions(reply, _ENTRIES[:1]),
+    "verdicts": lambda reply: read_verdicts(reply, 3),
+    "chunk questions": read_chunk_questions,
+    "statement": parse_statement,
+    "fragments": lambda reply: parse_plan(reply, _asked()),
+    "template": lambda reply: parse_choice(reply, _TEMPLATES),
+    "parts": step_prompts._read_parts,
+    "passage": step_prompts._read_passage,
+    "words": step_prompts._read_words,
+    "step ratings": lambda reply: step_prompts._read_ratings(reply, 3),
+    "facts": lambda reply: parse_facts(reply, {"ada", "london"}),
+    "relation plans": lambda reply: parse_plans(
+        reply,
+        {"ada lovelace": Entity("0" * 16, "Ada Lovelace", "ada lovelace", "", 1)},
+        {"directed"},
+    ),
+    "move": lambda reply: parse_move(reply, _state()),
+    "thinking": _strip,
+}
+
+
+def _read(data: bytes) -> None:
+    """Have every reader read a reply that is whole, cut off or withheld."""
+    text = decoded(data)
+    for finish_reason in ("stop", "length", "filter"):
+        for name, reader in READERS.items():
+            try:
+                reader(ChatReply(text, finish_reason))  # type: ignore[arg-type]
+            except KnotworkError:
+                continue
+            except Exception as error:
+                error.add_note(f"reader: {name}, finish_reason: {finish_reason}")
+                raise
+
+
+def targets() -> Iterator[Target]:
+    """Yield one target: a reply is sent to all readers."""
+    seeds = ["\n".join(lines).encode() for lines in (GRAPH, HAN, TRIPLETS, LINES)]
+    seeds += [
+        b"find | n | Film\nhop | n | directed | m\nwhere | m | name | = | Ada\nreturn | n | title",
+        b"She was born in London [2]. The Travel Office approves trips abroad. [1]",
+        b'{"entities": [{"name": "Ada", "type": "PERSON"}], "relations": [["Ada", "x", "Bab"]]}',
+        b"<think>long</think>\nfact | Ada | lives in | London | 2024 | \nsearch | bm25 | Ada",
+        "1 | yes | 9\n2 | no | 3\n3：相同".encode(),
+    ]
+    words = [word.encode() for word in _WORDS]
+    inputs = st.one_of(damaged(seeds, words), damaged(seeds, words), loose(_WORDS, most=60))
+    yield Target("replies", inputs, _read, errors=(), seconds=20.0, examples=120)
