@@ -43,7 +43,10 @@ def snapshot(store: Store, *, times: bool = False) -> dict[str, object]:
             for query in QUERIES
         },
         "ledger": [
-            entry if times else replace(entry, modified_ns=0) for entry in store.ledger.entries()
+            replace(entry, checked_ns=0)
+            if times
+            else replace(entry, modified_ns=0, changed_ns=0, checked_ns=0, digest="")
+            for entry in store.ledger.entries()
         ],
         # An index that was emptied still knows its embedder; one never filled has none yet.
         "meta": {key: store.meta().get(key) for key in ("embedder", "dimension") if document_ids},

@@ -210,6 +210,26 @@ def test_a_page_alone_is_read_when_it_changes_and_what_repeats_does_not(tmp_path
     assert (report.changed, report.unchanged, len(report.removed)) == (1, 8, 1)
 
 
+def test_pages_edited_without_a_change_of_size_and_time_count_with_their_new_lines(tmp_path):
+    site = tmp_path / "site"
+    store, _ = index_site(
+        tmp_path, {f"{n}.html": page(f"Page {n}", body(n), below=BELOW) for n in range(6)}
+    )
+    times = {path: path.stat().st_mtime_ns for path in site.iterdir()}
+    new = BELOW.replace("Report", "Mentor")
+    write(site, {f"{n}.html": page(f"Page {n}", body(n), below=new) for n in range(6)})
+    for path, modified_ns in times.items():
+        os.utime(path, ns=(modified_ns, modified_ns))
+
+    index(store, site)
+    fresh = MemoryStore()
+    index(fresh, site)
+    assert texts(store) == texts(fresh)
+    assert [(e.edge_keys, e.repeated) for e in store.ledger.entries()] == [
+        (e.edge_keys, e.repeated) for e in fresh.ledger.entries()
+    ]
+
+
 def test_all_pages_are_read_again_when_what_repeats_changes(tmp_path):
     site = tmp_path / "site"
     pages = {f"{n}.html": page(f"Page {n}", body(n), below=BELOW) for n in range(5)}

@@ -24,6 +24,10 @@ UNDO = {
     "0011-repeated-lines": (
         "ALTER TABLE ledger DROP COLUMN edge_keys; ALTER TABLE ledger DROP COLUMN repeated;"
     ),
+    "0012-file-changes": (
+        "ALTER TABLE ledger DROP COLUMN changed_ns; ALTER TABLE ledger DROP COLUMN checked_ns;"
+        " ALTER TABLE ledger DROP COLUMN digest;"
+    ),
 }
 
 

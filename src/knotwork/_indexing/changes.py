@@ -1,4 +1,9 @@
-"""Decide what changed: compare sources with the ledger, by revision, settings and model tier."""
+"""Decide what changed: compare sources with the ledger, by file, revision, settings and model tier.
+
+A file is unchanged if its size and times are those of its ledger entry. A file that changed shortly
+before its times were read may have changed again within the same tick of the file system's clock:
+as in git, it is "racy", and its content decides.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
 from knotwork._indexing.prepared import Candidate, Prepared
@@ -14,6 +20,12 @@ from knotwork.errors import LoadError
 
 LEDGER_BATCH = 1_000
 """Ledger entries that are looked up at a time."""
+
+RACY_NS = 10 * 10**9
+"""A file that changed within this time before it was checked is racy.
+
+The times of FAT have steps of two seconds; the rest is for the clocks of file servers.
+"""
 
 OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
 """Failures that may pass while the file stays the same: every run tries these again."""
@@ -91,9 +103,9 @@ def compare_with_ledger(
 ) -> Iterator[Candidate]:
     """Yield each source with its ledger entry and what that decides.
 
-    A source is not read if its size, time and settings are those of its entry: its document is
-    unchanged, or fails as it did before. ``retry`` reads failed sources again. Documents whose ids
-    are in ``reread`` are read and indexed again in any case.
+    A source is not read if its size, times and settings are those of its entry and it is not racy:
+    its document is unchanged, or fails as it did before. ``retry`` reads failed sources again.
+    Documents whose ids are in ``reread`` are read and indexed again in any case.
     """
     for start in range(0, len(sources), LEDGER_BATCH):
         batch = sources[start : start + LEDGER_BATCH]
@@ -107,20 +119,63 @@ def compare_with_ledger(
                 continue
             forced = entry.document_id in reread
             current = tiers.is_current(entry.settings) and not forced
-            same_file = (
-                source.modified_ns != UNKNOWN_TIME_NS
-                and (entry.size, entry.modified_ns) == (source.size, source.modified_ns)
-                and entry.repeated == source.repeated
-            )
+            same_page = entry.repeated == source.repeated
+            same_file = has_same_times(source, entry) and not is_racy(entry)
             tried_again = entry.error and (retry or entry.error_reason in OUTSIDE_REASONS)
             yield replace(
                 source,
                 entry=entry,
-                needs_reading=bool(tried_again) or not (current and same_file),
+                needs_reading=bool(tried_again) or not (current and same_page and same_file),
+                known_digest=entry.digest if current and same_page and not entry.error else "",
                 known_revision=entry.revision if current and not entry.error else "",
                 settings=settings,
                 wants_model=wanted,
             )
+
+
+class _File(Protocol):
+    """The size and times of a file."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def modified_ns(self) -> int: ...
+
+    @property
+    def changed_ns(self) -> int: ...
+
+
+def has_same_times(file: _File, entry: LedgerEntry) -> bool:
+    """Return True if the size and times of a file are those of its entry.
+
+    `changed_ns` shows an edit whose time was set back, as by `cp -p`. It is not compared with the
+    entry of an index that an earlier version wrote. An inode is never compared: some network file
+    systems give a file another one whenever they are mounted.
+    """
+    if file.modified_ns == UNKNOWN_TIME_NS:
+        return False
+    if (file.size, file.modified_ns) != (entry.size, entry.modified_ns):
+        return False
+    return not entry.checked_ns or file.changed_ns == entry.changed_ns
+
+
+def is_racy(entry: LedgerEntry) -> bool:
+    """Return True if the file may have changed after it was read, with the times of its entry."""
+    newest_ns = entry.changed_ns or entry.modified_ns
+    return bool(entry.checked_ns) and newest_ns + RACY_NS >= entry.checked_ns
+
+
+def _checked_ns(source: Candidate) -> int:
+    """Return the time of the check for the ledger.
+
+    It is the earlier one while the times of the file leave no doubt, so that a run that finds
+    nothing new writes nothing.
+    """
+    entry = source.entry
+    if entry is None or is_racy(entry) or not has_same_times(source, entry):
+        return source.checked_ns
+    return entry.checked_ns or source.checked_ns
 
 
 def indexed_entry(prepared: Prepared) -> LedgerEntry:
@@ -137,11 +192,14 @@ def indexed_entry(prepared: Prepared) -> LedgerEntry:
         chunks=len(prepared.leaves),
         edge_keys=source.edge_keys,
         repeated=source.repeated,
+        changed_ns=source.changed_ns,
+        checked_ns=source.checked_ns,
+        digest=source.digest,
     )
 
 
 def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
-    """Return the ledger entry of a file that was written again with the same content."""
+    """Return the ledger entry of a file with unchanged content."""
     return replace(
         entry,
         root=source.root,
@@ -149,6 +207,9 @@ def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
         modified_ns=source.modified_ns,
         edge_keys=source.edge_keys,
         repeated=source.repeated,
+        changed_ns=source.changed_ns,
+        checked_ns=_checked_ns(source),
+        digest=source.digest or entry.digest,
     )
 
 
@@ -173,6 +234,8 @@ def failed_entry(source: Candidate, error: LoadError, tiers: Tiers) -> LedgerEnt
         error=error.message,
         edge_keys=source.edge_keys,
         repeated=source.repeated,
+        changed_ns=source.changed_ns,
+        checked_ns=_checked_ns(source),
     )
 
 

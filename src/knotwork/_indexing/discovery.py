@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -31,8 +34,8 @@ _SKIPPED_FILES = GitIgnoreSpec.from_lines(
 class SourceFile:
     """A file to index, with its name in the index, which does not depend on the path of ``root``.
 
-    ``size`` is in bytes. An inaccessible file has size 0 and ``UNKNOWN_TIME_NS``: it is included,
-    so that loading it reports the reason.
+    ``size`` is in bytes, the times are those of `LedgerEntry`. An inaccessible file has size 0 and
+    ``UNKNOWN_TIME_NS``: it is included, so that loading it reports the reason.
     """
 
     uri: str
@@ -40,6 +43,8 @@ class SourceFile:
     root: str
     size: int
     modified_ns: int
+    changed_ns: int = 0
+    checked_ns: int = 0
 
 
 class _Rules(NamedTuple):
@@ -203,14 +208,36 @@ def _as_text(name: str) -> str:
 
 
 def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:
-    """Return a file with its current size and time."""
+    """Return a file with its current size and times."""
+    checked_ns = time.time_ns()  # before the file is read, so that a later change is later
     try:
         status = path.stat()
     except OSError:
         return SourceFile(uri, path, str(root), 0, UNKNOWN_TIME_NS)
     if not stat.S_ISREG(status.st_mode):
         return SourceFile(uri, path, str(root), 0, UNKNOWN_TIME_NS)
-    return SourceFile(uri, path, str(root), status.st_size, status.st_mtime_ns)
+    return SourceFile(uri, path, str(root), *_size_and_times(status), checked_ns)
+
+
+def _size_and_times(status: os.stat_result) -> tuple[int, int, int]:
+    changed_ns = 0 if os.name == "nt" else status.st_ctime_ns  # on Windows, that of its creation
+    return status.st_size, status.st_mtime_ns, changed_ns
+
+
+def file_digest(file: SourceFile) -> str:
+    """Return a hash of the bytes of a file.
+
+    It is empty if the file cannot be read, or changed since it was found: then what was read before
+    may be other bytes.
+    """
+    try:
+        with file.path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16))
+            found = _size_and_times(os.fstat(stream.fileno()))
+    except OSError:
+        return ""  # loading it reports the reason
+    unchanged = found == (file.size, file.modified_ns, file.changed_ns)
+    return digest.hexdigest() if unchanged else ""
 
 
 def _ignore_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[_Rules]:

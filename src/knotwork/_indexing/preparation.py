@@ -79,8 +79,8 @@ def prepare(source: Candidate, recipe: Recipe) -> Preparation:
     seconds: defaultdict[str, float] = defaultdict(float)
     try:
         with timed(seconds, "load"):
-            document = source.read()
-        if document.revision == source.known_revision:
+            source, document = source.load()
+        if document is None or document.revision == source.known_revision:
             return Unprepared(source, seconds=seconds)
         with timed(seconds, "split"):
             sections, chunks = recipe.splitter.split(document)

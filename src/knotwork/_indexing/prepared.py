@@ -8,7 +8,7 @@ turns it into a `Prepared` document, which a model may read and the index stores
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
@@ -22,13 +22,14 @@ class Candidate:
     """A source to index: its identity, how to read it, and what the ledger decides about it.
 
     ``read`` raises LoadError if the source cannot be read. ``edge_keys`` and ``repeated`` are those
-    of `LedgerEntry`, for a page of a web site. ``size`` is in bytes, ``modified_ns`` in nanoseconds
-    since the epoch.
+    of `LedgerEntry`, for a page of a web site. ``size`` is in bytes, the times are those of
+    `LedgerEntry`. ``hash_file`` returns the ``digest`` of the file's bytes, empty if they changed
+    since its times were read; it is None for a source that is not a file.
 
     The other fields are set by `changes.compare_with_ledger`. ``entry`` is the ledger's entry, if
-    any. The source is skipped unless ``needs_reading``, and left as it is if the document has the
-    ``known_revision``. ``settings`` are recorded in the ledger with the document. ``wants_model``
-    is true if a model should read the document.
+    any. The source is skipped unless ``needs_reading``, and left as it is if its file has the
+    ``known_digest`` or the document the ``known_revision``. ``settings`` are recorded in the ledger
+    with the document. ``wants_model`` is true if a model should read the document.
     """
 
     uri: str
@@ -38,8 +39,13 @@ class Candidate:
     modified_ns: int = UNKNOWN_TIME_NS
     edge_keys: bytes = b""
     repeated: str = ""
+    changed_ns: int = 0
+    checked_ns: int = 0
+    hash_file: Callable[[], str] | None = None
+    digest: str = ""
     entry: LedgerEntry | None = None
     needs_reading: bool = True
+    known_digest: str = ""
     known_revision: str = ""
     settings: str = ""
     wants_model: bool = False
@@ -48,6 +54,18 @@ class Candidate:
     def was_indexed(self) -> bool:
         """True if the index holds a document of this source."""
         return self.entry is not None and (self.entry.chunks > 0 or not self.entry.error)
+
+    def load(self) -> tuple[Candidate, Document | None]:
+        """Return the source with the digest of what was read, and the document.
+
+        The document is None if the file has the known digest. Raises LoadError.
+        """
+        if self.hash_file is None:
+            return self, self.read()
+        if self.known_digest and self.hash_file() == self.known_digest:
+            return replace(self, digest=self.known_digest), None
+        document = self.read()
+        return replace(self, digest=self.hash_file()), document
 
 
 def document_source(document: Document) -> Candidate:

@@ -27,10 +27,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._config import IndexSettings
-from knotwork._indexing.changes import LEDGER_BATCH, entry_path, lies_in
-from knotwork._indexing.discovery import UNKNOWN_TIME_NS, SourceFile, discover, source_file
+from knotwork._indexing.changes import (
+    LEDGER_BATCH,
+    entry_path,
+    has_same_times,
+    is_racy,
+    lies_in,
+)
+from knotwork._indexing.discovery import (
+    UNKNOWN_TIME_NS,
+    SourceFile,
+    discover,
+    file_digest,
+    source_file,
+)
 from knotwork._indexing.loaders import load_edge_keys, load_file
 from knotwork._indexing.loaders.html import HtmlLoader
+from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.prepared import Candidate
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, LoadError, UnknownName
@@ -80,6 +93,8 @@ def select_files(
 
 
 def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Candidate:
+    is_too_large = file.size > settings.max_file_mb * MEGABYTE
+    is_readable = file.modified_ns != UNKNOWN_TIME_NS and not is_too_large
     return Candidate(
         file.uri,
         partial(
@@ -94,6 +109,9 @@ def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Can
         modified_ns=file.modified_ns,
         edge_keys=page.edge_keys,
         repeated=page.fingerprint,
+        changed_ns=file.changed_ns,
+        checked_ns=file.checked_ns,
+        hash_file=partial(file_digest, file) if is_readable else None,
     )
 
 
@@ -316,7 +334,7 @@ def survey_sites(
     outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
     others = [source_file(e.uri, Path(entry_path(e)), root=Path(e.root)) for e in outdated]
     return SiteSurvey(
-        pages, tuple(file for file in others if _is_unchanged(file, entries[file.uri]))
+        pages, tuple(file for file in others if has_same_times(file, entries[file.uri]))
     )
 
 
@@ -324,14 +342,9 @@ def _is_page(uri: str) -> bool:
     return "/" in uri and uri.lower().endswith(_PAGE_SUFFIXES)
 
 
-def _is_unchanged(file: SourceFile, entry: LedgerEntry) -> bool:
-    stamp = (file.size, file.modified_ns)
-    return file.modified_ns != UNKNOWN_TIME_NS and stamp == (entry.size, entry.modified_ns)
-
-
 def _edge_keys(file: SourceFile, entry: LedgerEntry | None, *, max_file_mb: float) -> bytes:
     """Return the line keys of a page, from the ledger if it is unchanged, else from its file."""
-    if entry is not None and entry.edge_keys and _is_unchanged(file, entry):
+    if entry is not None and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
         return entry.edge_keys
     try:
         keys = load_edge_keys(file.path, uri=file.uri, max_file_mb=max_file_mb)

@@ -244,8 +244,11 @@ class VectorIndex(Protocol):
 class LedgerEntry:
     """One source: the revision and settings it was indexed with, or the error that prevented it.
 
-    ``root`` is the folder or site that was indexed. ``size`` and ``modified_ns`` allow an unchanged
-    file to be skipped unread. ``settings`` is the fingerprint of everything that shapes the result.
+    ``root`` is the folder or site that was indexed. ``settings`` is the fingerprint of everything
+    that shapes the result. ``size`` and the times, in nanoseconds since the epoch, allow an
+    unchanged file to be skipped unread: ``modified_ns``, which programs may set, ``changed_ns``,
+    which only the system sets (0 if unknown), and ``checked_ns``, when these were read (0 if
+    unknown). ``digest`` is a hash of the file's bytes, empty if unknown.
     ``error`` is empty for an indexed document, else the reason why it was skipped. ``edge_keys``
     are hashes of the first and last lines of a web page, which its site may repeat: each is a
     little-endian uint64. ``repeated`` is the fingerprint of the repeated lines that were left out.
@@ -263,6 +266,9 @@ class LedgerEntry:
     error: str = ""
     edge_keys: bytes = b""
     repeated: str = ""
+    changed_ns: int = 0
+    checked_ns: int = 0
+    digest: str = ""
 
 
 class Ledger(Protocol):

@@ -254,4 +254,12 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE ledger ADD COLUMN repeated TEXT NOT NULL DEFAULT '';
         """,
     ),
+    Migration(
+        "0012-file-changes",
+        """
+        ALTER TABLE ledger ADD COLUMN changed_ns INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE ledger ADD COLUMN checked_ns INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE ledger ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+        """,
+    ),
 )
