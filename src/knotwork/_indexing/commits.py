@@ -33,6 +33,7 @@ from knotwork._indexing.embedding import (
     known_vectors,
     stamp_embedder,
 )
+from knotwork._indexing.kept_vectors import drop_kept_vectors, find_kept_vectors, keep_vectors
 from knotwork._indexing.loaders import load_file
 from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
@@ -47,13 +48,17 @@ BATCH_CHUNKS = 1_024
 """Chunks of a commit. Ids are random, so each commit writes pages all over the file."""
 
 EMBEDDED_BATCH_CHUNKS = 256
-"""With an embedder: a killed run loses at most some seconds of its work."""
+"""With an embedder, which is called for all chunks of a batch."""
 
 READ_BATCH_CHUNKS = 128
 """If a language model reads everything: its server waits while a batch is written."""
 
-BATCH_S = 5.0
-"""Seconds after which a batch with a document is committed, however small it is."""
+BATCH_S = 2.0
+"""Seconds of work after which a batch is committed, however small it is.
+
+A killed run repeats at most five seconds: these, the time of the commit, and what workers prepared
+ahead. A document that takes longer is repeated as a whole, except for its vectors.
+"""
 
 STEP_S = 0.2
 """Seconds between two progress steps of embedding."""
@@ -61,7 +66,7 @@ STEP_S = 0.2
 
 @dataclass(slots=True)
 class Batch:
-    """The documents of the next commit, their vectors, and further ledger entries."""
+    """The documents of the next commits, their vectors, and further ledger entries."""
 
     prepared: list[Prepared] = field(default_factory=list)
     entries: list[LedgerEntry] = field(default_factory=list)
@@ -69,6 +74,7 @@ class Batch:
     chunks: int = 0
     clock: Callable[[], float] = time.monotonic
     opened: float = field(init=False)
+    _unsaved: dict[tuple[str, str], PassageVectors] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.opened = self.clock()
@@ -80,8 +86,12 @@ class Batch:
 
     def is_full(self, limit: int) -> bool:
         """Return True if it is time to commit: ``limit`` chunks or entries, or ``BATCH_S``."""
-        waiting = bool(self.prepared) and self.clock() - self.opened > BATCH_S
-        return self.chunks >= limit or len(self.entries) >= limit or waiting
+        return self.chunks >= limit or len(self.entries) >= limit or self.is_due()
+
+    def is_due(self) -> bool:
+        """Return True if the batch has held work for ``BATCH_S``."""
+        has_work = bool(self.prepared or self.entries)
+        return has_work and self.clock() - self.opened > BATCH_S
 
     def recall(self, store: Store, embedding: Embedding) -> dict[str, Chunk]:
         """Read known vectors from the index; return the chunks that lack one, by content key."""
@@ -95,6 +105,7 @@ class Batch:
         wanted.pop(NO_VECTORS, None)
         if store.meta().get(EMBEDDER_META):
             self.vectors = known_vectors(store, wanted)
+        self.vectors |= find_kept_vectors(store, embedding, wanted.keys() - self.vectors.keys())
         embedding.reused += self.chunks - unread - len(wanted) + len(self.vectors)
         return {key: chunk for key, chunk in wanted.items() if key not in self.vectors}
 
@@ -109,26 +120,44 @@ class Batch:
 
         The first step follows the first vectors; further ones are at least ``STEP_S`` apart.
         """
-        done = self.chunks - len(missing)
+        total = self.chunks
+        done = total - len(missing)
         shown_s = -math.inf
-        keys = iter(missing)
+        items = iter(missing.items())
         chunks = list(missing.values())
         with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
             for rows in stream:
-                self.vectors.update(zip(islice(keys, len(rows)), rows, strict=True))
+                for (key, chunk), found in zip(islice(items, len(rows)), rows, strict=True):
+                    self.vectors[key] = self._unsaved[chunk.id, key] = found
                 done += len(rows)
-                if done == self.chunks or self.clock() - shown_s >= STEP_S:
+                if done == total or self.clock() - shown_s >= STEP_S:
                     shown_s = self.clock()
                     yield done
 
-    def drop_unfinished(self) -> None:
-        """Drop the documents that still lack a vector."""
-        self.prepared = [
-            prepared
-            for prepared in self.prepared
-            if all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
-        ]
-        self.chunks = sum(len(prepared.leaves) for prepared in self.prepared)
+    def finished(self) -> Batch:
+        """Return a batch of the documents that have all their vectors, and of all entries."""
+        batch = Batch(entries=self.entries, vectors=self.vectors, clock=self.clock)
+        for prepared in self.prepared:
+            if all(key in self.vectors for key in prepared.keys if key != NO_VECTORS):
+                batch.add(prepared)
+        return batch
+
+    def release(self, stored: Batch) -> None:
+        """Remove what was committed; the rest waits for another ``BATCH_S``."""
+        gone = {id(prepared) for prepared in stored.prepared}
+        keys = {key for prepared in stored.prepared for key in prepared.keys}
+        self.prepared = [prepared for prepared in self.prepared if id(prepared) not in gone]
+        self.entries = []
+        self.chunks -= stored.chunks
+        self._unsaved = {at: rows for at, rows in self._unsaved.items() if at[1] not in keys}
+        self.opened = self.clock()
+
+    def keep_vectors(self, store: Store, embedding: Embedding) -> None:
+        """Store the new vectors of a document that is not finished, once the batch is due."""
+        if self._unsaved and self.is_due():
+            keep_vectors(store, embedding, self._unsaved)
+            self._unsaved = {}
+            self.opened = self.clock()
 
 
 def commit_documents(
@@ -170,6 +199,7 @@ def commit_documents(
             for chunk in prepared.leaves
         )
         _put_vectors(store, batch, vectors)
+        drop_kept_vectors(store, [chunk.id for prepared in batch for chunk in prepared.leaves])
         if questions:
             put_questions(store, questions, embedding)
         readings = [reading for prepared in batch for reading in prepared.readings]

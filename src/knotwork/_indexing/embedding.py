@@ -21,7 +21,11 @@ INTO_META = "embedding_into"
 """The embedder that the index is being switched to; empty after the switch."""
 
 EMBEDDING_CHUNKS = 128
-"""Chunks in a call of an embedder that does not stream."""
+"""Most chunks in a call of an embedder that does not stream."""
+
+FIRST_CHUNKS = 16
+CALL_S = 1.0
+"""The first call has few chunks, and later ones as many as take about this time."""
 
 NO_VECTORS = ""
 """The content key of a chunk without vectors."""
@@ -48,6 +52,7 @@ class Embedding:
     Text in a language that the embedder does not support gets no vectors, which would be noise;
     questions in it are not embedded either. Names are embedded while a batch is stored, in
     ``names_s`` seconds so far. ``wanted`` is False if the settings ask for no embedder.
+    ``call_chunks`` is the size of the next call of an embedder that does not stream.
     """
 
     embedder: Embedder | None = None
@@ -55,6 +60,7 @@ class Embedding:
     embedded: int = 0
     reused: int = 0
     names_s: float = 0.0
+    call_chunks: int = FIRST_CHUNKS
 
     def __bool__(self) -> bool:
         return self.embedder is not None
@@ -118,14 +124,24 @@ class Embedding:
     ) -> Generator[list[PassageVectors], None, None]:
         """Yield the vectors of chunks in order, as many at a time as the embedder returns.
 
-        An embedder that does not stream gets ``at_once`` chunks in a call. No chunks load no model.
+        An embedder that does not stream gets at most ``at_once`` chunks in a call, fewer if it is
+        slow. No chunks load no model.
         """
         if not chunks:
             return
         stream = getattr(self.embedder, "stream_passages", None)
         if stream is None:
-            for start in range(0, len(chunks), at_once):
-                yield self.embed_chunks(chunks[start : start + at_once])
+            start = 0
+            while start < len(chunks):
+                begun_s = time.perf_counter()
+                vectors = self.embed_chunks(chunks[start : start + min(self.call_chunks, at_once)])
+                took_s = time.perf_counter() - begun_s
+                start += len(vectors)
+                if took_s < CALL_S / 2:
+                    self.call_chunks = min(2 * self.call_chunks, at_once)
+                elif took_s > CALL_S:
+                    self.call_chunks = max(len(vectors) // 2, 1)
+                yield vectors
             return
         for vectors in stream([PassageText.of(chunk) for chunk in chunks]):
             self.embedded += 1

@@ -1,9 +1,9 @@
 """Index documents: load, split, extract, read by a model, embed, store.
 
-Documents are gathered into batches (`commits.py`) that are committed in one transaction; a document
-is never split over two. If a run stops, the index is as after its last commit, and the next run
-continues from there, because the ledger commits with the documents. The result depends on the
-documents alone, not on the batches or their order.
+Documents are gathered into batches (`commits.py`) that are committed every few seconds, each in one
+transaction; a document is never split over two. If a run stops, the index is as after its last
+commit, and the next run continues from there, because the ledger commits with the documents. The
+result depends on the documents alone, not on the batches or their order.
 
 The pipeline itself runs in one thread, so that an interruption finds everything at rest. If there
 is much to read, files are prepared in other processes (`preparation.py`), and a language model is
@@ -50,6 +50,7 @@ from knotwork._indexing.embedding import (
     check_embedder,
     check_not_switching,
 )
+from knotwork._indexing.kept_vectors import drop_kept_vectors
 from knotwork._indexing.preparation import Preparation, load_error_of, open_preparer, timed
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.report import (
@@ -164,6 +165,7 @@ class _Run:
             yield self.tally.failure(replace(failure, kept=kept))
         yield from self._index(sources, retry=retry)
         yield from self._flush()
+        drop_kept_vectors(self.store)
         if covers is not None:
             present = {item.uri for group in (sources, failures) for item in group}
             yield from self._remove_gone(present, covers)
@@ -250,33 +252,42 @@ class _Run:
             yield self.tally.event(EventKind.READ, read=reader.read_chunks + self.batch.chunks)
             if finished:
                 self.batch.add(finished)
-                if self.batch.is_full(self.batch_chunks):
-                    yield from self._flush()
+            if self.batch.is_full(self.batch_chunks):
+                yield from self._flush()
 
     def _flush(self) -> Iterator[IndexEvent]:
-        """Embed and commit the batch."""
-        embedding, tally = self.stages.embedding, self.tally
+        """Embed the batch and commit it, its first documents before the last if that takes long."""
+        embedding, tally, batch = self.stages.embedding, self.tally, self.batch
         with tally.timed("embed"):
-            missing = self.batch.recall(self.store, embedding)
+            missing = batch.recall(self.store, embedding)
         if missing and not embedding.is_loaded:
             yield replace(tally.event(EventKind.LOADING), message=embedding.name)
             with tally.timed("embed"):
                 embedding.load()
         stored = tally.chunks
-        steps = self.batch.embed(missing, embedding, chunks_at_once=self.pipeline.embedding_chunks)
+        steps = batch.embed(missing, embedding, chunks_at_once=self.pipeline.embedding_chunks)
         while True:
             with tally.timed("embed"):
                 done = next(steps, None)
             if done is None:
                 break
-            tally.chunks = stored + done
-            yield tally.event(EventKind.EMBEDDED)
-        tally.chunks = stored
-        yield from self._commit()
+            yield tally.event(EventKind.EMBEDDED, read=stored + done - tally.chunks)
+            if batch.is_due():
+                yield from self._save_part()
+        yield from self._commit(batch)
+        self.batch = Batch(clock=self.pipeline.clock)
 
-    def _commit(self) -> list[IndexEvent]:
-        """Write the batch, open the next one, and return the outcomes."""
-        batch = self.batch
+    def _save_part(self) -> list[IndexEvent]:
+        """Commit the documents that are embedded; if there are none, keep the vectors so far."""
+        finished = self.batch.finished()
+        if finished.prepared:
+            return self._commit(finished)
+        with self.tally.timed("store"):
+            self.batch.keep_vectors(self.store, self.stages.embedding)
+        return []
+
+    def _commit(self, batch: Batch) -> list[IndexEvent]:
+        """Write a part of the open batch, or all of it, and return the outcomes."""
         if batch.prepared or batch.entries:
             questions: Mapping[str, Sequence[str]] = {}
             if self.stages.questions is not None:
@@ -291,16 +302,17 @@ class _Run:
                     entries=batch.entries,
                     questions=questions,
                 )
-        self.batch = Batch(clock=self.pipeline.clock)
+        stored = batch.prepared
         self.tally.chunks += batch.chunks
-        for prepared in batch.prepared:
+        self.batch.release(batch)
+        for prepared in stored:
             self.tally.stored(prepared)
         return [
             self.tally.event(
                 EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
                 prepared.source.uri,
             )
-            for prepared in batch.prepared
+            for prepared in stored
         ]
 
     def commit_finished(self, *, give_up: bool) -> None:
@@ -310,8 +322,7 @@ class _Run:
         """
         for prepared in self.reader.close(give_up=give_up) if self.reader else ():
             self.batch.add(prepared)
-        self.batch.drop_unfinished()
-        self._commit()
+        self._commit(self.batch.finished())
 
     def _remove_gone(
         self, present: set[str], covers: Callable[[LedgerEntry], bool]

@@ -48,8 +48,8 @@ _BEFORE_BYTES = 32 << 10
 """Text that is prepared before any worker is started, so that a model has some to read."""
 
 _BATCH_BYTES = 16 << 10
-_AHEAD_BYTES = 2 << 20
-"""Text in progress for each worker: enough to keep it busy while a batch is written."""
+_AHEAD_BYTES = 512 << 10
+"""Text in progress for each worker, about two seconds of work, which a killed run repeats."""
 _WATCH_S = 1.0
 _GARBAGE_OBJECTS = 20_000
 """New objects after which a worker collects garbage: few of its objects are in cycles."""

@@ -17,11 +17,12 @@ import numpy as np
 
 from knotwork._indexing.changes import with_fingerprint
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions, questions_of
-from knotwork._indexing.commits import VECTOR_CHUNKS
+from knotwork._indexing.commits import BATCH_S, VECTOR_CHUNKS
 from knotwork._indexing.communities.index_reports import put_vectors_in_steps, staying_current
 from knotwork._indexing.embedding import (
     DIMENSION_META,
     EMBEDDER_META,
+    FIRST_CHUNKS,
     INTO_META,
     LANGUAGES_META,
     NO_VECTORS,
@@ -42,7 +43,7 @@ from knotwork.errors import IndexingError, StoreBusy
 from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
 
 BATCH_CHUNKS = 256
-"""Chunks in a transaction: a killed run loses at most the vectors of these."""
+"""Most chunks in a transaction. The first has fewer, and later ones as many as take `BATCH_S`."""
 
 LOST_QUESTIONS_NOTE = (
     "The questions of {count:,} chunks were written by a model and have lost their vectors, since "
@@ -115,14 +116,17 @@ class Reembedding:
         *,
         fingerprints: Mapping[str, str] | None = None,
         batch_chunks: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._embedding = embedding
         self._fingerprints = fingerprints or {}
-        self._batch_chunks = batch_chunks or BATCH_CHUNKS
+        self._most_chunks = batch_chunks or BATCH_CHUNKS
+        self._batch_chunks = min(FIRST_CHUNKS, self._most_chunks)
         self._previous = stored_embedder(store)
         self._staged = self._previous != embedding.name
-        self._started_s = time.monotonic()
+        self._clock = clock
+        self._started_s = clock()
         self._dimension = 0
         self._total = 0
         self._done = 0
@@ -167,9 +171,10 @@ class Reembedding:
         return staged_name(name) if self._staged else name
 
     def _embed_documents(self) -> Iterator[EmbedEvent]:
-        """Embed all chunks, in batches that are the same in every run."""
+        """Embed all chunks, in batches."""
         has_questions = self._store.texts(QUESTIONS).count() > 0
         for leaves, bare in self._batches():
+            begun_s = self._clock()
             batch = VectorBatch(self._store, self._embedding, self._name)
             batch.find_chunks(leaves, bare)
             present = len(leaves) - len(batch.missing)
@@ -184,8 +189,16 @@ class Reembedding:
                 with self._store.transaction():
                     self._check_mark()
                     batch.put()
+            self._fit_batches(self._clock() - begun_s)
             self._done += len(leaves)
             yield EmbedEvent("chunks", min(self._done, self._total), self._total)
+
+    def _fit_batches(self, took_s: float) -> None:
+        """Change the size of the next batch by the time that the last one took."""
+        if took_s > BATCH_S:
+            self._batch_chunks = max(self._batch_chunks // 2, 1)
+        elif took_s < BATCH_S / 2:
+            self._batch_chunks = min(2 * self._batch_chunks, self._most_chunks)
 
     def _batches(self) -> Iterator[tuple[list[Chunk], set[str]]]:
         """Yield batches of leaf chunks, and the ids of those that get no vectors."""
@@ -285,7 +298,7 @@ class Reembedding:
             self._total - vectors[0],
             dict(zip(VECTOR_INDEXES, vectors, strict=True)),
             embedding.embedded,
-            time.monotonic() - self._started_s,
+            self._clock() - self._started_s,
         )
         return replace(report, notes=tuple(self._notes(report))) if finished else report
 

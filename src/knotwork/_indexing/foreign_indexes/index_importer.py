@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knotwork._indexing.commits import commit_documents, remove_sources
+from knotwork._indexing.commits import Batch, commit_documents, remove_sources
 from knotwork._indexing.communities.detection import (
     OPTIONS_META,
     CommunityOptions,
@@ -23,12 +23,9 @@ from knotwork._indexing.communities.index_reports import (
     put_missing_vectors,
 )
 from knotwork._indexing.embedding import (
-    EMBEDDER_META,
-    NO_VECTORS,
     Embedding,
     check_embedder,
     check_not_switching,
-    known_vectors,
 )
 from knotwork._indexing.foreign_indexes import graphrag, lightrag
 from knotwork._indexing.foreign_indexes.chunk_contributions import Contributions, contribute
@@ -40,11 +37,10 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
     place_units,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IndexingError, UnknownName
-from knotwork.records import Chunk, content_id
+from knotwork.records import content_id
 
 AUTO = "auto"
 
@@ -106,8 +102,6 @@ def _is_time(name: str) -> bool:
 
 
 IMPORT_BATCH_CHUNKS = 256
-SHOWN_CHUNKS = 64
-"""Chunks that are embedded between two progress steps."""
 
 _VERSION = "import-1"
 """Version of the import; increase it if the same files would give another index."""
@@ -183,13 +177,16 @@ def import_steps(
     total = sum(len(made.chunks) for made in placement.documents)
     yield ImportStep(0, total)
     done = 0
-    for batch in _batches(placement.documents):
-        prepared = [_prepare_document(made, found, import_root(index), using) for made in batch]
-        vectors: dict[str, PassageVectors] = {}
-        for embedded in _embed(store, prepared, using, vectors):
+    for documents in _batches(placement.documents):
+        batch = Batch()
+        for made in documents:
+            batch.add(_prepare_document(made, found, import_root(index), using))
+        missing = batch.recall(store, using)
+        for embedded in batch.embed(missing, using):
             yield ImportStep(done + embedded, total)
-        commit_documents(store, prepared, vectors=vectors, embedding=using)
-        done += sum(len(made.chunks) for made in batch)
+            batch.keep_vectors(store, using)
+        commit_documents(store, batch.prepared, vectors=batch.vectors, embedding=using)
+        done += batch.chunks
         yield ImportStep(done, total)
     outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
     if using and outcome.counts["communities"]:
@@ -256,31 +253,6 @@ def _prepare_document(
         readings=tuple(found.readings[chunk.id] for chunk in made.chunks),
         descriptions=tuple(d for chunk in made.chunks for d in found.descriptions[chunk.id]),
     )
-
-
-def _embed(
-    store: Store,
-    batch: Sequence[Prepared],
-    embedding: Embedding,
-    vectors: dict[str, PassageVectors],
-) -> Iterator[int]:
-    """Add the vectors of a batch to ``vectors``, and yield how many chunks were embedded.
-
-    Vectors that the index already has are reused.
-    """
-    wanted: dict[str, Chunk] = {}
-    for prepared in batch:
-        wanted.update(zip(prepared.keys, prepared.leaves, strict=bool(prepared.keys)))
-    wanted.pop(NO_VECTORS, None)
-    if wanted and store.meta().get(EMBEDDER_META):
-        vectors.update(known_vectors(store, wanted))
-    embedding.reused += len(vectors)
-    missing = [key for key in wanted if key not in vectors]
-    for start in range(0, len(missing), SHOWN_CHUNKS):
-        keys = missing[start : start + SHOWN_CHUNKS]
-        rows = embedding.embed_chunks([wanted[key] for key in keys])
-        vectors.update(zip(keys, rows, strict=True))
-        yield start + len(keys)
 
 
 def _finish(store: Store, index: ForeignIndex, found: Contributions, present: set[str]) -> _Outcome:

@@ -186,6 +186,7 @@ class _Import:
             missing = batch.recall(self.store, self.embedding)
             for done in batch.embed(missing, self.embedding):
                 yield GraphImportStep("write", min(chunks + done, total), total)
+                batch.keep_vectors(self.store, self.embedding)
             with self.store.transaction():
                 self._commit(batch)
                 if is_last:
