@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 
 from knotwork._inference.embedder import Embedder, PassageText, PassageVectors, embedding_key
@@ -61,6 +61,7 @@ class Embedding:
     reused: int = 0
     names_s: float = 0.0
     call_chunks: int = FIRST_CHUNKS
+    clock: Callable[[], float] = time.perf_counter
 
     def __bool__(self) -> bool:
         return self.embedder is not None
@@ -133,9 +134,9 @@ class Embedding:
         if stream is None:
             start = 0
             while start < len(chunks):
-                begun_s = time.perf_counter()
+                begun_s = self.clock()
                 vectors = self.embed_chunks(chunks[start : start + min(self.call_chunks, at_once)])
-                took_s = time.perf_counter() - begun_s
+                took_s = self.clock() - begun_s
                 start += len(vectors)
                 if took_s < CALL_S / 2:
                     self.call_chunks = min(2 * self.call_chunks, at_once)
@@ -149,9 +150,9 @@ class Embedding:
 
     def embed_names(self, names: Sequence[str]) -> FloatMatrix:
         """Return a matrix with a unit row for each name."""
-        started_s = time.perf_counter()
+        started_s = self.clock()
         rows = self._model.embed(names)
-        self.names_s += time.perf_counter() - started_s
+        self.names_s += self.clock() - started_s
         self.embedded += len(names)
         return rows
 
