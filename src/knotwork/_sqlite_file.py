@@ -17,6 +17,9 @@ Row = tuple[Any, ...]
 
 _HEADER = b"SQLite format 3\x00"
 
+FULL, NORMAL = "full", "normal"
+SYNCHRONOUS = (FULL, NORMAL)
+
 
 class Migration(NamedTuple):
     """A named change of the schema; never edited once released.
@@ -163,6 +166,25 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def sync_commits(connection: apsw.Connection, synchronous: str = FULL) -> None:
+    """Choose what a power failure may cost a file with a write-ahead log; call this first.
+
+    With "full", a commit returns when it is on the disk. With "normal", the log is written to the
+    disk before a checkpoint, so that the last commits may be lost, and the file stays intact. A
+    killed process loses no commit with either.
+    """
+    is_full = synchronous == FULL
+    connection.pragma("synchronous", synchronous)
+    connection.pragma("fullfsync", is_full)  # macOS: flush the cache of the disk too
+    connection.pragma("checkpoint_fullfsync", is_full)
+
+
+def sync_journal(connection: apsw.Connection) -> None:
+    """Make a commit return when it is on the disk, in a file with a rollback journal."""
+    connection.pragma("synchronous", "extra")  # "full" may undo a commit: the journal comes back
+    connection.pragma("fullfsync", True)
 
 
 def is_empty(connection: apsw.Connection) -> bool:

@@ -42,6 +42,13 @@ class StoreSettings:
     """Location of the index."""
 
     path: str = _setting("knowledge.knot", "the index file", may_be_empty=False, is_path=True)
+    synchronous: str = _setting(
+        "full",
+        '"full" waits for the disk with each commit, so that a power failure loses none; with\n'
+        '"normal", a power failure may lose the last commits, and never damages the file.\n'
+        "A killed process (`kill -9`) loses no commit with either",
+        may_be_empty=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.table_file import TableFile, TableShape, tables_path
+from knotwork._stores.table_file import DocumentTables, TableFile, TableShape, tables_path
 from knotwork.errors import LoadError
 from knotwork.records import Chunk, Document, Entity, Table
 
@@ -377,9 +377,14 @@ def put_tables(store: Store, documents: Sequence[Document]) -> None:
     if path is None:
         return
     tables = TableFile(path)
-    for document in documents:
-        if document.tables or tables.holds(document.uri):
-            tables.put_document(document.uri, document.revision, _named_tables(document))
+    held = tables.documents()
+    found = [
+        DocumentTables(document.uri, document.revision, _named_tables(document))
+        for document in documents
+        if document.tables or document.uri in held
+    ]
+    if found:
+        tables.put_documents(found)
 
 
 def drop_tables(store: Store, uris: Sequence[str]) -> None:

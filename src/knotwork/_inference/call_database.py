@@ -27,6 +27,7 @@ from knotwork._sqlite_file import (
     Row,
     SqliteFile,
     is_empty,
+    sync_commits,
     write_transaction,
 )
 from knotwork.errors import StoreError
@@ -202,7 +203,7 @@ class CallDatabase:
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(self.path)
         connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
-        connection.pragma("synchronous", "normal")
+        sync_commits(connection)  # a reply is paid for; waiting threads share the wait for the disk
         connection.pragma("secure_delete", 1)  # overwrite deleted replies
         connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
         return connection

@@ -462,7 +462,12 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
     loaded = _load_settings(settings, overrides)
     if path is None or isinstance(path, str | Path):
         url = loaded.store.path if path is None else str(path)
-        store = open_store(url, read_only=read_only, create=not read_only)
+        store = open_store(
+            url,
+            read_only=read_only,
+            create=not read_only,
+            synchronous=loaded.store.synchronous,
+        )
     else:
         store = _given(path, "stores")
     register_views()

@@ -18,6 +18,7 @@ from typing import Any
 import apsw
 
 from knotwork._indexing.report import EventKind, IndexEvent
+from knotwork._sqlite_file import FULL, NORMAL, sync_commits
 from knotwork.errors import StoreBusy, StoreError
 
 MOST_EVENTS = 5_000
@@ -108,7 +109,7 @@ class JobStore:
             # Exclusive: two servers of the same folder would run every job twice.
             connection.pragma("locking_mode", "exclusive")
             connection.pragma("journal_mode", "wal")
-            connection.pragma("synchronous", "normal")
+            sync_commits(connection)
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(_TABLES)
             connection.execute("COMMIT")
@@ -198,8 +199,11 @@ class JobStore:
             self._insert_event(job, "state", {key: value for key, value in body.items() if value})
 
     def add_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
-        """Add an event; a "progress" event also becomes the progress of the job."""
-        with self._writing():
+        """Add an event; a "progress" event also becomes the progress of the job.
+
+        It does not wait for the disk: a power failure may lose it, but not the state of a job.
+        """
+        with self._writing(NORMAL):
             if kind == "progress":
                 self._connection.execute(
                     "UPDATE job SET progress = ? WHERE id = ?", (json.dumps(body), job)
@@ -260,10 +264,12 @@ class JobStore:
             self._connection.close()
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, synchronous: str = FULL) -> Iterator[None]:
         try:
-            with self._lock, self._connection:
-                yield
+            with self._lock:
+                sync_commits(self._connection, synchronous)
+                with self._connection:
+                    yield
         except apsw.Error as error:
             raise StoreError(
                 f"Cannot write to the job database `{self._path}`: {error}.",

@@ -7,15 +7,18 @@ read-only connection, guarded by `sql_guard`.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
+from knotwork._sqlite_file import sync_journal
 from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery
 from knotwork._stores.sql_guard import check_sql
 from knotwork._text.names import normal_form
@@ -30,6 +33,8 @@ from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, 
 
 _BUSY_TIMEOUT_MS = 10_000
 TABLES_SUFFIX = "-tables"
+_CHANGES = slice(24, 28)
+"""SQLite's count of transactions in the header: two may have the same time."""
 
 
 def tables_path(store_url: str) -> Path | None:
@@ -49,6 +54,14 @@ def require_tables(store_url: str) -> TableFile:
             fix="Use an index file: `knotwork.open(FILE)`, or --store FILE.",
         )
     return TableFile(path)
+
+
+class DocumentTables(NamedTuple):
+    """The tables of a document as (name, table) pairs."""
+
+    uri: str
+    revision: str
+    tables: Sequence[tuple[str, Table]]
 
 
 class TableFile:
@@ -84,35 +97,36 @@ class TableFile:
         with self._writing() as connection:
             return put_table(connection, name, table, source=source)
 
-    def put_document(
-        self, document: str, revision: str, tables: Sequence[tuple[str, Table]]
-    ) -> list[TableShape]:
-        """Replace the tables of a document with these (name, table) pairs.
+    def put_documents(self, documents: Iterable[DocumentTables]) -> None:
+        """Replace the tables of documents, in one transaction.
 
         A table never replaces one of another source: its name gets a number instead.
         """
         with self._writing() as connection:
-            drop_documents(connection, [document])
-            taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
-            shapes = []
-            for name, table in tables:
-                chosen = _free_name(sql_name(name) or "table", taken)
-                taken.add(chosen)
-                shapes.append(
+            for document in documents:
+                drop_documents(connection, [document.uri])
+                taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
+                for name, table in document.tables:
+                    chosen = _free_name(sql_name(name) or "table", taken)
+                    taken.add(chosen)
                     put_table(
                         connection,
                         chosen,
                         table,
-                        source=document,
-                        document=document,
-                        revision=revision,
+                        source=document.uri,
+                        document=document.uri,
+                        revision=document.revision,
                     )
-                )
-            return shapes
 
-    def holds(self, document: str) -> bool:
-        """Return True if the file has tables of this document."""
-        return any(shape.document == document for shape in self.tables())
+    def documents(self) -> set[str]:
+        """Return the uris of the documents with tables; empty if the file does not exist."""
+        if not self.path.exists():
+            return set()
+        with self._reading() as connection:
+            if not has_registry(connection):
+                return set()
+            rows = connection.execute("SELECT DISTINCT document FROM knotwork_shapes")
+            return {str(document) for (document,) in rows} - {""}
 
     def remove_documents(self, documents: Collection[str]) -> None:
         """Remove the tables of documents."""
@@ -168,8 +182,14 @@ class TableFile:
         return [RowSource(source, shape.name, row, spans.get(row, Span(0, 0))) for row in rows]
 
     def generation(self) -> int:
-        """Return a number that changes with the file, 0 if it does not exist."""
-        return self.path.stat().st_mtime_ns if self.path.exists() else 0
+        """Return a number that changes with every write to the file, 0 if it does not exist."""
+        try:
+            with self.path.open("rb") as file:
+                modified_ns = os.fstat(file.fileno()).st_mtime_ns
+                header = file.read(_CHANGES.stop)
+        except FileNotFoundError:
+            return 0
+        return (modified_ns << 32) + int.from_bytes(header[_CHANGES], "big")
 
     def run(
         self,
@@ -207,6 +227,7 @@ class TableFile:
         try:
             connection = apsw.Connection(str(self.path))
             connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            sync_journal(connection)  # whatever the index does: it refers to tables that are stored
             try:
                 with connection:
                     connection.execute(REGISTRY)

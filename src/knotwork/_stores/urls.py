@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from knotwork._registry import Entry, Registry
+from knotwork._sqlite_file import FULL, SYNCHRONOUS
 from knotwork._stores.base import Store
 from knotwork.errors import UnknownName
 
@@ -22,25 +23,33 @@ STORES: Registry[Store] = Registry(
 )
 
 
-def open_store(url: str, *, read_only: bool = False, create: bool = False) -> Store:
+def open_store(
+    url: str, *, read_only: bool = False, create: bool = False, synchronous: str = FULL
+) -> Store:
     """Open the store at ``url``: ``memory:``, the path of an index file, or a URL of a plugin.
 
-    Raises UnknownName for another scheme, StoreNotFound if the file is missing and ``create`` is
-    off, SchemaMismatch if the file is not an index that this version can read.
+    ``synchronous`` ("full" or "normal") is what a power failure may cost: see `sync_commits`.
+    Raises UnknownName for another value or scheme, StoreNotFound if the file is missing and
+    ``create`` is off, SchemaMismatch if the file is not an index that this version can read.
     """
     scheme, _ = _split(url)
     if scheme not in STORES:
         builtin = [STORES.find(name).summary for name in STORES.names(plugins=False)]
         plugins = set(STORES.names()) - set(STORES.names(plugins=False))
         raise UnknownName("store scheme", scheme, [*builtin, *(f"{name}://…" for name in plugins)])
-    return STORES.create(scheme, url=url, read_only=read_only, create=create)
+    if synchronous not in SYNCHRONOUS:
+        raise UnknownName("value of store.synchronous", synchronous, SYNCHRONOUS)
+    return STORES.create(
+        scheme, url=url, read_only=read_only, create=create, synchronous=synchronous
+    )
 
 
-def open_index_file(*, url: str, read_only: bool, create: bool) -> Store:
+def open_index_file(*, url: str, read_only: bool, create: bool, synchronous: str = FULL) -> Store:
     """Open an index file, as `open_store` does."""
     from knotwork._stores.embedded import EmbeddedStore
 
-    return EmbeddedStore.open(Path(_split(url)[1]), read_only=read_only, create=create)
+    path = Path(_split(url)[1])
+    return EmbeddedStore.open(path, read_only=read_only, create=create, synchronous=synchronous)
 
 
 def index_file(url: str) -> Path | None:

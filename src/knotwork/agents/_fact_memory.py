@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 
 from knotwork._inference.role_models import IN_MEMORY, companion_path
-from knotwork._sqlite_file import SqliteFile
+from knotwork._sqlite_file import SqliteFile, sync_journal
 from knotwork._text.names import normal_form
 from knotwork.errors import StoreReadOnly
 
@@ -93,6 +93,7 @@ class FactMemory:
         with self._translated_errors():
             self._connection = apsw.Connection(str(path))
             self._connection.set_busy_timeout(round(_BUSY_TIMEOUT_S * 1000))
+            sync_journal(self._connection)
             self._connection.execute(_SCHEMA)
 
     def close(self) -> None:

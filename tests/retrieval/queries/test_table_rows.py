@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import knotwork
 from knotwork._retrieval.queries.table_rows import TableRows
-from knotwork._stores.table_file import TableFile, tables_path
+from knotwork._stores.table_file import DocumentTables, TableFile, tables_path
 from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
@@ -196,7 +196,7 @@ def test_a_table_that_is_newer_than_its_document_is_not_asked(tmp_path):
         assert base.ask("What is the total amount of sales?").text.startswith("3 ")
         tables = TableFile(tables_path(base.store.url))
         (shape,) = tables.tables()
-        tables.put_document(shape.document, "of a run that was killed", [])
+        tables.put_documents([DocumentTables(shape.document, "of a run that was killed", [])])
         assert base.ask("What is the total amount of sales?").results == ()
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import apsw
 
-from knotwork._sqlite_file import Bindings, Migration, Row, SqliteFile, is_empty
+from knotwork._sqlite_file import (
+    FULL,
+    Bindings,
+    Migration,
+    Row,
+    SqliteFile,
+    is_empty,
+    sync_commits,
+)
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from knotwork.errors import SchemaMismatch, StoreError, StoreReadOnly
 
@@ -42,11 +50,13 @@ class Database:
         read_only: bool,
         create: bool,
         busy_timeout_s: float,
+        synchronous: str = FULL,
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
         self.path = path
         self.read_only = read_only
         self._busy_timeout_s = busy_timeout_s
+        self._synchronous = synchronous
         self._closed = False
         self._process = os.getpid()
         self._thread = _Thread()
@@ -248,7 +258,7 @@ class Database:
             connection.pragma("temp_store", "memory")
             if not self.read_only:
                 connection.pragma("page_size", _PAGE_BYTES)
-                connection.pragma("synchronous", "normal")
+                sync_commits(connection, self._synchronous)
                 connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
                 connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
             return connection

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knotwork._sqlite_file import Migration
+from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.embedded.communities import EmbeddedCommunities
 from knotwork._stores.embedded.database import Database, find_faults
@@ -65,11 +65,13 @@ class EmbeddedStore:
         *,
         read_only: bool = False,
         create: bool = False,
+        synchronous: str = FULL,
         busy_timeout_s: float = 10.0,
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> EmbeddedStore:
         """Open the index file at ``path``, and update its schema.
 
+        ``synchronous`` ("full" or "normal") is what a power failure may cost: see `sync_commits`.
         Raises StoreNotFound if the file is missing and ``create`` is off, SchemaMismatch if it is
         not an index or was written by a later version, StoreBusy if another process writes for
         longer than ``busy_timeout_s``.
@@ -78,6 +80,7 @@ class EmbeddedStore:
             Path(path),
             read_only=read_only,
             create=create,
+            synchronous=synchronous,
             busy_timeout_s=busy_timeout_s,
             migrations=migrations,
         )
