@@ -22,7 +22,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.vectors import staged_name
 
 KEPT_META = "vectors_kept_of"
-"""The embedder of the kept vectors; empty if there are none."""
+"""The embedder of the kept vectors; empty without any."""
 
 _CHUNKS, _SENTENCES = staged_name("chunk"), staged_name("sentence")
 

@@ -278,7 +278,7 @@ class _Run:
         self.batch = Batch(clock=self.pipeline.clock)
 
     def _save_part(self) -> list[IndexEvent]:
-        """Commit the documents that are embedded; if there are none, keep the vectors so far."""
+        """Commit the documents that are embedded, or else keep the vectors of the first one."""
         finished = self.batch.finished()
         if finished.prepared:
             return self._commit(finished)

@@ -57,6 +57,16 @@ class EmbedderContract:
         same, other = embedder.embed_passages([PassageText(_TEXTS[0]), PassageText(_TEXTS[2])])
         assert float(question @ same.chunk) > 0.9 > float(question @ other.chunk)
 
+    def test_names_are_embedded_while_passages_are_streamed(self, embedder: Embedder) -> None:
+        passages = [PassageText(text) for text in _TEXTS]
+        stream = getattr(embedder, "stream_passages", embedder.embed_passages)
+        names = embedder.embed(_TEXTS)
+        for vectors, expected in zip(
+            stream(passages), embedder.embed_passages(passages), strict=True
+        ):
+            assert float(vectors.chunk @ expected.chunk) > 0.999
+            assert np.allclose(embedder.embed(_TEXTS), names, atol=1e-5)
+
     def test_the_name_says_which_model(self, embedder: Embedder) -> None:
         scheme, colon, model = embedder.name.partition(":")
         assert scheme
