@@ -41,7 +41,7 @@ NAMES = ("Ada Byron", "Grace Moor", "Travel Office", "Elm Harbour", "Linus Vale"
 
 
 def write_files(folder: Path, *, files: int, seed: int) -> None:
-    """Write text files of 1 to 8 kB, and one of 200 kB, about a few names."""
+    """Write text files of 1 to 9 kB, and one of 90 kB, about a few names."""
     random_ = random.Random(seed)
 
     def sentence() -> str:
@@ -50,7 +50,7 @@ def write_files(folder: Path, *, files: int, seed: int) -> None:
 
     folder.mkdir(parents=True)
     for number in range(files):
-        sentences = 2_500 if number == files // 2 else random_.randint(12, 100)
+        sentences = 1_000 if number == files // 2 else random_.randint(12, 100)
         parts = [sentence() for _ in range(sentences)]
         text = "\n\n".join(" ".join(parts[at : at + 6]) for at in range(0, sentences, 6))
         (folder / f"{number:04}.md").write_text(f"# Note {number}\n\n{text}\n", "utf-8")
@@ -195,6 +195,7 @@ def kill_runs(job: Job, folder: Path, *, kills: int, seed: int, longest_s: float
                 break
             assert run.code == -signal.SIGKILL, run.errors
             outcome.kills += 1
+            sys.stderr.write(f"\r{outcome.kills} kills, {outcome.rounds} indexes")
             if run.found_s:
                 committed_s = run.commits_s[-1] if run.commits_s else run.found_s
                 unsaved = run.started.keys() - stored_uris(store)
