@@ -1,7 +1,12 @@
-"""SQLite files of Knotwork: checks before opening one, migrations, and readable errors."""
+"""SQLite files of Knotwork: checks before opening one, migrations, and readable errors.
+
+Their pages have checksums (`_sqlite_pages`); a file of an earlier release has none until it is
+repaired.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,12 +15,36 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
+from knotwork._sqlite_pages import (
+    HiddenChecksums,
+    MissingChecksumVfs,
+    check_protection,
+    open_connection,
+    protect_new,
+)
+from knotwork.errors import (
+    IndexDamaged,
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreNotFound,
+    StoreReadOnly,
+)
 
 Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
 
 _HEADER = b"SQLite format 3\x00"
+_APPLICATION_ID = slice(68, 72)
+
+PAGE_CHECKSUMS = "page-checksums"
+"""The entry among the migrations of a protected file, so that earlier releases, which would write
+pages without their checksum, refuse it."""
+
+
+class DamagedValue(ValueError):
+    """A stored value cannot be decoded; the message names the kind of value."""
+
 
 FULL, NORMAL = "full", "normal"
 SYNCHRONOUS = (FULL, NORMAL)
@@ -36,13 +65,15 @@ class Migration(NamedTuple):
 class SqliteFile:
     """A file of one kind, such as "index" or "call cache", as errors name it.
 
-    ``application_id`` marks the files of a kind. ``repair`` says what to do with a damaged file.
+    ``application_id`` marks the files of a kind, 0 those that have no mark. ``repair`` says what
+    to do with a damaged file. ``locate`` returns what is damaged in a file, "" if that is unknown.
     """
 
     path: str
     kind: str
     application_id: int
     repair: str
+    locate: Callable[[], str] | None = None
 
     def require(self, *, create: bool) -> None:
         """Refuse a path that cannot be opened as such a file, or created if ``create`` is set.
@@ -56,12 +87,15 @@ class SqliteFile:
         if path.exists():
             try:
                 with path.open("rb") as file:
-                    start = file.read(len(_HEADER))
+                    header = file.read(_APPLICATION_ID.stop)
             except PermissionError as error:
                 raise StoreReadOnly(
                     f"`{path}` is not readable.", fix="Check the permissions of the file."
                 ) from error
-            if start not in (b"", _HEADER):
+            if header and not header.startswith(_HEADER):
+                mark = int.from_bytes(header[_APPLICATION_ID], "big")
+                if self.application_id and mark == self.application_id:
+                    raise self.damaged("the first bytes of its header")
                 raise self._foreign()
         elif not create:
             raise StoreNotFound(
@@ -74,6 +108,42 @@ class SqliteFile:
                 fix="Create it first.",
             )
 
+    def connect(
+        self,
+        *,
+        flags: int,
+        busy_timeout_s: float,
+        filename: str = "",
+        page_bytes: int = 0,
+    ) -> apsw.Connection:
+        """Open the file, by ``filename`` if given.
+
+        With the flag to create files, a new or empty one gets checksums and pages of
+        ``page_bytes``. Raises apsw.Error, and StoreError if checksums cannot be verified.
+        """
+        connection = open_connection(filename or self.path, flags=flags)
+        try:
+            connection.set_busy_timeout(int(busy_timeout_s * 1_000))
+            if flags & apsw.SQLITE_OPEN_CREATE:
+                if page_bytes:
+                    connection.pragma("page_size", page_bytes)
+                protect_new(connection)
+            else:
+                check_protection(connection)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, HiddenChecksums):
+                raise self.damaged("the header denies the checksums of its pages") from error
+            if isinstance(error, MissingChecksumVfs):
+                raise StoreError(
+                    f"The pages of `{self.path}` have checksums, which the installed apsw cannot "
+                    "verify.",
+                    fix="Install a wheel of apsw: "
+                    "pip install --force-reinstall --only-binary :all: apsw",
+                ) from error
+            raise
+        return connection
+
     def missing_migrations(
         self, connection: apsw.Connection, migrations: Sequence[Migration]
     ) -> list[Migration]:
@@ -84,18 +154,23 @@ class SqliteFile:
         if connection.pragma("application_id") != self.application_id:
             raise self._foreign()
         recorded = _recorded_migrations(connection)
-        known = [migration.name for migration in migrations]
+        known = [*(migration.name for migration in migrations), PAGE_CHECKSUMS]
         later = [name for name in recorded if name not in known]
         if later:
             raise SchemaMismatch(
                 f"`{self.path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
-                f"this version knows up to `{known[-1]}`).",
+                f"this version knows up to `{known[-2]}`).",
                 fix=f"Upgrade Knotwork, or use another file for the {self.kind}.",
             )
         return [migration for migration in migrations if migration.name not in recorded]
 
     def migrate(self, connection: apsw.Connection, migrations: Sequence[Migration]) -> None:
-        """Apply the migrations that the file lacks, each in a transaction of its own."""
+        """Apply the migrations that the file lacks, each in a transaction of its own.
+
+        A file that got its checksums when it was created also gets their entry.
+        """
+        if migrations and check_protection(connection):
+            migrations = [Migration(PAGE_CHECKSUMS, ""), *migrations]
         for migration in migrations:
             with write_transaction(connection):
                 connection.execute(
@@ -111,18 +186,29 @@ class SqliteFile:
 
     @contextmanager
     def translated_errors(self, *, busy_timeout_s: float) -> Iterator[None]:
-        """Raise errors of SQLite as StoreError, with what to do."""
+        """Raise errors of SQLite as StoreError, with what to do, and IndexDamaged for damage."""
         try:
             yield
-        except apsw.Error as error:
+        except (apsw.Error, DamagedValue, UnicodeDecodeError) as error:
             raise self._translate(error, busy_timeout_s) from error
 
-    def damaged(self, detail: object) -> StoreError:
-        """Return the error for a file with damaged content."""
-        return StoreError(f"The {self.kind} `{self.path}` is damaged ({detail}).", fix=self.repair)
+    def damaged(self, detail: object) -> IndexDamaged:
+        """Return the error for a file with damaged content, and where the damage is."""
+        place = self.locate() if self.locate is not None else ""
+        return IndexDamaged(
+            f"The {self.kind} `{self.path}` is damaged: {place or detail}.",
+            path=self.path,
+            place=place,
+            fix=self.repair,
+        )
 
-    def _translate(self, error: apsw.Error, busy_timeout_s: float) -> StoreError:
+    def _translate(self, error: Exception, busy_timeout_s: float) -> StoreError:
         name = f"the {self.kind} `{self.path}`"
+        if isinstance(error, apsw.NotADBError):
+            return self._foreign()
+        if is_damage(error):
+            checksum = isinstance(error, apsw.Error) and is_checksum_error(error)
+            return self.damaged("a page differs from its checksum" if checksum else error)
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(
                 f"Another process is writing to {name} (waited {busy_timeout_s:g} s).",
@@ -133,10 +219,6 @@ class SqliteFile:
                 f"The disk is full: writing to {name} failed, and this step was rolled back.",
                 fix="Free some disk space, then try again: finished steps are not repeated.",
             )
-        if isinstance(error, apsw.NotADBError):
-            return self._foreign()
-        if isinstance(error, apsw.CorruptError):
-            return self.damaged(error)
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
             return StoreReadOnly(
                 f"`{self.path}` is not writable ({error}).",
@@ -185,6 +267,27 @@ def sync_journal(connection: apsw.Connection) -> None:
     """Make a commit return when it is on the disk, in a file with a rollback journal."""
     connection.pragma("synchronous", "extra")  # "full" may undo a commit: the journal comes back
     connection.pragma("fullfsync", True)
+
+
+def repair_advice(index: Path) -> str:
+    """Return what to do with a damaged index file, or with a damaged file beside it."""
+    name = shlex.quote(str(index))
+    return (
+        f"Repair it with: knotwork repair {name}. It keeps a copy of the damaged file, and says "
+        f"what it cannot bring back. Or use a backup: knotwork restore BACKUP {name} --force"
+    )
+
+
+def is_checksum_error(error: apsw.Error) -> bool:
+    """Return True if a page that was read differs from its checksum."""
+    return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+
+
+def is_damage(error: Exception) -> bool:
+    """Return True if an error of reading means that the file is damaged."""
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError | DamagedValue):
+        return True
+    return isinstance(error, apsw.Error) and is_checksum_error(error)
 
 
 def is_empty(connection: apsw.Connection) -> bool:

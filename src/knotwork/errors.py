@@ -11,6 +11,7 @@
     │   ├── StoreBusy          another process is writing (transient)
     │   ├── StoreReadOnly      a write to a store that was opened for reading
     │   ├── MissingCapability  the store lacks an optional part that the operation needs
+    │   ├── IndexDamaged       a file of the index is damaged; says where
     │   ├── SchemaMismatch     the index was written by another version or embedder
     │   └── DimensionMismatch  a vector has the wrong length
     ├── ModelError             an embedder or model server failed, and a retry will not help
@@ -51,6 +52,7 @@ __all__ = [
     "Conflict",
     "DimensionMismatch",
     "FilterError",
+    "IndexDamaged",
     "IndexingError",
     "InvalidRequest",
     "KnotworkError",
@@ -211,6 +213,20 @@ class MissingCapability(StoreError):
             fix="Use an index file: it supports everything that Knotwork does.",
         )
         self.capability = capability
+
+
+class IndexDamaged(StoreError):
+    """A file of the index is damaged, and an answer from it could be wrong.
+
+    ``path`` is the file. ``place`` says which parts and documents are damaged; "" if unknown.
+    """
+
+    code = "index_damaged"
+
+    def __init__(self, message: str, *, path: str = "", place: str = "", fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.path = path
+        self.place = place
 
 
 class SchemaMismatch(StoreError):

@@ -4,6 +4,7 @@ from importlib.metadata import PackageNotFoundError
 import numpy as np
 import pytest
 from tests.indexing.pipeline_fakes import LatinEmbedder
+from tests.stores.raw_files import change
 
 import knotwork
 from knotwork._config import EmbeddingSettings, StoreSettings, load_settings
@@ -45,14 +46,6 @@ def index_path(tmp_path):
         store.set_meta({EMBEDDER_META: "hashing:16"})
     store.close()
     return path
-
-
-def damage(path, statement):
-    import apsw
-
-    with apsw.Connection(str(path)) as connection:
-        connection.execute(statement)
-    connection.close()
 
 
 def test_a_sound_installation_passes_every_check(tmp_path, index_path):
@@ -121,7 +114,7 @@ def test_the_index_tells_its_embedder_and_dimension(index_path):
     ],
 )
 def test_parts_that_disagree_are_told(index_path, statement, fault):
-    damage(index_path, statement)
+    change(index_path, statement)
     *_, integrity = check_index(StoreSettings(path=str(index_path))).checks
     assert not integrity.ok
     assert fault in integrity.detail
@@ -293,8 +286,8 @@ def test_chunks_that_the_embedder_does_not_read_are_told_and_no_fault(mixed_path
 
 
 def test_a_vector_that_the_embedder_would_have_made_is_missed(mixed_path):
-    damage(mixed_path, "DELETE FROM vector_chunk")
-    damage(mixed_path, "UPDATE vector_index SET items = 2 WHERE name = 'chunk'")
+    change(mixed_path, "DELETE FROM vector_chunk")
+    change(mixed_path, "UPDATE vector_index SET items = 2 WHERE name = 'chunk'")
     checks = {check.name: check for check in check_index(StoreSettings(str(mixed_path))).checks}
     assert not checks["Integrity"].ok
     assert "2 chunks with a vector, not 1" in checks["Integrity"].detail

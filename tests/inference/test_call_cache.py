@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
+from tests.stores.raw_files import change
 
 from knotwork._inference.call_cache import CallCache, RejectedReply
 from knotwork._inference.call_database import MIGRATIONS, CallDatabase
@@ -97,9 +98,7 @@ def test_forgetting_a_document_deletes_its_replies_and_keeps_the_account(cache):
 
 
 def flip_reply(path):
-    connection = apsw.Connection(str(path))
-    connection.execute("UPDATE reply SET text = CAST('Tartu!!' AS BLOB)")
-    connection.close()
+    change(path, "UPDATE reply SET text = CAST('Tartu!!' AS BLOB)")
 
 
 def test_a_reply_that_changed_in_the_file_is_not_served(cache, path):
@@ -204,11 +203,7 @@ def test_a_writer_that_does_not_end_is_named(path):
 
 def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
     CallCache.open(path).close()
-    connect = apsw.Connection
-    monkeypatch.setattr(
-        "knotwork._inference.call_database.apsw.Connection",
-        lambda name: connect(name, flags=apsw.SQLITE_OPEN_READONLY),
-    )
+    monkeypatch.setattr("knotwork._inference.call_database.READ_WRITE", apsw.SQLITE_OPEN_READONLY)
     cache = CallCache.open(path)
     with pytest.raises(StoreReadOnly, match="is not writable") as caught:
         cache.accept(KEY, "m", ask("?"), REPLY)

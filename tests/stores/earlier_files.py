@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
+from tests.stores.raw_files import opened
 
+from knotwork._sqlite_file import PAGE_CHECKSUMS
 from knotwork._stores.embedded.schema import MIGRATIONS
 
 UNDO = {
@@ -33,7 +34,9 @@ UNDO = {
 
 def undo_migrations(path: Path, *, since: str) -> None:
     """Take an index file back to before a migration, named by its number."""
-    connection = apsw.Connection(str(path))
+    connection = opened(path)
+    connection.execute("DELETE FROM migration WHERE name = ?", (PAGE_CHECKSUMS,))
+    connection.pragma("user_version", 0)
     for migration in reversed(MIGRATIONS):
         if migration.name >= since:
             connection.execute(UNDO[migration.name])

@@ -6,9 +6,9 @@ import os
 import sqlite3
 from pathlib import Path
 
-import apsw
 import numpy as np
 import pytest
+from tests.stores.raw_files import opened
 
 from knotwork._sqlite_file import Migration
 from knotwork._stores.embedded import EmbeddedStore
@@ -42,7 +42,7 @@ def filled(path: Path) -> Path:
 
 
 def tables(path: Path) -> set[str]:
-    connection = apsw.Connection(str(path))
+    connection = opened(path)
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
     return names

@@ -30,6 +30,7 @@ from knotwork._sqlite_file import (
     sync_commits,
     write_transaction,
 )
+from knotwork._sqlite_pages import READ_WRITE
 from knotwork.errors import StoreError
 
 Write = Callable[[apsw.Connection], None]
@@ -201,8 +202,7 @@ class CallDatabase:
         return self._open
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(self.path)
-        connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
+        connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=self._busy_timeout_s)
         sync_commits(connection)  # a reply is paid for; waiting threads share the wait for the disk
         connection.pragma("secure_delete", 1)  # overwrite deleted replies
         connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)

@@ -15,6 +15,7 @@ from sys import getsizeof
 import apsw
 
 from knotwork._query_memory import POOL, Reservation, result_too_large
+from knotwork._sqlite_file import is_damage
 from knotwork._stores.sql_guard import CheckedQuery, make_authorizer
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, RetrievalError
 from knotwork.records import PropertyValue, QueryResult
@@ -58,7 +59,10 @@ class GuardedQuery:
     def run(
         self, query: CheckedQuery, parameters: Mapping[str, PropertyValue], *, row_limit: int
     ) -> QueryResult:
-        """Run the query and return its rows, at most ``row_limit``; raises as `TableFile.run`."""
+        """Run the query and return its rows, at most ``row_limit``.
+
+        Raises as `TableFile.run`, and errors of SQLite that mean damage of the file.
+        """
         connection, columns = self._connection, list[str]()
         long = any(isinstance(v, str) and len(v) > _MAX_GROWN_BYTES for v in parameters.values())
         grows = query.grows or long
@@ -82,6 +86,8 @@ class GuardedQuery:
                 self._count(row)
                 rows.append(tuple(row))
         except apsw.Error as error:
+            if is_damage(error):
+                raise
             raise self._query_error(error, grows=grows) from error
         finally:
             self._reservation.close()

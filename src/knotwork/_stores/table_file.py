@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import apsw
 
-from knotwork._sqlite_file import sync_journal
+from knotwork._sqlite_file import SqliteFile, is_damage, repair_advice, sync_journal
+from knotwork._sqlite_pages import READ_WRITE
 from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery
 from knotwork._stores.sql_guard import check_sql
 from knotwork._text.names import normal_form
@@ -31,7 +32,7 @@ from knotwork.errors import (
 )
 from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
 
-_BUSY_TIMEOUT_MS = 10_000
+_BUSY_TIMEOUT_S = 10.0
 TABLES_SUFFIX = "-tables"
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
@@ -69,6 +70,8 @@ class TableFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        index = path.with_name(path.name.removesuffix(TABLES_SUFFIX))
+        self._file = SqliteFile(str(path), "table file", 0, repair=repair_advice(index))
 
     def put(
         self,
@@ -206,18 +209,21 @@ class TableFile:
         ``timeout_s``, StoreNotFound if there are no tables.
         """
         query = check_sql(statement)
-        connection = self._open() if self.path.exists() else None
-        known = [str(name) for name, _ in registered(connection)] if connection else []
-        if connection is None or not known:
-            if connection is not None:
-                connection.close()
+        known: list[str] = []
+        if self.path.exists():
+            with self._reading() as connection:
+                known = [str(name) for name, _ in registered(connection)]
+        if not known:
             raise StoreNotFound(
                 "There are no tables.",
                 fix="Add some: `knotwork tables add FILE`, or `kb.tables.add(FILE)`.",
             )
+        connection = self._open()
         try:
             runner = GuardedQuery(connection, known, timeout_s=timeout_s)
             return runner.run(query, dict(parameters or {}), row_limit=row_limit)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise self._file.damaged(error) from error
         finally:
             connection.close()
 
@@ -225,8 +231,7 @@ class TableFile:
     def _writing(self) -> Iterator[apsw.Connection]:
         """Open the file for writing, in one transaction. Raises StoreError if that fails."""
         try:
-            connection = apsw.Connection(str(self.path))
-            connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=_BUSY_TIMEOUT_S)
             sync_journal(connection)  # whatever the index does: it refers to tables that are stored
             try:
                 with connection:
@@ -235,6 +240,8 @@ class TableFile:
             finally:
                 connection.close()
         except apsw.Error as error:
+            if is_damage(error):
+                raise self._file.damaged(error) from error
             raise StoreError(
                 f"Writing the tables in `{self.path}` failed: {error}.",
                 fix="Check that the file and its folder are writable.",
@@ -242,15 +249,17 @@ class TableFile:
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
-        connection = self._open()
-        try:
-            yield connection
-        finally:
-            connection.close()
+        with self._file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+            connection = self._open()
+            try:
+                yield connection
+            finally:
+                connection.close()
 
     def _open(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+        connection = self._file.connect(
+            flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S
+        )
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)

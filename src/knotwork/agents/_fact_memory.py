@@ -14,10 +14,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import apsw
-
 from knotwork._inference.role_models import IN_MEMORY, companion_path
-from knotwork._sqlite_file import SqliteFile, sync_journal
+from knotwork._sqlite_file import SqliteFile, repair_advice, sync_journal
+from knotwork._sqlite_pages import READ_WRITE
 from knotwork._text.names import normal_form
 from knotwork.errors import StoreReadOnly
 
@@ -84,15 +83,10 @@ class FactMemory:
     ) -> None:
         self._many_valued = frozenset(normal_form(relation) for relation in many_valued)
         self._lock = threading.RLock()
-        self._file = SqliteFile(
-            str(path),
-            "file of facts",
-            application_id=0,
-            repair="Delete the file; the facts in it are lost.",
-        )
+        index = Path(str(path).removesuffix(MEMORY_SUFFIX))
+        self._file = SqliteFile(str(path), "file of facts", 0, repair=repair_advice(index))
         with self._translated_errors():
-            self._connection = apsw.Connection(str(path))
-            self._connection.set_busy_timeout(round(_BUSY_TIMEOUT_S * 1000))
+            self._connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=_BUSY_TIMEOUT_S)
             sync_journal(self._connection)
             self._connection.execute(_SCHEMA)
 
@@ -110,7 +104,8 @@ class FactMemory:
             )
         with self.transaction():
             # Taking the lock is not enough: a journal that cannot be created shows on writing.
-            self._connection.execute("PRAGMA user_version = 0")
+            version = self._connection.pragma("user_version")
+            self._connection.pragma("user_version", version)
 
     def copy(self) -> FactMemory:
         """Return a copy in memory, which is not saved."""

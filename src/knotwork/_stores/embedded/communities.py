@@ -6,8 +6,8 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.packing import keys_of, pack_keys
+from knotwork._stores.embedded.database import Database, reports_damage
+from knotwork._stores.embedded.packing import keys_of, pack_keys, unpack_json
 from knotwork.records import (
     Community,
     CommunityReport,
@@ -64,6 +64,7 @@ _PUT_REPORT = "INSERT OR REPLACE INTO report VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_CITATION = "INSERT OR IGNORE INTO report_citation VALUES (?, ?)"
 
 
+@reports_damage
 class EmbeddedCommunities:
     """The `CommunityStore` of the embedded store."""
 
@@ -259,7 +260,7 @@ def _report(
 ) -> CommunityReport:
     unpacked = tuple(
         Finding(text, tuple(Support(chunk, Span(start, end)) for chunk, start, end in supports))
-        for text, supports in json.loads(findings)
+        for text, supports in unpack_json(findings)
     )
     return CommunityReport(
         community_id, title, summary, unpacked, rating, language, source, content_key

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.packing import pack_keys, pack_spans
+from knotwork._stores.embedded.packing import pack_keys, pack_spans, unpack_json
 from knotwork._stores.graph_view import entity_type, most_frequent
 from knotwork.records import Mention, Relation, content_id, id_to_int
 
@@ -177,7 +177,7 @@ def _update_entities(database: Database, difference: _Difference) -> None:
 
 
 def _sum(packed: str, changes: _Forms) -> _Forms:
-    forms: _Forms = json.loads(packed)
+    forms: _Forms = unpack_json(packed)
     for form, times in changes.items():
         forms[form] = forms.get(form, 0) + times
     return {form: times for form, times in forms.items() if times > 0}

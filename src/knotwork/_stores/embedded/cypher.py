@@ -26,7 +26,7 @@ from knotwork._stores.cypher_graphs import (
     run_cypher,
     unknown_graph,
 )
-from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.graph_rows import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
 from knotwork._stores.embedded.packing import unpack_line, unpack_strings
 from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs, unpack_properties
@@ -43,6 +43,7 @@ from knotwork.records import (
 )
 
 
+@reports_damage
 class EmbeddedCypher:
     """Run each statement inside one read transaction; graphs are cached until they change."""
 

@@ -6,23 +6,31 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from inspect import isfunction
 from pathlib import Path
+from typing import Any, TypeVar
 
 import apsw
 
 from knotwork._sqlite_file import (
     FULL,
     Bindings,
+    DamagedValue,
     Migration,
     Row,
     SqliteFile,
     is_empty,
+    repair_advice,
     sync_commits,
 )
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from knotwork.errors import SchemaMismatch, StoreError, StoreReadOnly
+from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
+
+Part = TypeVar("Part")
+T = TypeVar("T")
 
 _log = logging.getLogger("knotwork.stores")
 
@@ -55,6 +63,7 @@ class Database:
     ) -> None:
         self.path = path
         self.read_only = read_only
+        self._create = create and not read_only
         self._busy_timeout_s = busy_timeout_s
         self._synchronous = synchronous
         self._closed = False
@@ -66,10 +75,10 @@ class Database:
             str(path),
             "index",
             APPLICATION_ID,
-            repair="Restore it from a copy, or rebuild it from the documents.",
+            repair=repair_advice(path),
         )
-        self._file.require(create=create and not read_only)
-        self._prepare(migrations, create=create)
+        self._file.require(create=self._create)
+        self._prepare(migrations)
 
     def connection(self) -> apsw.Connection:
         """Return the connection of this thread; first use opens it.
@@ -208,11 +217,11 @@ class Database:
                 connection.close()
         self._thread = _Thread()
 
-    def _prepare(self, migrations: Sequence[Migration], *, create: bool) -> None:
+    def _prepare(self, migrations: Sequence[Migration]) -> None:
         connection = self.connection()
         try:
             with self._translated_errors():
-                missing = self._missing_migrations(connection, migrations, create=create)
+                missing = self._missing_migrations(connection, migrations)
                 if not self.read_only:
                     connection.pragma("journal_mode", "wal")
                 self._file.migrate(connection, missing)
@@ -221,9 +230,9 @@ class Database:
             raise
 
     def _missing_migrations(
-        self, connection: apsw.Connection, migrations: Sequence[Migration], *, create: bool
+        self, connection: apsw.Connection, migrations: Sequence[Migration]
     ) -> Sequence[Migration]:
-        if create and not self.read_only and is_empty(connection):
+        if self._create and is_empty(connection):
             return migrations
         missing = self._file.missing_migrations(connection, migrations)
         if missing and self.read_only:
@@ -253,27 +262,57 @@ class Database:
     def _connect(self) -> apsw.Connection:
         with self._translated_errors():
             connection = self._open_file()
-            connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
             connection.pragma("cache_size", -_CACHE_KIB)
             connection.pragma("temp_store", "memory")
             if not self.read_only:
-                connection.pragma("page_size", _PAGE_BYTES)
                 sync_commits(connection, self._synchronous)
                 connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
                 connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
             return connection
 
     def _open_file(self) -> apsw.Connection:
-        if self.read_only and _is_at_rest(self.path):
-            uri = f"{self.path.absolute().as_uri()}?immutable=1"
-            return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
-        if not self.read_only and not self.path.exists():
-            flags |= apsw.SQLITE_OPEN_CREATE
-        return apsw.Connection(str(self.path), flags=flags)
+        filename = ""
+        if self.read_only:
+            flags = apsw.SQLITE_OPEN_READONLY
+            if _is_at_rest(self.path):
+                filename = f"{self.path.absolute().as_uri()}?immutable=1"
+                flags |= apsw.SQLITE_OPEN_URI
+        else:
+            flags = apsw.SQLITE_OPEN_READWRITE
+            if self._create:
+                flags |= apsw.SQLITE_OPEN_CREATE
+        return self._file.connect(
+            flags=flags,
+            filename=filename,
+            busy_timeout_s=self._busy_timeout_s,
+            page_bytes=_PAGE_BYTES,
+        )
+
+    def damaged(self, detail: object) -> IndexDamaged:
+        """Return the error for damage, with its place."""
+        return self._file.damaged(detail)
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
+
+
+def reports_damage(part: type[Part]) -> type[Part]:
+    """Make all public methods of a part raise IndexDamaged for a value that cannot be decoded."""
+    for name, method in list(vars(part).items()):
+        if isfunction(method) and not name.startswith("_"):
+            setattr(part, name, _reporting_damage(method))
+    return part
+
+
+def _reporting_damage(method: Callable[..., T]) -> Callable[..., T]:
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> T:  # noqa: ANN401  any method of a part
+        try:
+            return method(self, *args, **options)
+        except DamagedValue as error:
+            raise self._database.damaged(error) from error
+
+    return call
 
 
 def _is_at_rest(path: Path) -> bool:

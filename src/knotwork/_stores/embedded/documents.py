@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
     keys_of,
     pack_frames,
@@ -28,6 +28,7 @@ from knotwork._stores.embedded.packing import (
     pack_strings,
     pack_text,
     unpack_frames,
+    unpack_json,
     unpack_outline,
     unpack_spans,
     unpack_strings,
@@ -81,6 +82,7 @@ _CHUNK = (
 _CHUNK_IDS = "SELECT id FROM chunk WHERE document = ? ORDER BY is_parent, ordinal, id"
 
 
+@reports_damage
 class EmbeddedDocuments:
     """The `DocumentStore` of the embedded store."""
 
@@ -208,7 +210,7 @@ def _document(
         title,
         media_type,
         language,
-        json.loads(metadata),
+        unpack_json(metadata),
         headings,
         pages,
         frames,
@@ -308,6 +310,7 @@ _MENTIONED = (
 )
 
 
+@reports_damage
 class EmbeddedFields:
     """The `FieldStore` of the embedded store."""
 
@@ -448,6 +451,7 @@ _NEXT_ENTRIES = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri > ? ORDER BY ur
 _SETTINGS_COUNTS = "SELECT settings, count(*) FROM ledger WHERE error_reason = '' GROUP BY settings"
 
 
+@reports_damage
 class EmbeddedLedger:
     """The `Ledger` of the embedded store."""
 

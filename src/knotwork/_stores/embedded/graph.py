@@ -16,7 +16,7 @@ from knotwork._stores.embedded.contributions import (
     remove_contributions,
     write_contributions,
 )
-from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.graph_rows import (
     ENTITIES_BY_KEY,
     NODE_TABLES,
@@ -83,6 +83,7 @@ _EDGE_COUNTS = (
 )
 
 
+@reports_damage
 class EmbeddedGraph:
     """The `GraphStore` of the embedded store."""
 

@@ -5,19 +5,52 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import wraps
 from itertools import chain
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.id_sets import IdSet
-from knotwork.records import Document, Frame, FrameKind, Heading, Page, Span, id_to_int
+from knotwork.records import (
+    Document,
+    Frame,
+    FrameKind,
+    Heading,
+    Page,
+    ReadingStatus,
+    Span,
+    id_to_int,
+)
+
+Arguments = ParamSpec("Arguments")
+T = TypeVar("T")
 
 _ID_DIGITS = 16
 _LARGEST_KEY = (1 << 63) - 1
 _OFFSETS = struct.Struct("<ii")
+
+
+_DECODING_ERRORS = (ValueError, TypeError, KeyError, IndexError, zlib.error, struct.error)
+
+
+def decodes(kind: str) -> Callable[[Callable[Arguments, T]], Callable[Arguments, T]]:
+    """Make a decoder raise DamagedValue, with the kind of value, for whatever it cannot decode."""
+
+    def decorate(function: Callable[Arguments, T]) -> Callable[Arguments, T]:
+        @wraps(function)
+        def decode(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except _DECODING_ERRORS as error:
+                raise DamagedValue(f"{kind} cannot be decoded ({error})") from error
+
+        return decode
+
+    return decorate
 
 
 def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
@@ -52,6 +85,7 @@ def pack_spans(spans: Sequence[Span]) -> bytes:
     return struct.pack(f"<{2 * len(spans)}i", *chain.from_iterable(spans))
 
 
+@decodes("a list of positions")
 def unpack_spans(data: bytes) -> tuple[Span, ...]:
     """Return the spans that `pack_spans` packed."""
     return tuple(map(Span._make, _OFFSETS.iter_unpack(data)))
@@ -62,9 +96,19 @@ def pack_strings(strings: Sequence[str]) -> str:
     return json.dumps(strings, ensure_ascii=False) if strings else ""
 
 
+@decodes("a list of texts")
 def unpack_strings(data: str) -> tuple[str, ...]:
     """Return the strings that `pack_strings` packed."""
     return tuple(json.loads(data)) if data else ()
+
+
+@decodes("a JSON value")
+def unpack_json(data: str) -> Any:  # noqa: ANN401  the caller knows its type
+    """Return a stored JSON value."""
+    return json.loads(data)
+
+
+unpack_status = decodes("the outcome of a reading")(ReadingStatus)
 
 
 def pack_text(text: str) -> bytes:
@@ -72,6 +116,7 @@ def pack_text(text: str) -> bytes:
     return zlib.compress(text.encode("utf-8", "surrogatepass"))
 
 
+@decodes("a compressed text")
 def unpack_text(data: bytes) -> str:
     """Return the text that `pack_text` compressed."""
     return zlib.decompress(data).decode("utf-8", "surrogatepass")
@@ -82,6 +127,7 @@ def pack_line(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+@decodes("a text")
 def unpack_line(data: bytes) -> str:
     """Return the text that `pack_line` encoded."""
     return data.decode("utf-8", "surrogatepass")
@@ -95,6 +141,7 @@ def pack_outline(document: Document) -> bytes:
     return pack_text(json.dumps(parts, ensure_ascii=False))
 
 
+@decodes("the outline of a document")
 def unpack_outline(
     data: bytes,
 ) -> tuple[tuple[Heading, ...], tuple[Page, ...], tuple[Frame, ...]]:
@@ -116,6 +163,7 @@ def pack_frames(frames: Sequence[Frame]) -> bytes:
     return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
 
 
+@decodes("the frames of a chunk")
 def unpack_frames(data: bytes) -> tuple[Frame, ...]:
     """Return the frames that `pack_frames` packed."""
     return _frames(json.loads(unpack_line(data))) if data else ()

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from knotwork._sqlite_file import Row
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.packing import pack_line, unpack_line
+from knotwork._stores.embedded.database import Database, reports_damage
+from knotwork._stores.embedded.packing import pack_line, unpack_json, unpack_line
 from knotwork._stores.property_graphs import PLAIN_TYPES, validate_graph, validate_graph_name
 from knotwork.records import PropertyNode, PropertyValue, Relationship
 
@@ -30,6 +30,7 @@ class GraphRows(NamedTuple):
     relationships: list[Row]
 
 
+@reports_damage
 class EmbeddedPropertyGraphs:
     """The `PropertyGraphStore` of the embedded store."""
 
@@ -79,7 +80,7 @@ class EmbeddedPropertyGraphs:
 
 def unpack_properties(data: str) -> dict[str, PropertyValue]:
     """Return the properties that were packed as JSON."""
-    found: dict[str, PropertyValue] = json.loads(data)
+    found: dict[str, PropertyValue] = unpack_json(data)
     return found
 
 

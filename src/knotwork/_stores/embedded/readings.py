@@ -6,13 +6,15 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
     keys_of,
     pack_keys,
     pack_line,
     pack_text,
     unpack_line,
+    unpack_status,
+    unpack_strings,
     unpack_text,
 )
 from knotwork._stores.graph_view import question_id
@@ -57,6 +59,7 @@ _DROP_SUMMARY = (
 )
 
 
+@reports_damage
 class EmbeddedReadings:
     """The `ReadingStore` of the embedded store."""
 
@@ -90,7 +93,7 @@ class EmbeddedReadings:
     def counts(self) -> Mapping[ReadingStatus, int]:
         """Return the number of chunks with each status, without statuses that no chunk has."""
         rows = self._database.rows("SELECT status, count(*) FROM chunk_reading GROUP BY status")
-        return {ReadingStatus(status): count for status, count in rows}
+        return {unpack_status(status): count for status, count in rows}
 
     def has_readings(self) -> bool:
         """Return True if there is a reading of any chunk; reads one row at most."""
@@ -176,10 +179,10 @@ def _reading(
     return ChunkReading(
         int_to_id(key),
         source,
-        ReadingStatus(status),
+        unpack_status(status),
         unpack_line(reason),
         "" if raw is None else unpack_text(raw),
-        tuple(json.loads(complaints)) if complaints else (),
+        unpack_strings(complaints),
     )
 
 
@@ -198,6 +201,7 @@ _QUESTIONS = (
 )
 
 
+@reports_damage
 class EmbeddedQuestions:
     """The `QuestionStore` of the embedded store."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import keys_of, pack_keys, pack_line, unpack_line
 from knotwork._stores.resolutions import form_groups
 from knotwork.records import PERSON_SOURCE, Homonym, SameAs, Verdict, id_to_int, int_to_id
@@ -33,6 +33,7 @@ _NOT_BY_PERSON = f"undone = 0 AND source != '{PERSON_SOURCE}'"
 """The decisions of indexing runs; see `SameAs.by_person`."""
 
 
+@reports_damage
 class EmbeddedResolutions:
     """The `ResolutionStore` of the embedded store."""
 
@@ -156,6 +157,7 @@ _SENSES = (
 )
 
 
+@reports_damage
 class EmbeddedHomonyms:
     """The `HomonymStore` of the embedded store."""
 

@@ -9,13 +9,12 @@ contain lone surrogates, which SQLite text must not.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import apsw
 
 from knotwork._sqlite_file import Migration
-from knotwork._stores.embedded.packing import unpack_outline, unpack_text
+from knotwork._stores.embedded.packing import unpack_json, unpack_outline, unpack_text
 from knotwork._stores.fields import metadata_fields, page_spans
 from knotwork.records import Document
 
@@ -42,7 +41,7 @@ def fill_fields(connection: apsw.Connection) -> None:
         ((metadata, outline, text),) = connection.execute(sql, (key,))
         _, pages, _ = unpack_outline(outline)
         document = Document("", unpack_text(text) if pages else "", pages=pages)
-        connection.executemany(PUT_FIELD, field_rows(key, json.loads(metadata)))
+        connection.executemany(PUT_FIELD, field_rows(key, unpack_json(metadata)))
         connection.executemany(PUT_PAGE, page_rows(key, document))
 
 

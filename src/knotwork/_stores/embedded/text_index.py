@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.packing import key_array, keys_of, pack_keys
+from knotwork._stores.embedded.database import Database, reports_damage
+from knotwork._stores.embedded.packing import decodes, key_array, keys_of, pack_keys
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.errors import StoreError
@@ -50,6 +50,7 @@ class _CachedFrequencies(NamedTuple):
     frequencies: dict[str, int]
 
 
+@reports_damage
 class EmbeddedTexts:
     """The `TextIndex` of the embedded store."""
 
@@ -460,6 +461,7 @@ def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
     return hashes.tobytes(), times.clip(max=_MAX_COUNT).astype(_COUNT).tobytes()
 
 
+@decodes("the terms of a text")
 def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -> TermCounts:
     """Return how often each term occurs in each packed item, of shape (items, terms)."""
     result = np.zeros((len(packed), len(terms)), dtype=np.int32)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.packing import key_array, keys_of, pack_keys
+from knotwork._stores.embedded.database import Database, reports_damage
+from knotwork._stores.embedded.packing import decodes, key_array, keys_of, pack_keys
 from knotwork._stores.embedded.text_index import check_index_name
 from knotwork._stores.vectors import (
     as_query,
@@ -41,6 +41,7 @@ class _Table(NamedTuple):
     replaced: int = 0
 
 
+@reports_damage
 class EmbeddedVectors:
     """The `VectorIndex` of the embedded store.
 
@@ -251,6 +252,7 @@ class EmbeddedVectors:
         ((count,),) = self._database.rows(sql, (version,))
         return int(count)
 
+    @decodes("a vector")
     def _unpack(self, found: dict[str, bytes], dimension: int) -> dict[str, FloatMatrix]:
         """Return the matrices in these blobs, as slices of one array."""
         data = np.frombuffer(b"".join(found.values()), self._stored).reshape(-1, dimension)
@@ -430,6 +432,7 @@ def _room(rows: int, dimension: int) -> FloatMatrix:
     return np.empty((rows + int(rows * _SPARE_SHARE) + _SPARE_ROWS, dimension), dtype=np.float32)
 
 
+@decodes("a vector")
 def _fill(
     buffer: FloatMatrix, start: int, rows: _PackedRows, stored: np.dtype[Any]
 ) -> NDArray[np.int64]:

@@ -1,0 +1,52 @@
+"""Index files and the files beside them, opened below the store: changed, damaged, unprotected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from knotwork._sqlite_pages import check_protection, open_connection
+
+PAGE_BYTES = 8_192
+
+
+def opened(path: Path | str) -> apsw.Connection:
+    """Open a file as another program with the same checksums would."""
+    connection = open_connection(str(path))
+    check_protection(connection)
+    return connection
+
+
+def change(path: Path | str, statements: str) -> None:
+    """Run statements on a file, behind the back of the store."""
+    connection = opened(path)
+    connection.execute(statements)
+    connection.close()
+
+
+@contextmanager
+def without_checksums() -> Iterator[None]:
+    """Create files as earlier releases did."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("knotwork._sqlite_pages._checksum_vfs", lambda: "")
+        yield
+
+
+def flip(path: Path, offset: int, mask: int = 0x01) -> None:
+    """Change the bits of a byte of a file."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        (byte,) = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte ^ mask]))
+
+
+def overwrite_page(path: Path, number: int, *, page_bytes: int = PAGE_BYTES) -> None:
+    """Replace a page, numbered from 1, by bytes that no disk would return for it."""
+    with path.open("r+b") as file:
+        file.seek((number - 1) * page_bytes)
+        file.write(b"\xa5" * page_bytes)
