@@ -37,6 +37,19 @@ Row = tuple[Any, ...]
 _HEADER = b"SQLite format 3\x00"
 _APPLICATION_ID = slice(68, 72)
 
+TABLES_SUFFIX = "-tables"
+CALLS_SUFFIX = ".calls"
+MEMORY_SUFFIX = ".memory"
+FILE_KINDS = {
+    "": "index",
+    TABLES_SUFFIX: "table file",
+    CALLS_SUFFIX: "call cache",
+    MEMORY_SUFFIX: "file of facts",
+}
+"""The SQLite files of an index, by what their paths add to that of the index."""
+
+JOURNAL_SUFFIXES = ("-wal", "-shm", "-journal")
+
 PAGE_CHECKSUMS = "page-checksums"
 """The entry among the migrations of a protected file, so that earlier releases, which would write
 pages without their checksum, refuse it."""

@@ -15,6 +15,7 @@ from knotwork._inference.call_costs import PriceTable, UsageMeter
 from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
+from knotwork._sqlite_file import CALLS_SUFFIX
 from knotwork.errors import StoreReadOnly
 from knotwork.records import content_id
 
@@ -44,7 +45,7 @@ def companion_path(store_url: str, suffix: str) -> str:
 
 def calls_path(store_url: str) -> str:
     """Return the path of the call cache of an index, as `companion_path` does."""
-    return companion_path(store_url, ".calls")
+    return companion_path(store_url, CALLS_SUFFIX)
 
 
 def forget_calls(store_url: str, sources: Collection[str]) -> int:

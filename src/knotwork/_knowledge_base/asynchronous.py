@@ -285,6 +285,8 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     ask_events = iterated(KnowledgeBase.ask_events)
     fields = awaited(KnowledgeBase.fields)
     filtered_store = awaited(KnowledgeBase.filtered_store)
+    backup = finished(KnowledgeBase.backup, KnowledgeBase.backup_events, lambda event: event.report)
+    backup_events = iterated(KnowledgeBase.backup_events)
     documents = awaited(KnowledgeBase.documents)
     stats = awaited(KnowledgeBase.stats)
 

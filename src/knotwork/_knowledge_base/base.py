@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
+    from knotwork._knowledge_base.backups import BackupEvent, BackupReport
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.query_plans import Translator
     from knotwork._stores.fields import FieldInfo
@@ -376,6 +377,26 @@ class KnowledgeBase:
             results = (*event.answer.results, *rows)
             answer = replace(event.answer, question=request.question, notes=notes, results=results)
             yield replace(event, answer=answer)
+
+    def backup(self, target: str | Path, *, overwrite: bool = False) -> BackupReport:
+        """Copy the index and the files beside it into the folder ``target``; return the report.
+
+        Other processes may read and write meanwhile: the copy of each file is the state of one
+        commit. It is verified before the folder gets its name. ``overwrite`` replaces an earlier
+        backup. Raises StoreError if ``target`` exists, StoreNotFound if its parent does not,
+        IndexDamaged if a file is damaged, MissingCapability if the index is not a file.
+        """
+        *_, last = self.backup_events(target, overwrite=overwrite)
+        assert last.report is not None, "the last event has the report"
+        return last.report
+
+    def backup_events(
+        self, target: str | Path, *, overwrite: bool = False
+    ) -> Iterator[BackupEvent]:
+        """Yield each step of `backup`; the last event has the report. Raises as `backup`."""
+        from knotwork._knowledge_base.backups import back_up
+
+        yield from back_up(self.store.url, target, overwrite=overwrite)
 
     def documents(self) -> list[LedgerEntry]:
         """Return the ledger entries of all sources, failed ones included, ordered by uri."""

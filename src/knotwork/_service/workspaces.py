@@ -14,8 +14,7 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_index
 from knotwork._service.graph_map import MAP_SUFFIX, MapCache
 from knotwork._service.keys import WORKSPACE_NAME_RULE, is_workspace_name
-from knotwork._stores.table_file import TABLES_SUFFIX
-from knotwork.agents._fact_memory import MEMORY_SUFFIX
+from knotwork._sqlite_file import MEMORY_SUFFIX, TABLES_SUFFIX
 from knotwork.errors import Conflict, InvalidRequest, NotFound
 
 DEFAULT_WORKSPACE = "default"

@@ -18,7 +18,14 @@ from typing import NamedTuple
 
 import apsw
 
-from knotwork._sqlite_file import SqliteFile, is_damage, repair_advice, sync_journal
+from knotwork._sqlite_file import (
+    FILE_KINDS,
+    TABLES_SUFFIX,
+    SqliteFile,
+    is_damage,
+    repair_advice,
+    sync_journal,
+)
 from knotwork._sqlite_pages import READ_WRITE
 from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery
 from knotwork._stores.sql_guard import check_sql
@@ -33,7 +40,6 @@ from knotwork.errors import (
 from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
 
 _BUSY_TIMEOUT_S = 10.0
-TABLES_SUFFIX = "-tables"
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
 
@@ -71,7 +77,9 @@ class TableFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         index = path.with_name(path.name.removesuffix(TABLES_SUFFIX))
-        self._file = SqliteFile(str(path), "table file", 0, repair=repair_advice(index))
+        self._file = SqliteFile(
+            str(path), FILE_KINDS[TABLES_SUFFIX], 0, repair=repair_advice(index)
+        )
 
     def put(
         self,

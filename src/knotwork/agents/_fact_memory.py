@@ -15,12 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from knotwork._inference.role_models import IN_MEMORY, companion_path
-from knotwork._sqlite_file import SqliteFile, repair_advice, sync_journal
+from knotwork._sqlite_file import (
+    FILE_KINDS,
+    MEMORY_SUFFIX,
+    SqliteFile,
+    repair_advice,
+    sync_journal,
+)
 from knotwork._sqlite_pages import READ_WRITE
 from knotwork._text.names import normal_form
 from knotwork.errors import StoreReadOnly
 
-MEMORY_SUFFIX = ".memory"
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
 )
@@ -84,7 +89,9 @@ class FactMemory:
         self._many_valued = frozenset(normal_form(relation) for relation in many_valued)
         self._lock = threading.RLock()
         index = Path(str(path).removesuffix(MEMORY_SUFFIX))
-        self._file = SqliteFile(str(path), "file of facts", 0, repair=repair_advice(index))
+        self._file = SqliteFile(
+            str(path), FILE_KINDS[MEMORY_SUFFIX], 0, repair=repair_advice(index)
+        )
         with self._translated_errors():
             self._connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=_BUSY_TIMEOUT_S)
             sync_journal(self._connection)

@@ -1,0 +1,369 @@
+"""Back up an index with the files beside it, and restore it from a backup.
+
+A backup is a folder with a copy of each file and a manifest with their hashes. Each file is copied
+at one commit, while other processes read and write it, and is verified before the folder gets its
+name: a backup that exists is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from knotwork import __version__
+from knotwork._sqlite_file import FILE_KINDS, JOURNAL_SUFFIXES, SqliteFile, repair_advice
+from knotwork._sqlite_pages import open_connection
+from knotwork._stores.embedded.schema import APPLICATION_ID
+from knotwork._stores.urls import index_file
+from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound
+
+MANIFEST = "backup.json"
+BACKUP_NAME = "index.knot"
+"""The name of the index in a backup, which can be opened there for reading."""
+
+_FORMAT = 1
+_STEP_PAGES = 2_000
+_HASH_BYTES = 8 << 20
+_BUSY_TIMEOUT_S = 10.0
+_EXISTS_FIX = "Choose another path, or replace it with --force (`overwrite=True` in Python)."
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFile:
+    """A file of a backup: its kind, its name there, its size in bytes and its SHA-256 hash."""
+
+    kind: str
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A backup that was made or restored.
+
+    ``backup`` is its folder, ``index`` the path of the index, ``created`` a time in UTC.
+    ``generation`` numbers the commits of the index: it is that of the last one in the backup.
+    ``protected`` is False if the index has no checksums, as one of an earlier release.
+    """
+
+    backup: str
+    index: str
+    created: str
+    generation: int
+    documents: int
+    protected: bool
+    files: tuple[BackupFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupEvent:
+    """A step of a backup: "copying", "verifying" or "restoring" a kind of file.
+
+    ``done`` and ``total`` are pages or bytes; the last event has the report.
+    """
+
+    step: str
+    kind: str = ""
+    done: int = 0
+    total: int = 0
+    report: BackupReport | None = None
+
+
+def back_up(
+    store_url: str, target: str | Path, *, overwrite: bool = False
+) -> Iterator[BackupEvent]:
+    """Copy an index into a new folder, and yield the steps; see `KnowledgeBase.backup`."""
+    index = index_file(store_url)
+    if index is None:
+        raise MissingCapability(store_url, "backups")
+    folder = Path(target).expanduser()
+    _check_target(folder, overwrite=overwrite)
+    unfinished = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    unfinished.mkdir(mode=0o700)
+    try:
+        files: list[BackupFile] = []
+        facts = _Facts()
+        for suffix, kind in FILE_KINDS.items():
+            source = index.with_name(index.name + suffix)
+            if suffix and not source.exists():
+                continue
+            copy = unfinished / f"{BACKUP_NAME}{suffix}"
+            file = _sqlite_file(source, suffix)
+            yield from _copy(file, copy, facts if not suffix else None)
+            yield BackupEvent("verifying", kind)
+            _verify(_sqlite_file(copy, suffix))
+            files.append(BackupFile(kind, copy.name, copy.stat().st_size, _hash(copy)))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        report = BackupReport(
+            str(folder),
+            str(index),
+            created,
+            facts.generation,
+            facts.documents,
+            facts.protected,
+            tuple(files),
+        )
+        _write_manifest(unfinished, report)
+        _move_into_place(unfinished, folder)
+        yield BackupEvent("finished", report=report)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def restore_events(
+    backup: str | Path, index: str | Path, *, overwrite: bool = False
+) -> Iterator[BackupEvent]:
+    """Yield each step of `restore`; the last event has the report. Raises as `restore`."""
+    folder, target = Path(backup).expanduser(), Path(index).expanduser()
+    report = read_manifest(folder)
+    if not target.parent.is_dir():
+        raise StoreNotFound(f"The folder `{target.parent}` does not exist.", fix="Create it first.")
+    present = [path for path in _files_of(target) if path.exists()]
+    if present and not overwrite:
+        raise StoreError(f"`{present[0]}` exists already.", fix=_EXISTS_FIX)
+    mark = f".{secrets.token_hex(4)}"
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for file in report.files:
+            source = folder / file.name
+            suffix = file.name.removeprefix(BACKUP_NAME)
+            final = target.with_name(target.name + suffix)
+            copy = final.with_name(final.name + mark)
+            staged.append((copy, final))
+            yield BackupEvent("restoring", file.kind, 0, file.size)
+            _copy_bytes(source, copy)
+            if (copy.stat().st_size, _hash(copy)) != (file.size, file.sha256):
+                raise _damaged_backup(source, "differs from its hash in the manifest")
+            yield BackupEvent("verifying", file.kind, file.size, file.size)
+            _verify(_sqlite_file(copy, suffix))
+        if present:
+            _require_unused(target)
+        replaced = {final for _, final in staged}
+        for path in _files_of(target):
+            if path.name.endswith(JOURNAL_SUFFIXES) or (path in present and path not in replaced):
+                path.unlink(missing_ok=True)
+        for copy, final in reversed(staged):  # the index comes last
+            copy.replace(final)
+        _sync_folder(target.parent)
+    finally:
+        for copy, _ in staged:
+            copy.unlink(missing_ok=True)
+    yield BackupEvent("finished", report=report)
+
+
+def restore(backup: str | Path, index: str | Path, *, overwrite: bool = False) -> BackupReport:
+    """Restore an index, with the files beside it, from a backup that `KnowledgeBase.backup` made.
+
+    All files are verified before anything at ``index`` changes. ``overwrite`` replaces an index
+    and the files beside it. Raises StoreNotFound for a missing backup, IndexDamaged for a damaged
+    one, StoreError if ``index`` exists, StoreBusy if another process uses it.
+    """
+    *_, last = restore_events(backup, index, overwrite=overwrite)
+    assert last.report is not None, "the last event has the report"
+    return last.report
+
+
+def read_manifest(folder: Path) -> BackupReport:
+    """Return the report in a backup. Raises StoreNotFound, IndexDamaged if it cannot be read."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreNotFound(
+            f"`{folder}` is not a backup: it has no `{MANIFEST}`.",
+            fix="Give the folder that `knotwork backup` wrote.",
+        ) from error
+    except (OSError, ValueError) as error:
+        raise _damaged_backup(folder / MANIFEST, str(error)) from error
+    try:
+        if found["format"] != _FORMAT:
+            raise StoreError(
+                f"The backup `{folder}` has the format {found['format']}; this version reads "
+                f"{_FORMAT}.",
+                fix="Upgrade Knotwork.",
+            )
+        names = {f"{BACKUP_NAME}{suffix}" for suffix in FILE_KINDS}
+        files = tuple(BackupFile(**file) for file in found["files"])
+        keys = ("index", "created", "generation", "documents", "protected")
+        report = BackupReport(str(folder), **{key: found[key] for key in keys}, files=files)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged_backup(folder / MANIFEST, str(error)) from error
+    if not {BACKUP_NAME} <= {file.name for file in files} <= names:
+        raise _damaged_backup(folder / MANIFEST, "lists unknown files")
+    return report
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What the copy of an index holds."""
+
+    generation: int = 0
+    documents: int = 0
+    protected: bool = False
+
+
+def _sqlite_file(path: Path, suffix: str) -> SqliteFile:
+    index = path.with_name(path.name.removesuffix(suffix)) if suffix else path
+    application_id = 0 if suffix else APPLICATION_ID
+    return SqliteFile(str(path), FILE_KINDS[suffix], application_id, repair=repair_advice(index))
+
+
+def _check_target(folder: Path, *, overwrite: bool) -> None:
+    if not folder.name or not folder.parent.is_dir():
+        raise StoreNotFound(f"The folder `{folder.parent}` does not exist.", fix="Create it first.")
+    if not os.path.lexists(folder):
+        return
+    if not overwrite:
+        raise StoreError(f"`{folder}` exists already.", fix=_EXISTS_FIX)
+    if not (folder / MANIFEST).is_file():
+        raise StoreError(
+            f"`{folder}` is not a backup, so it is not replaced.", fix="Choose another path."
+        )
+
+
+def _copy(file: SqliteFile, copy: Path, facts: _Facts | None) -> Iterator[BackupEvent]:
+    """Copy a file at its last commit. The read transaction keeps that commit until the end."""
+    file.require(create=False)
+    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+        source = file.connect(flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S)
+        with closing(source):
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            if facts is not None:
+                facts.generation = int(source.execute("SELECT generation FROM state").get)
+                facts.documents = int(source.execute("SELECT count(*) FROM document").get)
+                facts.protected = source.reserve_bytes("main") > 0
+            target = open_connection(str(copy))
+            with closing(target), target.backup("main", source, "main") as running:
+                while not running.done:
+                    running.step(_STEP_PAGES)
+                    done = running.page_count - running.remaining
+                    yield BackupEvent("copying", file.kind, done, running.page_count)
+    copy.chmod(0o600)
+    _sync(copy)
+
+
+def _verify(file: SqliteFile) -> None:
+    """Read a whole copy. Raises IndexDamaged if it is not intact."""
+    uri = f"{Path(file.path).absolute().as_uri()}?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+        connection = file.connect(flags=flags, filename=uri, busy_timeout_s=_BUSY_TIMEOUT_S)
+        with closing(connection):
+            found = connection.execute("PRAGMA integrity_check(1)").get
+    if found != "ok":
+        raise file.damaged(found)
+
+
+def _write_manifest(folder: Path, report: BackupReport) -> None:
+    content = {
+        "format": _FORMAT,
+        "knotwork": __version__,
+        "index": report.index,
+        "created": report.created,
+        "generation": report.generation,
+        "documents": report.documents,
+        "protected": report.protected,
+        "files": [
+            {"kind": f.kind, "name": f.name, "size": f.size, "sha256": f.sha256}
+            for f in report.files
+        ],
+    }
+    path = folder / MANIFEST
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    _sync(path)
+
+
+def _move_into_place(unfinished: Path, folder: Path) -> None:
+    """Give a finished backup its name; one that it replaces is deleted only afterwards."""
+    _sync_folder(unfinished)
+    replaced = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    if folder.exists():
+        folder.rename(replaced)
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        if replaced.exists():
+            replaced.rename(folder)
+        raise
+    _sync_folder(folder.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _files_of(index: Path) -> list[Path]:
+    """Return the paths of all files of an index, whether or not they exist."""
+    return [
+        index.with_name(f"{index.name}{suffix}{journal}")
+        for suffix in FILE_KINDS
+        for journal in ("", *JOURNAL_SUFFIXES)
+    ]
+
+
+def _require_unused(index: Path) -> None:
+    """Raise StoreBusy if another process has an index open. One that cannot be read is unused."""
+    if not index.exists():
+        return
+    try:
+        opened = open_connection(str(index), flags=apsw.SQLITE_OPEN_READWRITE)
+        with closing(opened) as connection:
+            connection.pragma("locking_mode", "exclusive")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("ROLLBACK")
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(
+            f"Another process uses the index `{index}`.", fix="Stop it first, then try again."
+        ) from error
+    except apsw.Error:
+        return
+
+
+def _copy_bytes(source: Path, copy: Path) -> None:
+    try:
+        shutil.copyfile(source, copy)
+    except FileNotFoundError as error:
+        raise _damaged_backup(source, "is missing") from error
+    copy.chmod(0o600)
+    _sync(copy)
+
+
+def _hash(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_HASH_BYTES):
+            found.update(block)
+    return found.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be synchronized there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _damaged_backup(path: Path, detail: str) -> IndexDamaged:
+    return IndexDamaged(
+        f"The backup is damaged: `{path}` {detail}.",
+        path=str(path),
+        place=path.name,
+        fix="Use another backup, or rebuild the index from the documents: knotwork index FOLDER",
+    )
