@@ -197,6 +197,11 @@ class SqliteFile:
                     connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
                     connection.pragma("application_id", self.application_id)
 
+    def mark_protected(self, connection: apsw.Connection) -> None:
+        """Record the checksums of a file that got them now, if it records its migrations."""
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'").get:
+            connection.execute("INSERT INTO migration (name) VALUES (?)", (PAGE_CHECKSUMS,))
+
     @contextmanager
     def translated_errors(self, *, busy_timeout_s: float) -> Iterator[None]:
         """Raise errors of SQLite as StoreError, with what to do, and IndexDamaged for damage."""

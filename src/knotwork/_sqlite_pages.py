@@ -22,6 +22,9 @@ _PROTECTED = 1
 """The ``user_version`` of a protected file."""
 
 SUM_BYTES = 8
+PAGE_SIZES = (8_192, 4_096)
+"""The page sizes of the files of Knotwork, in bytes."""
+
 _HEADER_BYTES = 100
 _BLOCK_BYTES = 8 << 20
 _READINGS = 3
@@ -150,6 +153,39 @@ def page_bytes_of(path: Path) -> int:
     size = int.from_bytes(header[16:18], "big")
     size = 65_536 if size == 1 else size
     return size if len(header) == _HEADER_BYTES and size.bit_count() == 1 and size >= 512 else 0
+
+
+def is_marked_protected(path: Path) -> bool:
+    """Return True if the header of a file says that its pages have checksums, in either place."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    mark = int.from_bytes(header[60:64], "big")
+    return len(header) == _HEADER_BYTES and (mark == _PROTECTED or header[20] == SUM_BYTES)
+
+
+def correct_pages(path: Path) -> int:
+    """Correct the pages of a protected file of which one byte changed; return their number.
+
+    Call this on a copy that no process has open.
+    """
+    if not is_marked_protected(path):
+        return 0
+    sizes = dict.fromkeys(size for size in (page_bytes_of(path), *PAGE_SIZES) if size)
+    for page_bytes in sizes:
+        corrected = 0
+        damaged = find_damaged_pages(path, page_bytes)
+        if len(damaged) * page_bytes > path.stat().st_size // 2:
+            continue  # a wrong page size
+        with path.open("r+b") as file:
+            for number in damaged:
+                file.seek((number - 1) * page_bytes)
+                page = correct_page(file.read(page_bytes))
+                if page is not None:
+                    file.seek((number - 1) * page_bytes)
+                    file.write(page)
+                    corrected += 1
+        return corrected
+    return 0
 
 
 def find_damaged_pages(path: Path, page_bytes: int) -> list[int]:

@@ -99,10 +99,10 @@ def back_up(
             if suffix and not source.exists():
                 continue
             copy = unfinished / f"{BACKUP_NAME}{suffix}"
-            file = _sqlite_file(source, suffix)
+            file = sqlite_file(source, suffix)
             yield from _copy(file, copy, facts if not suffix else None)
             yield BackupEvent("verifying", kind)
-            _verify(_sqlite_file(copy, suffix))
+            _verify(sqlite_file(copy, suffix))
             files.append(BackupFile(kind, copy.name, copy.stat().st_size, _hash(copy)))
         created = datetime.now(UTC).isoformat(timespec="seconds")
         report = BackupReport(
@@ -146,16 +146,16 @@ def restore_events(
             if (copy.stat().st_size, _hash(copy)) != (file.size, file.sha256):
                 raise _damaged_backup(source, "differs from its hash in the manifest")
             yield BackupEvent("verifying", file.kind, file.size, file.size)
-            _verify(_sqlite_file(copy, suffix))
+            _verify(sqlite_file(copy, suffix))
         if present:
-            _require_unused(target)
+            require_unused(target)
         replaced = {final for _, final in staged}
         for path in _files_of(target):
             if path.name.endswith(JOURNAL_SUFFIXES) or (path in present and path not in replaced):
                 path.unlink(missing_ok=True)
         for copy, final in reversed(staged):  # the index comes last
             copy.replace(final)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     finally:
         for copy, _ in staged:
             copy.unlink(missing_ok=True)
@@ -212,7 +212,8 @@ class _Facts:
     protected: bool = False
 
 
-def _sqlite_file(path: Path, suffix: str) -> SqliteFile:
+def sqlite_file(path: Path, suffix: str) -> SqliteFile:
+    """Return a file of an index, of the kind that the suffix names in `FILE_KINDS`."""
     index = path.with_name(path.name.removesuffix(suffix)) if suffix else path
     application_id = 0 if suffix else APPLICATION_ID
     return SqliteFile(str(path), FILE_KINDS[suffix], application_id, repair=repair_advice(index))
@@ -287,7 +288,7 @@ def _write_manifest(folder: Path, report: BackupReport) -> None:
 
 def _move_into_place(unfinished: Path, folder: Path) -> None:
     """Give a finished backup its name; one that it replaces is deleted only afterwards."""
-    _sync_folder(unfinished)
+    sync_folder(unfinished)
     replaced = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     if folder.exists():
         folder.rename(replaced)
@@ -297,7 +298,7 @@ def _move_into_place(unfinished: Path, folder: Path) -> None:
         if replaced.exists():
             replaced.rename(folder)
         raise
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
     shutil.rmtree(replaced, ignore_errors=True)
 
 
@@ -310,7 +311,7 @@ def _files_of(index: Path) -> list[Path]:
     ]
 
 
-def _require_unused(index: Path) -> None:
+def require_unused(index: Path) -> None:
     """Raise StoreBusy if another process has an index open. One that cannot be read is unused."""
     if not index.exists():
         return
@@ -350,7 +351,8 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed in a folder durable."""
     if os.name == "nt":  # folders cannot be synchronized there
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,0 +1,485 @@
+"""Repair a damaged index: correct pages, copy what can be read, rebuild the rest.
+
+A repair works on a copy. The repaired file replaces the index only when it is complete, and the
+damaged one stays beside it. Documents that lost something are then read again from their files, or
+from their text in the index if a file no longer exists.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from knotwork._config import Settings
+from knotwork._indexing.changes import entry_path
+from knotwork._indexing.commits import SUFFIXES, add_tables, remove_sources
+from knotwork._indexing.communities.index_reports import CONTENT_META
+from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
+from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
+from knotwork._inference.embedder import Embedder
+from knotwork._knowledge_base.backups import require_unused, sqlite_file, sync_folder
+from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._sqlite_file import (
+    CALLS_SUFFIX,
+    FILE_KINDS,
+    JOURNAL_SUFFIXES,
+    MEMORY_SUFFIX,
+    TABLES_SUFFIX,
+    SqliteFile,
+)
+from knotwork._sqlite_pages import add_checksums, check_protection, correct_pages
+from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.embedded.salvage import (
+    Salvage,
+    drop_documents,
+    find_damaged_tables,
+    part_of,
+    salvage_index,
+    salvage_tables,
+)
+from knotwork._stores.table_file import TableFile
+from knotwork._stores.urls import index_file
+from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
+from knotwork.records import Document
+
+_BUSY_TIMEOUT_S = 10.0
+_FLAGS = apsw.SQLITE_OPEN_READWRITE
+_UNRECOVERABLE = {
+    "same_as": "decisions about aliases",
+    "homonym": "decisions about homonyms",
+    "sense": "decisions about homonyms",
+    "entity_summary": "descriptions of entities by a model",
+    "report": "community reports, which are written again",
+    "property_node": "nodes of imported graphs: import these graphs again",
+    "property_relationship": "relationships of imported graphs: import these graphs again",
+    "property_graph": "imported graphs: import these graphs again",
+}
+"""What no document can restore, by table."""
+
+_ROWS = {
+    CALLS_SUFFIX: "cached replies of a model: these calls are made, and paid for, again",
+    MEMORY_SUFFIX: "facts stated in conversations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A document to read again: its file, if known, and the document as stored, if readable."""
+
+    uri: str
+    path: Path | None
+    document: Document | None
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What a repair found and did.
+
+    ``corrected`` counts pages of which one byte had changed. ``damaged`` names the parts that had
+    further damage, ``rebuilt`` those that were computed again. ``reread`` are documents that were
+    read again from their files, ``from_text`` those from their text in the index. ``lost`` says
+    what could not be brought back, each with its reason. ``kept`` are the copies of the damaged
+    files. ``protected`` are the files that got checksums.
+    """
+
+    index: str
+    corrected: int = 0
+    damaged: list[str] = field(default_factory=list)
+    rebuilt: list[str] = field(default_factory=list)
+    reread: list[str] = field(default_factory=list)
+    from_text: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    protected: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to repair."""
+        return bool(self.corrected or self.damaged or self.protected)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairEvent:
+    """A step of a repair, with the items ``done`` of ``total``; the last one has the report."""
+
+    step: str
+    done: int = 0
+    total: int = 0
+    report: RepairReport | None = None
+
+
+def repair(
+    index: str | Path, *, settings: Settings | None = None, embedder: Embedder | None = None
+) -> RepairReport:
+    """Repair the index at a path, and the files beside it; return what was found and done.
+
+    Damage of one byte in a page is mostly corrected from the checksum of the page. Full text, graph
+    and communities are rebuilt from the documents; vectors are computed again if their embedder is
+    at hand. Documents that lost something are read again from their files, with ``settings``. An
+    index of an earlier release gets checksums. The damaged files are kept beside the index.
+
+    Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
+    it can be read, MissingCapability if it is not a file.
+    """
+    *_, last = repair_events(index, settings=settings, embedder=embedder)
+    assert last.report is not None, "the last event has the report"
+    return last.report
+
+
+def repair_events(
+    index: str | Path, *, settings: Settings | None = None, embedder: Embedder | None = None
+) -> Iterator[RepairEvent]:
+    """Yield each step of `repair`; the last event has the report. Raises as `repair`."""
+    path = index_file(str(index))
+    if path is None:
+        raise MissingCapability(str(index), "repairs")
+    sqlite_file(path, "").require(create=False)
+    require_unused(path)
+    run = _Repair(path, settings or Settings(), embedder)
+    yield from run.events()
+
+
+class _Repair:
+    """One repair of one index."""
+
+    def __init__(self, path: Path, settings: Settings, embedder: Embedder | None) -> None:
+        self._path = path
+        self._settings = settings
+        self._embedder = embedder
+        self._mark = f".{secrets.token_hex(4)}"
+        self._sources: list[_Source] = []
+        self._lost_tables: list[tuple[str, str, str]] = []
+        self._tables_lost = False
+        self.report = RepairReport(str(path))
+
+    def events(self) -> Iterator[RepairEvent]:
+        """Repair each file, then read documents again."""
+        for suffix, kind in FILE_KINDS.items():
+            path = self._path.with_name(self._path.name + suffix)
+            if not path.exists():
+                continue
+            yield RepairEvent(f"checking the {kind}")
+            work = path.with_name(f"{path.name}{self._mark}")
+            try:
+                yield from self._repair_file(path, work, suffix)
+            finally:
+                for place in (work, _other(work)):
+                    for journal in ("", *JOURNAL_SUFFIXES):
+                        place.with_name(place.name + journal).unlink(missing_ok=True)
+        if self.report.damaged:
+            yield from self._complete()
+        yield RepairEvent("finished", report=self.report)
+
+    def _repair_file(self, path: Path, work: Path, suffix: str) -> Iterator[RepairEvent]:
+        for journal in ("", "-wal"):
+            source = path.with_name(path.name + journal)
+            if source.exists():
+                shutil.copy2(source, work.with_name(work.name + journal))
+        corrected = correct_pages(work)
+        self.report.corrected += corrected
+        file = sqlite_file(work, suffix)
+        try:
+            faults = _find_faults(file, is_index=not suffix)
+        except KnotworkError as error:
+            if suffix:
+                self._give_up(path, FILE_KINDS[suffix], error)
+                return
+            raise self._unreadable(path, error) from error
+        self.report.damaged += faults
+        protected = self._protect(file) if not faults else False
+        if not faults:
+            if protected:
+                self.report.protected.append(FILE_KINDS[suffix])
+            if corrected or protected:
+                self._replace(path, work, keep=bool(corrected))
+            return
+        new = _other(work)
+        if suffix:
+            yield RepairEvent(f"copying the {FILE_KINDS[suffix]}")
+            self._salvage_companion(file, sqlite_file(new, suffix), suffix)
+        else:
+            yield from self._salvage_index(file, new)
+        self._replace(path, new, keep=True)
+
+    def _protect(self, file: SqliteFile) -> bool:
+        """Give a file of an earlier release checksums; return True if it had none."""
+        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+            connection = file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
+            with closing(connection):
+                if check_protection(connection):
+                    return False
+                add_checksums(connection)
+                file.mark_protected(connection)
+                connection.pragma("journal_mode", "wal")
+                return True
+
+    def _salvage_index(self, file: SqliteFile, new: Path) -> Iterator[RepairEvent]:
+        yield RepairEvent("copying what can be read")
+        EmbeddedStore.open(new, create=True).close()
+        target_file = sqlite_file(new, "")
+        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+            source = file.connect(flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S)
+            target = target_file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
+            with closing(source), closing(target):
+                found = salvage_index(source, target)
+                self._note(found)
+                self._drop_damaged(new, target, found)
+        with closing(EmbeddedStore.open(new)) as store:
+            if "meta" in found.damaged:
+                self._restore_settings(store)
+            with store.transaction():
+                for done, total in restore_texts(store):
+                    yield RepairEvent("full text", done, total)
+            if found.documents and store.meta().get(CONTENT_META):
+                store.set_meta({CONTENT_META: ""})
+        self.report.rebuilt += ["full text", "graph", "fields of documents"]
+
+    def _drop_damaged(self, new: Path, target: apsw.Connection, found: Salvage) -> None:
+        """Remove the documents that lost something, and keep what is needed to read them again."""
+        with closing(EmbeddedStore.open(new)) as store:
+            entries = {entry.document_id: entry for entry in store.ledger.entries()}
+            found.documents |= _undecodable(store)
+            roots = stored_roots(store)
+            for document_id, stored in found.documents.items():
+                entry = entries.get(document_id)
+                uri = stored or (entry.uri if entry is not None else "")
+                path = _find_path(uri, entry, roots)
+                document = _read_document(store, document_id)
+                self._sources.append(_Source(uri, path, document))
+        drop_documents(target, found.documents.keys(), found)
+
+    def _note(self, found: Salvage) -> None:
+        self.report.damaged += [part for part in found.parts if part not in self.report.damaged]
+        for table, what in _UNRECOVERABLE.items():
+            if table in found.damaged:
+                self.report.lost.append(f"some {what}")
+
+    def _restore_settings(self, store: Store) -> None:
+        """Find out the indexed folders and the embedder, if their record cannot be read."""
+        if ROOTS_META not in store.meta():
+            roots = {entry.root for entry in store.ledger.entries() if Path(entry.root).is_dir()}
+            store_roots(store, sorted(roots))
+        if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
+            with closing(KnowledgeBase(store, self._settings, embedder=self._embedder)) as kb:
+                recognized = recognize_embedder(store, Embedding(kb.embedder))
+            if not recognized:
+                replacement = store.capabilities.vector_replacement
+                for name in ("chunk", "sentence", "entity", "question", "report"):
+                    if replacement is not None:
+                        replacement.clear_vectors(name)
+                self.report.lost.append(
+                    "the vectors: the name of their embedder cannot be read. Compute them again "
+                    "with: knotwork embed"
+                )
+
+    def _complete(self) -> Iterator[RepairEvent]:
+        """Read the damaged documents again, and compute missing vectors and communities."""
+        from knotwork._knowledge_base.base import open as open_index
+
+        with open_index(self._path, settings=self._settings) as plain:
+            store = plain.store
+            kb = KnowledgeBase(store, self._settings, embedder=self._embedder)
+            self._sources += self._table_documents(store)
+            yield RepairEvent("reading documents again", 0, len(self._sources))
+            self._reread(kb)
+            self._add_tables()
+            try:
+                yield from self._complete_vectors(store, kb)
+                if store.capabilities.communities and store.capabilities.communities.parents():
+                    yield RepairEvent("communities")
+                    kb.communities.update(rebuild="communities" in self.report.damaged)
+                    self.report.rebuilt.append("communities")
+            except KnotworkError as error:
+                self.report.lost.append(f"vectors or communities: {error}")
+
+    def _complete_vectors(self, store: Store, kb: KnowledgeBase) -> Iterator[RepairEvent]:
+        if not store.meta().get(EMBEDDER_META):
+            return
+        yield RepairEvent("vectors")
+        restored = restore_vectors(store, Embedding(kb.embedder))
+        if restored.embedded:
+            self.report.rebuilt.append("vectors")
+        if restored.missing:
+            self.report.lost.append(
+                f"the vectors of {restored.missing:,} passages: their embedder "
+                f"`{store.meta()[EMBEDDER_META]}` is not installed or not set. Full text finds "
+                "them; compute the vectors with: knotwork embed"
+            )
+
+    def _reread(self, kb: KnowledgeBase) -> None:
+        """Index the damaged documents again, from their files or from their stored text."""
+        paths = [source.path for source in self._sources if source.path is not None]
+        failure = ""
+        try:
+            if paths:
+                kb.index(paths)
+        except KnotworkError as error:
+            failure = str(error)
+        entries = kb.store.ledger.get([source.uri for source in self._sources])
+        for source in self._sources:
+            entry = entries.get(source.uri)
+            if entry is not None and not entry.error:
+                self.report.reread.append(source.uri)
+                continue
+            reason = failure or (entry.error if entry is not None else "its file is not there")
+            if source.document is not None:
+                try:
+                    kb.index_documents([source.document])
+                except KnotworkError as error:
+                    reason = str(error)
+                else:
+                    self.report.from_text.append(source.uri)
+                    continue
+            name = source.uri or "a document whose name cannot be read"
+            self.report.lost.append(f"the document {name}: {reason}")
+
+    def _salvage_companion(self, file: SqliteFile, new: SqliteFile, suffix: str) -> None:
+        kind = FILE_KINDS[suffix]
+        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+            _, damaged = salvage_tables(file, new, busy_timeout_s=_BUSY_TIMEOUT_S)
+        if suffix != TABLES_SUFFIX:
+            if damaged:
+                self.report.lost.append(f"some {_ROWS[suffix]}")
+            return
+        tables = TableFile(Path(new.path))
+        shapes = {shape.name: shape for shape in tables.tables()}
+        if any(name.startswith("knotwork_") for name in damaged):
+            self._tables_lost = True
+        for shape in (shapes[name] for name in damaged if name in shapes):
+            tables.remove(shape.name)
+            self._lost_tables.append((shape.name, shape.document, shape.source))
+
+    def _table_documents(self, store: Store) -> list[_Source]:
+        """Remove the documents whose tables were lost, and return them to be read again."""
+        wanted = {document for _, document, _ in self._lost_tables if document}
+        found: list[_Source] = []
+        for entry in list(store.ledger.entries()):
+            named = self._tables_lost and entry.uri.lower().endswith(SUFFIXES)
+            path = Path(entry_path(entry))
+            if (named or entry.uri in wanted) and entry.root and path.is_file():
+                remove_sources(store, [entry])
+                found.append(_Source(entry.uri, path, None))
+        known = {source.uri for source in (*self._sources, *found)}
+        for name, document, _ in self._lost_tables:
+            if document and document not in known:
+                self.report.lost.append(f"the table `{name}`: `{document}` is not there")
+        return found
+
+    def _add_tables(self) -> None:
+        """Add the tables again that a person added and that were lost."""
+        tables = TableFile(self._path.with_name(self._path.name + TABLES_SUFFIX))
+        for name, document, source in self._lost_tables:
+            if document:
+                continue
+            if Path(source).is_file():
+                add_tables(tables, Path(source))
+                self.report.reread.append(source)
+            else:
+                self.report.lost.append(f"the table `{name}`: its file `{source}` is not there")
+
+    def _give_up(self, path: Path, kind: str, error: KnotworkError) -> None:
+        """Move away a file beside the index of which nothing can be read."""
+        self.report.damaged.append(kind)
+        self.report.lost.append(f"the {kind}: {error.message}")
+        self._keep(path)
+
+    def _replace(self, path: Path, new: Path, *, keep: bool) -> None:
+        """Move the repaired file into place; the damaged one is kept if ``keep`` is set."""
+        if keep:
+            self._keep(path)
+        else:
+            for journal in JOURNAL_SUFFIXES:
+                path.with_name(path.name + journal).unlink(missing_ok=True)
+        wal = new.with_name(f"{new.name}-wal")
+        assert not wal.exists() or not wal.stat().st_size, "the new file was closed"
+        new.replace(path)
+        sync_folder(path.parent)
+
+    def _keep(self, path: Path) -> None:
+        kept = _free_path(path)
+        for journal in ("-wal", ""):
+            source = path.with_name(path.name + journal)
+            if source.exists():
+                source.rename(kept.with_name(kept.name + journal))
+        path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
+        self.report.kept.append(str(kept))
+
+    def _unreadable(self, path: Path, error: KnotworkError) -> IndexDamaged:
+        return IndexDamaged(
+            f"Nothing of the index `{path}` can be read: {error.message}",
+            path=str(path),
+            fix="Restore a backup with: knotwork restore BACKUP INDEX --force. Or move the file "
+            "away and index the documents again: knotwork index FOLDER",
+        )
+
+
+def _find_faults(file: SqliteFile, *, is_index: bool) -> list[str]:
+    """Read a whole file, and return its damaged parts. Raises KnotworkError if it is unreadable."""
+    file.require(create=False)
+    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+        connection = file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
+        with closing(connection):
+            tables = find_damaged_tables(connection)
+            if tables:
+                return list(dict.fromkeys(map(part_of, tables))) if is_index else [file.kind]
+            if connection.execute("PRAGMA integrity_check(1)").get != "ok":
+                return ["structure of the file" if is_index else file.kind]
+    if not is_index:
+        return []
+    with closing(EmbeddedStore.open(file.path)) as store:
+        return [*store.check(), *(["documents"] if _undecodable(store) else [])]
+
+
+def _undecodable(store: Store) -> dict[str, str]:
+    """Return the ids of the documents with a value that cannot be decoded, with ""."""
+    found: dict[str, str] = {}
+    for document_id in store.documents.document_ids():
+        try:
+            store.documents.documents([document_id])
+            chunks = store.documents.chunk_ids(document_id)
+            store.documents.chunks(chunks)
+            store.graph.mentions(chunks)
+        except IndexDamaged:
+            found[document_id] = ""
+    return found
+
+
+def _read_document(store: Store, document_id: str) -> Document | None:
+    """Return a document as it is stored, None if it cannot be read."""
+    try:
+        return store.documents.documents([document_id]).get(document_id)
+    except IndexDamaged:
+        return None
+
+
+def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Path | None:
+    """Return the file of a document, None if it is not known or no longer exists."""
+    if entry is not None:
+        candidates = [Path(entry_path(entry))] if entry.root else []
+    else:
+        head, _, tail = uri.partition("/")
+        candidates = [Path(root, tail) for root in roots if tail and Path(root).name == head]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _other(work: Path) -> Path:
+    """Return the path of the new file beside a working copy."""
+    return work.with_name(f"{work.name}.new")
+
+
+def _free_path(path: Path) -> Path:
+    """Return a free path for the copy of a damaged file."""
+    kept, number = path.with_name(f"{path.name}.damaged"), 1
+    while os.path.lexists(kept):
+        number += 1
+        kept = path.with_name(f"{path.name}.damaged-{number}")
+    return kept
