@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     )
     from knotwork._knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
+    from knotwork._knowledge_base.backups import restore
     from knotwork._knowledge_base.communities import Communities
     from knotwork._knowledge_base.entities import Entities
     from knotwork._knowledge_base.graph import KnowledgeGraph
+    from knotwork._knowledge_base.repairs import repair
     from knotwork._knowledge_base.tables import Tables
     from knotwork._synthesis.ask_request import AskRequest
     from knotwork.errors import KnotworkError
@@ -64,6 +66,8 @@ _HOMES = {
     "load_settings": "_config",
     "open": "_knowledge_base",
     "open_async": "_knowledge_base.asynchronous",
+    "repair": "_knowledge_base.repairs",
+    "restore": "_knowledge_base.backups",
 }
 
 __all__ = [
@@ -93,6 +97,8 @@ __all__ = [
     "load_settings",
     "open",
     "open_async",
+    "repair",
+    "restore",
 ]
 
 __getattr__, __dir__ = import_on_use(__name__, _HOMES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ from knotwork.errors import (
 Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
 
+_BUSY_TIMEOUT_S = 10.0
 _HEADER = b"SQLite format 3\x00"
 _APPLICATION_ID = slice(68, 72)
 
@@ -285,6 +286,19 @@ def sync_journal(connection: apsw.Connection) -> None:
     """Make a commit return when it is on the disk, in a file with a rollback journal."""
     connection.pragma("synchronous", "extra")  # "full" may undo a commit: the journal comes back
     connection.pragma("fullfsync", True)
+
+
+def verify_file(file: SqliteFile) -> list[str]:
+    """Read every page of a file, and return its faults.
+
+    Raises StoreError if it cannot be opened, IndexDamaged if it cannot be read.
+    """
+    file.require(create=False)
+    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+        flags = apsw.SQLITE_OPEN_READONLY
+        with closing(file.connect(flags=flags, busy_timeout_s=_BUSY_TIMEOUT_S)) as connection:
+            found = connection.execute("PRAGMA integrity_check(3)").fetchall()
+    return [] if found == [("ok",)] else [str(fault) for (fault,) in found]
 
 
 def repair_advice(index: Path) -> str:

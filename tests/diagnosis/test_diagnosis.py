@@ -63,6 +63,7 @@ def test_a_sound_installation_passes_every_check(tmp_path, index_path):
         "Parts",
         "Disk",
         "Index",
+        "Checksums",
         "Integrity",
         "Embedder",
         "Reader",
@@ -96,7 +97,7 @@ def test_a_file_that_is_no_index_is_told(tmp_path):
 
 def test_the_index_tells_its_embedder_and_dimension(index_path):
     found = check_index(StoreSettings(path=str(index_path)))
-    assert [check.ok for check in found.checks] == [True, True]
+    assert [check.ok for check in found.checks] == [True, True, True]
     assert (found.embedder, found.dimension) == ("hashing:16", 16)
 
 

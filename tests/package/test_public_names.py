@@ -45,6 +45,8 @@ PUBLIC = [
     "load_settings",
     "open",
     "open_async",
+    "repair",
+    "restore",
 ]
 
 

@@ -14,7 +14,7 @@ from tests.stores.crashing_writer import names_of
 
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.database import find_faults
+from knotwork._stores.embedded.verification import find_faults
 from knotwork._stores.memory import MemoryStore
 from knotwork.errors import StoreError
 from knotwork.testing._store_contract import add_document, snapshot

@@ -22,11 +22,12 @@ from knotwork._diagnosis.plugins import check_plugins
 __all__ = ["Check", "diagnose"]
 
 
-def diagnose(loaded: Loaded) -> Iterator[Check]:
+def diagnose(loaded: Loaded, *, full: bool = False) -> Iterator[Check]:
     """Yield the result of each check when it is done. Changes nothing.
 
     What a check looks for becomes a failed `Check`, never an exception. Loads the embedder, or
     requests one vector from its server, and requests one short reply from each configured model.
+    ``full`` reads every page and value of the index and of the files beside it.
     """
     yield check_python()
     yield check_libraries()
@@ -36,7 +37,7 @@ def diagnose(loaded: Loaded) -> Iterator[Check]:
     yield check_components(loaded.settings)
     yield from check_secrets(loaded)
     yield check_disk(loaded.settings.store)
-    found = check_index(loaded.settings.store)
+    found = check_index(loaded.settings.store, full=full)
     yield from found.checks
     yield check_embedder(loaded.settings.embedding, index=found)
     yield check_reader(loaded.settings, index=found)

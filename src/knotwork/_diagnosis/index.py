@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from knotwork._config import StoreSettings
 from knotwork._diagnosis.installation import Check, failed_check
@@ -14,6 +18,15 @@ from knotwork._indexing.embedding import (
     holds_vectors,
 )
 from knotwork._indexing.resolution.resolver import read_same_names
+from knotwork._inference.call_cache import CallCache
+from knotwork._sqlite_file import (
+    CALLS_SUFFIX,
+    FILE_KINDS,
+    SqliteFile,
+    repair_advice,
+    verify_file,
+)
+from knotwork._sqlite_pages import is_marked_protected
 from knotwork._stores.base import Store
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
@@ -32,8 +45,12 @@ class IndexFindings:
     dimension: int = 0
 
 
-def check_index(settings: StoreSettings) -> IndexFindings:
-    """Check that the index can be read and is consistent. A missing index passes."""
+def check_index(settings: StoreSettings, *, full: bool = False) -> IndexFindings:
+    """Check that the index can be read and is consistent. A missing index passes.
+
+    ``full`` reads every page and value, also of the files beside it, and computes again what
+    follows from the documents.
+    """
     try:
         store = open_store(settings.path, read_only=True)
     except StoreNotFound:
@@ -46,14 +63,14 @@ def check_index(settings: StoreSettings) -> IndexFindings:
     except KnotworkError as error:
         return IndexFindings((failed_check("Index", error),))
     try:
-        return _check_store(store)
+        return _check_store(store, full=full)
     except KnotworkError as error:
         return IndexFindings((failed_check("Index", error),))
     finally:
         store.close()
 
 
-def _check_store(store: Store) -> IndexFindings:
+def _check_store(store: Store, *, full: bool) -> IndexFindings:
     documents, chunks = store.documents.document_count(), store.documents.chunk_count()
     entities = store.graph.entity_count()
     counts = (
@@ -62,14 +79,21 @@ def _check_store(store: Store) -> IndexFindings:
         f"{entities:,} {'entity' if entities == 1 else 'entities'}",
     )
     detail = f"`{store.url}`: {', '.join(counts)}"
-    check = store.capabilities.self_check
+    parts = store.capabilities
+    check = (full and parts.full_check) or parts.self_check
     faults = check() if check is not None else []
     unread = _count_unread(store)
     vectors = store.vectors("chunk").count()
     missing = chunks - unread - vectors if holds_vectors(store) else 0
     is_mixed = missing > 0 and len({e.settings for e in store.ledger.entries() if not e.error}) > 1
     faults += _find_mismatches(store, chunks, vectors if is_mixed else chunks - unread)
-    checks = [Check("Index", ok=True, detail=detail), _check_integrity(faults)]
+    checks = [
+        Check("Index", ok=True, detail=detail),
+        *_check_protection(store.url),
+        _check_integrity(store, faults, full=full),
+    ]
+    if full:
+        checks += _check_files(store.url)
     embedder = store.meta().get(EMBEDDER_META, "")
     if unread:
         note = UNREAD_NOTE.format(count=unread, chunks=chunks, embedder=embedder)
@@ -101,16 +125,58 @@ def _count_unread(store: Store) -> int:
     return unread
 
 
-def _check_integrity(faults: list[str]) -> Check:
+def _check_integrity(store: Store, faults: list[str], *, full: bool) -> Check:
     if not faults:
-        return Check("Integrity", ok=True, detail="file and tables agree")
+        detail = "every page, value and derived part is as it should be"
+        return Check("Integrity", True, detail if full else "file and tables agree")
     more = f"; and {len(faults) - _SHOWN_FAULTS} more" if len(faults) > _SHOWN_FAULTS else ""
     return Check(
         "Integrity",
         ok=False,
         detail="; ".join(faults[:_SHOWN_FAULTS]) + more,
-        fix="Delete the index and rebuild it from the documents: knotwork index FOLDER",
+        fix=repair_advice(Path(store.url)),
     )
+
+
+def _check_protection(store_url: str) -> list[Check]:
+    """Check that the pages of an index file have checksums; an index without any passes."""
+    index = index_file(store_url)
+    if index is None:
+        return []
+    if is_marked_protected(index):
+        detail = "each page has one, which is verified whenever the page is read"
+        return [Check("Checksums", ok=True, detail=detail)]
+    detail = "none, because an earlier release wrote the index: damage may go unnoticed"
+    fix = f"Add them with: knotwork repair {shlex.quote(str(index))}"
+    return [Check("Checksums", ok=True, detail=detail, fix=fix)]
+
+
+def _check_files(store_url: str) -> Iterator[Check]:
+    """Check the files beside an index."""
+    index = index_file(store_url)
+    if index is None:
+        return
+    for suffix, kind in FILE_KINDS.items():
+        path = index.with_name(index.name + suffix)
+        if suffix and path.exists():
+            yield _check_file(path, kind, suffix=suffix, index=index)
+
+
+def _check_file(path: Path, kind: str, *, suffix: str, index: Path) -> Check:
+    """Read a whole file beside an index."""
+    name = kind.capitalize()
+    advice = repair_advice(index)
+    file = SqliteFile(str(path), kind, 0, repair=advice)
+    try:
+        faults = verify_file(file)
+        if suffix == CALLS_SUFFIX and not faults:
+            with closing(CallCache.open(path)) as cache:
+                faults = cache.check()
+    except KnotworkError as error:
+        return failed_check(name, error)
+    if faults:
+        return Check(name, ok=False, detail=f"`{path}`: {'; '.join(faults)}", fix=advice)
+    return Check(name, ok=True, detail=f"`{path}`: every page is as it should be")
 
 
 def _find_mismatches(store: Store, chunks: int, embedded: int) -> list[str]:

@@ -21,7 +21,13 @@ from pathlib import Path
 import apsw
 
 from knotwork import __version__
-from knotwork._sqlite_file import FILE_KINDS, JOURNAL_SUFFIXES, SqliteFile, repair_advice
+from knotwork._sqlite_file import (
+    FILE_KINDS,
+    JOURNAL_SUFFIXES,
+    SqliteFile,
+    repair_advice,
+    verify_file,
+)
 from knotwork._sqlite_pages import open_connection
 from knotwork._stores.embedded.schema import APPLICATION_ID
 from knotwork._stores.urls import index_file
@@ -256,14 +262,10 @@ def _copy(file: SqliteFile, copy: Path, facts: _Facts | None) -> Iterator[Backup
 
 def _verify(file: SqliteFile) -> None:
     """Read a whole copy. Raises IndexDamaged if it is not intact."""
-    uri = f"{Path(file.path).absolute().as_uri()}?immutable=1"
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-        connection = file.connect(flags=flags, filename=uri, busy_timeout_s=_BUSY_TIMEOUT_S)
-        with closing(connection):
-            found = connection.execute("PRAGMA integrity_check(1)").get
-    if found != "ok":
-        raise file.damaged(found)
+    if faults := verify_file(file):
+        raise file.damaged(faults[0])
+    for journal in JOURNAL_SUFFIXES:  # left by opening a file in WAL mode
+        Path(f"{file.path}{journal}").unlink(missing_ok=True)
 
 
 def _write_manifest(folder: Path, report: BackupReport) -> None:

@@ -20,7 +20,7 @@ import apsw
 from knotwork._config import Settings
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.commits import SUFFIXES, add_tables, remove_sources
-from knotwork._indexing.communities.index_reports import CONTENT_META
+from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
@@ -38,11 +38,10 @@ from knotwork._sqlite_file import (
 from knotwork._sqlite_pages import add_checksums, check_protection, correct_pages
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.embedded.damage import find_damaged_tables, part_of
 from knotwork._stores.embedded.salvage import (
     Salvage,
     drop_documents,
-    find_damaged_tables,
-    part_of,
     salvage_index,
     salvage_tables,
 )
@@ -58,7 +57,6 @@ _UNRECOVERABLE = {
     "homonym": "decisions about homonyms",
     "sense": "decisions about homonyms",
     "entity_summary": "descriptions of entities by a model",
-    "report": "community reports, which are written again",
     "property_node": "nodes of imported graphs: import these graphs again",
     "property_relationship": "relationships of imported graphs: import these graphs again",
     "property_graph": "imported graphs: import these graphs again",
@@ -239,8 +237,13 @@ class _Repair:
             with store.transaction():
                 for done, total in restore_texts(store):
                     yield RepairEvent("full text", done, total)
-            if found.documents and store.meta().get(CONTENT_META):
+            if store.meta().get(CONTENT_META):
                 store.set_meta({CONTENT_META: ""})
+            if "report" in found.damaged and store.meta().get(WRITTEN_META):
+                self.report.lost.append(
+                    "some community reports by a model: the next indexing run writes them again"
+                )
+                store.set_meta({WRITTEN_META: ""})
         self.report.rebuilt += ["full text", "graph", "fields of documents"]
 
     def _drop_damaged(self, new: Path, target: apsw.Connection, found: Salvage) -> None:
@@ -343,7 +346,6 @@ class _Repair:
             self.report.lost.append(f"the document {name}: {reason}")
 
     def _salvage_companion(self, file: SqliteFile, new: SqliteFile, suffix: str) -> None:
-        kind = FILE_KINDS[suffix]
         with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
             _, damaged = salvage_tables(file, new, busy_timeout_s=_BUSY_TIMEOUT_S)
         if suffix != TABLES_SUFFIX:

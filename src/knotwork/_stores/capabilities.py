@@ -259,7 +259,7 @@ class Capabilities:
 
     Reading from a store that lacks a part finds nothing. Writing to it is refused before any work
     (`knotwork._stores.base`). ``self_check`` reads the whole store and returns a
-    sentence for each fault found.
+    sentence for each fault found; ``full_check`` also computes again what follows from documents.
     """
 
     communities: CommunityStore | None = None
@@ -272,3 +272,4 @@ class Capabilities:
     cypher: CypherRunner | None = None
     vector_replacement: VectorReplacement | None = None
     self_check: Callable[[], list[str]] | None = None
+    full_check: Callable[[], list[str]] | None = None

@@ -75,11 +75,18 @@ def show(session: Session, *, origin: bool) -> None:
     epilog=show_examples(
         "knotwork doctor",
         "knotwork doctor --store handbook.knot",
+        "knotwork doctor --full                   read every page of the index",
         "knotwork doctor --json > report.json     for a bug report; holds no secrets",
     )
 )
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Read every page and value of the index and the files beside it, and compute again what "
+    "follows from the documents.",
+)
 @with_session()
-def doctor_command(session: Session) -> None:
+def doctor_command(session: Session, *, full: bool) -> None:
     """Check the installation, settings, index and models, and suggest fixes.
 
     The exit code is 1 if a check fails. Nothing is changed.
@@ -88,7 +95,7 @@ def doctor_command(session: Session) -> None:
 
     terminal = session.terminal
     checks = []
-    for check in diagnose(session.loaded):
+    for check in diagnose(session.loaded, full=full):
         checks.append(check)
         if not session.common.json:
             mark, style = ("ok", "green") if check.ok else ("FAILED", "bold red")

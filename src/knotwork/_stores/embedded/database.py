@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
+from functools import partial, wraps
 from inspect import isfunction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_commits,
 )
+from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
 
@@ -76,6 +77,7 @@ class Database:
             "index",
             APPLICATION_ID,
             repair=repair_advice(path),
+            locate=partial(locate_damage, path),
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
@@ -321,77 +323,3 @@ def _is_at_rest(path: Path) -> bool:
     SQLite cannot create its shared-memory file there, and does not need it.
     """
     return not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
-
-
-_MAX_FAULTS = 20
-_INCONSISTENCIES = {
-    "chunks without a document": (
-        "SELECT count(*) FROM chunk WHERE document NOT IN (SELECT id FROM document)"
-    ),
-    "sections without a document": (
-        "SELECT count(*) FROM section WHERE document NOT IN (SELECT id FROM document)"
-    ),
-    "mentions without a chunk": (
-        "SELECT count(*) FROM mention WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "relations without a chunk": (
-        "SELECT count(*) FROM contribution WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "entities that no chunk mentions": (
-        "SELECT count(*) FROM entity WHERE id NOT IN (SELECT entity FROM mention)"
-    ),
-    "entities with a wrong count of chunks": (
-        "SELECT count(*) FROM entity e WHERE chunk_count != "
-        "(SELECT count(*) FROM mention m WHERE m.entity = e.id)"
-    ),
-    "edges that differ from the sum of their contributions": (
-        "SELECT count(*) FROM edge e WHERE (weight, supports) IS NOT "
-        "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
-        "AND c.target = e.target AND c.relation = e.relation)"
-    ),
-    "members of communities without an entity": (
-        "SELECT count(*) FROM community_member WHERE entity NOT IN (SELECT id FROM entity)"
-        " OR community NOT IN (SELECT id FROM community)"
-    ),
-    "chunks of communities without a chunk or a community": (
-        "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
-        " OR community NOT IN (SELECT id FROM community)"
-    ),
-    "readings without a chunk": (
-        "SELECT count(*) FROM chunk_reading WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "questions without a chunk": (
-        "SELECT count(*) FROM question WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "descriptions without a chunk": (
-        "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "summaries of entities without a description": (
-        "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
-    ),
-    "imported relationships without their ends": (
-        "SELECT count(*) FROM property_relationship r WHERE"
-        " NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.source)"
-        " OR NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.target)"
-    ),
-    "citations of reports without a chunk or a report": (
-        "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
-        " OR community NOT IN (SELECT community FROM report)"
-    ),
-}
-
-
-def find_faults(database: Database) -> list[str]:
-    """Read the whole file, and return a phrase for each fault of the index.
-
-    Raises StoreError if the file is too damaged to be read.
-    """
-    found = [str(row[0]) for row in database.rows(f"PRAGMA quick_check({_MAX_FAULTS})")]
-    faults = [message for message in found if message != "ok"]
-    if faults:
-        return faults
-    for name, sql in _INCONSISTENCIES.items():
-        ((count,),) = database.rows(sql)
-        if count:
-            faults.append(f"{count} {name}")
-    return faults

@@ -18,21 +18,23 @@ from typing import Any
 import apsw
 import numpy as np
 
-from knotwork._sqlite_file import Row, SqliteFile, is_damage, write_transaction
+from knotwork._sqlite_file import SqliteFile, write_transaction
+from knotwork._stores.embedded.damage import (
+    OF_CHUNKS,
+    Gap,
+    TableReader,
+    in_gaps,
+    owners_in_gaps,
+    part_of,
+)
 from knotwork._stores.embedded.schema import fill_fields
 from knotwork._stores.graph_view import entity_type, most_frequent
 from knotwork._stores.vectors import final_name, stored_type
 from knotwork._text.names import normal_form
 from knotwork.records import entity_id, id_to_int, int_to_id
 
-_LEAST_KEY, _LARGEST_KEY = -(1 << 63), (1 << 63) - 1
-_MOST_HALVINGS = 8
-"""How often a range without a readable row is halved before it counts as lost."""
-
 _VECTOR_TABLE = re.compile(r"vector_(?!index$)[a-z][a-z0-9_]*")
 _OWN = frozenset({"migration", "state", "sqlite_sequence"})
-_OF_CHUNKS = ("mention", "contribution", "chunk_reading", "description")
-"""The tables whose first key is a chunk."""
 
 _VECTOR_OWNERS = {
     "chunk": "SELECT id FROM chunk",
@@ -51,59 +53,6 @@ _INCOMPLETE = (
 )
 """Queries for documents of which a section or a chunk is missing."""
 
-PARTS = {
-    "document": "documents",
-    "section": "documents",
-    "chunk": "passages",
-    "mention": "graph",
-    "entity": "graph",
-    "contribution": "graph",
-    "relation": "graph",
-    "edge": "graph",
-    "ledger": "list of sources",
-    "meta": "settings of the index",
-    "state": "settings of the index",
-    "migration": "settings of the index",
-    "community": "communities",
-    "community_member": "communities",
-    "community_chunk": "communities",
-    "report": "communities",
-    "report_citation": "communities",
-    "chunk_reading": "readings of a model",
-    "description": "readings of a model",
-    "entity_summary": "readings of a model",
-    "question": "questions of passages",
-    "same_as": "aliases",
-    "touched_entity": "aliases",
-    "homonym": "aliases",
-    "sense": "aliases",
-    "property_graph": "imported graphs",
-    "property_node": "imported graphs",
-    "property_relationship": "imported graphs",
-    "document_field": "fields of documents",
-    "document_page": "fields of documents",
-}
-
-
-def part_of(table: str) -> str:
-    """Return the part of an index to which a table belongs, in the words of users."""
-    if table.startswith("text_"):
-        return "full text"
-    if table.startswith("vector_"):
-        return "vectors"
-    return PARTS.get(table, f"table {table}")
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A range of keys, both ends included, in which rows of a table could not be read."""
-
-    first: int
-    last: int
-
-    def __contains__(self, key: int) -> bool:
-        return self.first <= key <= self.last
-
 
 @dataclass(slots=True)
 class Salvage:
@@ -118,98 +67,12 @@ class Salvage:
 
     def is_lost(self, table: str, key: int) -> bool:
         """Return True if a row with this key may be among those that could not be read."""
-        return any(key in gap for gap in self.gaps.get(table, ()))
+        return in_gaps(key, self.gaps.get(table, ()))
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The damaged parts, in the words of users."""
         return tuple(dict.fromkeys(map(part_of, self.damaged)))
-
-
-class TableReader:
-    """Reads the rows of one table of a damaged file, as far as possible."""
-
-    def __init__(self, connection: apsw.Connection, table: str) -> None:
-        self._connection = connection
-        self._table = table
-        found = connection.execute(
-            "SELECT name, type, pk FROM pragma_table_info(?)", (table,)
-        ).fetchall()
-        self.columns = [str(name) for name, _, _ in found]
-        keys = sorted((pk, str(name), str(kind)) for name, kind, pk in found if pk)
-        self._key = keys[0][1] if keys else "rowid"
-        self._order = ", ".join(f'"{name}"' for _, name, _ in keys) or "rowid"
-        self._descending = ", ".join(f'"{name}" DESC' for _, name, _ in keys) or "rowid DESC"
-        self._is_integer = not keys or keys[0][2] == "INTEGER"
-        self._is_unique = len(keys) < 2
-        self.is_damaged = False
-        self.gaps: list[Gap] = []
-
-    def rows(self) -> Iterator[Row]:
-        """Yield all rows that can be read; ``gaps`` and ``is_damaged`` are complete afterwards."""
-        if self._is_integer:
-            yield from self._between(_LEAST_KEY, _LARGEST_KEY, _MOST_HALVINGS)
-            return
-        columns = ", ".join(f'"{name}"' for name in self.columns)
-        for order in (self._order, self._descending):
-            sql = f'SELECT {columns} FROM "{self._table}" ORDER BY {order}'  # noqa: S608
-            try:
-                yield from self._connection.execute(sql)
-            except (apsw.Error, UnicodeDecodeError) as error:
-                self._note(error)
-            else:
-                return
-
-    def _note(self, error: Exception) -> None:
-        """Note damage. Raises other errors."""
-        if not is_damage(error):
-            raise error
-        self.is_damaged = True
-
-    def _between(self, low: int, high: int, halvings: int) -> Iterator[Row]:
-        """Yield the readable rows with keys in this range, both ends included."""
-        last = low - 1
-        whole = True
-        for row in self._scan(low, high, self._order):
-            if row is None:
-                whole = False
-                break
-            last = int(row[0])
-            yield row[1:]
-        if whole:
-            return
-        # A key with several rows may have lost some of them.
-        start = last + 1 if self._is_unique else max(last, low)
-        first = high + 1
-        for row in self._scan(start, high, self._descending):
-            if row is None:
-                break
-            first = int(row[0])
-            yield row[1:]
-        end = first - 1 if self._is_unique else min(first, high)
-        found = last >= low or first <= high
-        halvings = _MOST_HALVINGS if found else halvings - 1
-        if end < start:
-            return
-        if halvings < 0 or end == start:
-            self.gaps.append(Gap(start, end))
-            return
-        middle = (start + end) // 2
-        yield from self._between(start, middle, halvings)
-        yield from self._between(middle + 1, end, halvings)
-
-    def _scan(self, low: int, high: int, order: str) -> Iterator[Row | None]:
-        """Yield (key, *row) in this order; None, last, if a page is damaged."""
-        columns = ", ".join(f'"{name}"' for name in self.columns)
-        sql = (
-            f'SELECT "{self._key}", {columns} FROM "{self._table}" NOT INDEXED'  # noqa: S608
-            f' WHERE "{self._key}" BETWEEN ? AND ? ORDER BY {order}'
-        )
-        try:
-            yield from self._connection.execute(sql, (low, high))
-        except (apsw.Error, UnicodeDecodeError) as error:
-            self._note(error)
-            yield None
 
 
 def copy_readable(source: apsw.Connection, target: apsw.Connection, table: str) -> TableReader:
@@ -357,11 +220,11 @@ def _damaged_documents(
         document_of[int(chunk)] = int(document)
         leaves[int(document)] += not is_parent
     keys |= {key for key, (_, chunks) in ledger.items() if chunks != leaves[key]}
-    for table in _OF_CHUNKS:
+    for table in OF_CHUNKS:
         keys |= {document_of[chunk] for chunk in document_of if found.is_lost(table, chunk)}
     for table in ("chunk", "section"):
-        keys |= set(_owners_in_gaps(source, found, table, "document"))
-    chunks_asked = _owners_in_gaps(source, found, "question", "chunk")
+        keys |= set(owners_in_gaps(source, table, "document", found.gaps.get(table, ())))
+    chunks_asked = owners_in_gaps(source, "question", "chunk", found.gaps.get("question", ()))
     keys |= {document_of[chunk] for chunk in chunks_asked if chunk in document_of}
     for sql in _INCOMPLETE:
         keys |= {int(key) for (key,) in target.execute(sql)}
@@ -371,25 +234,12 @@ def _damaged_documents(
     }
 
 
-def _owners_in_gaps(
-    source: apsw.Connection, found: Salvage, table: str, column: str
-) -> Iterator[int]:
-    """Yield the owners of lost rows of a damaged table, if its index by owner can be read."""
-    if not found.gaps.get(table):
-        return
-    with suppress(apsw.Error):
-        sql = f"SELECT {column}, rowid FROM {table} INDEXED BY {table}_by_{column}"  # noqa: S608
-        for owner, row in source.execute(sql):
-            if found.is_lost(table, int(row)):
-                yield int(owner)
-
-
 def _drop_orphans(target: apsw.Connection) -> None:
     """Delete rows that belong to rows which could not be read."""
     for table in ("section", "chunk"):
         sql = f"DELETE FROM {table} WHERE document NOT IN (SELECT id FROM document)"  # noqa: S608
         target.execute(sql)
-    for table in (*_OF_CHUNKS, "community_chunk", "question", "report_citation"):
+    for table in (*OF_CHUNKS, "community_chunk", "question", "report_citation"):
         sql = f"DELETE FROM {table} WHERE chunk NOT IN (SELECT id FROM chunk)"  # noqa: S608
         target.execute(sql)
     target.execute(
@@ -509,28 +359,3 @@ def _count_vectors(target: apsw.Connection, dimensions: Mapping[str, int]) -> No
             "INSERT INTO vector_index VALUES (?, ?, ?, ?, ?, ?)",
             (name, dimension, items, items - sizes[one], version, version),
         )
-
-
-def find_damaged_tables(connection: apsw.Connection) -> dict[str, str]:
-    """Read every page of each table with its indexes; return the first fault of each, by table.
-
-    Raises apsw.Error if the schema cannot be read.
-    """
-    names = [
-        str(name)
-        for (name,) in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        ).fetchall()
-    ]
-    faults: dict[str, str] = {}
-    for name in names:
-        try:
-            found = connection.execute(f'PRAGMA integrity_check("{name}")').fetchall()
-        except (apsw.Error, UnicodeDecodeError) as error:
-            if not is_damage(error):
-                raise
-            faults[name] = str(error)
-            continue
-        if found and str(found[0][0]) != "ok":
-            faults[name] = str(found[0][0])
-    return faults

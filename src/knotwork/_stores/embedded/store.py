@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.embedded.communities import EmbeddedCommunities
-from knotwork._stores.embedded.database import Database, find_faults
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.documents import (
     EmbeddedDocuments,
     EmbeddedFields,
@@ -100,6 +100,7 @@ class EmbeddedStore:
             cypher=self.cypher,
             vector_replacement=self,
             self_check=self.check,
+            full_check=self.check_fully,
         )
 
     def texts(self, name: str) -> EmbeddedTexts:
@@ -170,7 +171,15 @@ class EmbeddedStore:
 
     def check(self) -> list[str]:
         """Read the whole file, and return a phrase for each fault of the index."""
+        from knotwork._stores.embedded.verification import find_faults
+
         return find_faults(self._database)
+
+    def check_fully(self) -> list[str]:
+        """Do what `check` does, and compute again all that follows from the documents."""
+        from knotwork._stores.embedded.verification import find_all_faults
+
+        return find_all_faults(self, self._database)
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""

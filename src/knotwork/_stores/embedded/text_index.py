@@ -145,6 +145,34 @@ class EmbeddedTexts:
             totals = self._totals()
         return totals.items if totals else 0
 
+    def differing(self, items: Iterable[tuple[str, str]]) -> list[str]:
+        """Return the ids of those (id, text) pairs whose stored terms are not those of the text."""
+        found: list[str] = []
+        sql = f"SELECT length, hashes, times FROM {self._table}_counts WHERE id = ?"  # noqa: S608
+        with self._database.reading():
+            if self._totals() is None:
+                return [identifier for identifier, _ in items]
+            for identifier, text in items:
+                words = terms(text)
+                rows = self._database.fetch(sql, (id_to_int(identifier),))
+                if rows != [(len(words), *pack_terms(words))]:
+                    found.append(identifier)
+        return found
+
+    def counts_differ(self) -> bool:
+        """Return True if the number of items or terms is not that of the full-text table."""
+        with self._database.reading():
+            totals = self._totals()
+            if totals is None:
+                return False
+            ((items, tokens),) = self._database.fetch(
+                f"SELECT count(*), coalesce(sum(length), 0) FROM {self._table}_counts"  # noqa: S608
+            )
+            ((indexed,),) = self._database.fetch(
+                f"SELECT coalesce(sum(cnt), 0) FROM {self._table}_terms"  # noqa: S608
+            )
+        return totals != (items, tokens) or tokens != indexed
+
     def _shared_postings(self) -> Postings | None:
         """Return the cached postings, or None on the first search of a generation.
 

@@ -1,0 +1,174 @@
+"""`knotwork backup`, `restore` and `repair`: keep an index safe, and bring a damaged one back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.terminal import count_of
+
+if TYPE_CHECKING:
+    from knotwork._knowledge_base.backups import BackupReport
+    from knotwork._knowledge_base.repairs import RepairReport
+
+_FORCE = click.option("--force", is_flag=True, help="Replace what exists there.")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork backup handbook.knot backups/handbook",
+        "knotwork backup handbook.knot backups/today --force",
+        "knotwork backup handbook.knot backups/today --json",
+    )
+)
+@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@_FORCE
+@with_session(hides_store=True)
+def backup_command(session: Session, *, index: Path, target: Path, force: bool) -> None:
+    """Copy the index INDEX, with the files beside it, into the new folder TARGET.
+
+    Other processes may search and index meanwhile: the backup is the state of one commit. Every
+    page of the copy is verified before the folder gets its name.
+    """
+    from knotwork._cli.progress import choose_counter
+    from knotwork._knowledge_base.backups import back_up
+
+    report: BackupReport | None = None
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for event in back_up(str(index), target, overwrite=force):
+            counter.count(event.step.capitalize(), event.done, event.total)
+            report = event.report or report
+    assert report is not None, "the last event has the report"
+    if session.common.json:
+        session.terminal.emit(describe_backup(report))
+        return
+    size_mb = sum(file.size for file in report.files) / 1e6
+    documents = count_of(report.documents, "document")
+    session.terminal.say(f"Wrote {report.backup}: {documents}, {size_mb:,.1f} MB, verified.")
+    if not report.protected:
+        session.terminal.note(
+            f"The index has no checksums. Add them with: knotwork repair {index}", style="yellow"
+        )
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork restore backups/handbook handbook.knot",
+        "knotwork restore backups/handbook handbook.knot --force",
+    )
+)
+@click.argument("backup", type=click.Path(path_type=Path))
+@click.argument("index", type=click.Path(path_type=Path))
+@_FORCE
+@with_session(hides_store=True)
+def restore_command(session: Session, *, backup: Path, index: Path, force: bool) -> None:
+    """Restore the index INDEX, with the files beside it, from the folder BACKUP.
+
+    The backup is verified before anything changes. Stop other processes that use the index.
+    """
+    from knotwork._cli.progress import choose_counter
+    from knotwork._knowledge_base.backups import restore_events
+
+    report: BackupReport | None = None
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for event in restore_events(backup, index, overwrite=force):
+            counter.count(event.step.capitalize(), event.done, event.total)
+            report = event.report or report
+    assert report is not None, "the last event has the report"
+    if session.common.json:
+        session.terminal.emit({**describe_backup(report), "restored": str(index)})
+        return
+    documents = count_of(report.documents, "document")
+    session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork repair handbook.knot",
+        "knotwork repair handbook.knot --json",
+    )
+)
+@click.argument("index", type=click.Path(path_type=Path))
+@with_session(hides_store=True)
+def repair_command(session: Session, *, index: Path) -> None:
+    """Repair the index INDEX and the files beside it, and list what could not be brought back.
+
+    Full text, graph, communities and vectors are rebuilt. Documents that lost something are read
+    again from their files. The damaged file stays beside the index. An index of an earlier release
+    gets checksums. The exit code is 1 if something was lost.
+    """
+    from knotwork._cli.progress import choose_counter
+    from knotwork._knowledge_base.repairs import repair_events
+
+    report: RepairReport | None = None
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for event in repair_events(index, settings=session.settings):
+            counter.count(event.step.capitalize(), event.done, event.total)
+            report = event.report or report
+    assert report is not None, "the last event has the report"
+    if session.common.json:
+        session.terminal.emit(describe_repair(report))
+    else:
+        _print_repair(session, report)
+    if report.lost:
+        raise click.exceptions.Exit(1)
+
+
+def describe_backup(report: BackupReport) -> dict[str, Any]:
+    """Return the object of `backup --json` and `restore --json`."""
+    return {
+        "backup": report.backup,
+        "index": report.index,
+        "created": report.created,
+        "generation": report.generation,
+        "documents": report.documents,
+        "protected": report.protected,
+        "files": [
+            {"kind": file.kind, "name": file.name, "size": file.size, "sha256": file.sha256}
+            for file in report.files
+        ],
+    }
+
+
+def describe_repair(report: RepairReport) -> dict[str, Any]:
+    """Return the object of `repair --json`."""
+    return {
+        "index": report.index,
+        "changed": report.changed,
+        "corrected_pages": report.corrected,
+        "damaged": report.damaged,
+        "rebuilt": report.rebuilt,
+        "reread": report.reread,
+        "from_text": report.from_text,
+        "lost": report.lost,
+        "protected": report.protected,
+        "kept": report.kept,
+    }
+
+
+def _print_repair(session: Session, report: RepairReport) -> None:
+    terminal = session.terminal
+    if not report.changed:
+        terminal.say(f"{report.index} is intact.", style="green")
+        return
+    if report.protected:
+        terminal.say(f"Added checksums to: {', '.join(report.protected)}")
+    if report.corrected:
+        pages = count_of(report.corrected, "page")
+        terminal.say(f"Corrected {pages} of which one byte had changed")
+    if report.damaged:
+        terminal.say(f"Damaged: {', '.join(report.damaged)}", style="yellow")
+    if report.rebuilt:
+        terminal.say(f"Rebuilt: {', '.join(report.rebuilt)}")
+    if report.reread:
+        terminal.say(f"Read again: {', '.join(report.reread)}")
+    if report.from_text:
+        terminal.say(f"Indexed again from their stored text: {', '.join(report.from_text)}")
+    for item in report.lost:
+        terminal.say(f"Lost: {item}", style="bold red")
+    if report.kept:
+        terminal.note(f"The damaged files are kept: {', '.join(report.kept)}", style="dim")

@@ -1,0 +1,186 @@
+"""Verify a whole index: every page, every value, and what follows from the documents.
+
+`find_faults` compares tables with each other and is fast enough for every `knotwork doctor`.
+`find_all_faults` also computes again what is stored beside its source: full text, fields and pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from knotwork._stores.embedded.damage import (
+    describe_damage,
+    find_damaged_documents,
+    find_damaged_tables,
+    locate_damage,
+)
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.schema import field_rows, page_rows
+from knotwork._stores.vectors import stored_type
+from knotwork.records import Document, Label, id_to_int
+
+if TYPE_CHECKING:
+    from knotwork._stores.embedded.store import EmbeddedStore
+
+_ALL = 1 << 62
+_MAX_FAULTS = 20
+_INCONSISTENCIES = {
+    "chunks without a document": (
+        "SELECT count(*) FROM chunk WHERE document NOT IN (SELECT id FROM document)"
+    ),
+    "sections without a document": (
+        "SELECT count(*) FROM section WHERE document NOT IN (SELECT id FROM document)"
+    ),
+    "mentions without a chunk": (
+        "SELECT count(*) FROM mention WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "relations without a chunk": (
+        "SELECT count(*) FROM contribution WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "entities that no chunk mentions": (
+        "SELECT count(*) FROM entity WHERE id NOT IN (SELECT entity FROM mention)"
+    ),
+    "entities with a wrong count of chunks": (
+        "SELECT count(*) FROM entity e WHERE chunk_count != "
+        "(SELECT count(*) FROM mention m WHERE m.entity = e.id)"
+    ),
+    "edges that differ from the sum of their contributions": (
+        "SELECT count(*) FROM edge e WHERE (weight, supports) IS NOT "
+        "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
+        "AND c.target = e.target AND c.relation = e.relation)"
+    ),
+    "members of communities without an entity": (
+        "SELECT count(*) FROM community_member WHERE entity NOT IN (SELECT id FROM entity)"
+        " OR community NOT IN (SELECT id FROM community)"
+    ),
+    "chunks of communities without a chunk or a community": (
+        "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
+        " OR community NOT IN (SELECT id FROM community)"
+    ),
+    "readings without a chunk": (
+        "SELECT count(*) FROM chunk_reading WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "questions without a chunk": (
+        "SELECT count(*) FROM question WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "descriptions without a chunk": (
+        "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "summaries of entities without a description": (
+        "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
+    ),
+    "imported relationships without their ends": (
+        "SELECT count(*) FROM property_relationship r WHERE"
+        " NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.source)"
+        " OR NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.target)"
+    ),
+    "citations of reports without a chunk or a report": (
+        "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
+        " OR community NOT IN (SELECT community FROM report)"
+    ),
+}
+
+
+def find_faults(database: Database) -> list[str]:
+    """Read the whole file, and return a phrase for each fault of the index.
+
+    Raises StoreError if the file is too damaged to be read.
+    """
+    with database.reading() as connection:
+        found = connection.execute(f"PRAGMA quick_check({_MAX_FAULTS})").fetchall()
+    if found != [("ok",)]:
+        place = locate_damage(database.path)
+        return [f"damaged pages: {place}"] if place else [str(message) for (message,) in found]
+    faults: list[str] = []
+    for name, sql in _INCONSISTENCIES.items():
+        ((count,),) = database.rows(sql)
+        if count:
+            faults.append(f"{count} {name}")
+    return faults
+
+
+def find_all_faults(store: EmbeddedStore, database: Database) -> list[str]:
+    """Read every page and value of an index, and return a phrase for each fault.
+
+    Raises StoreError if the file is too damaged to be read.
+    """
+    with database.reading() as connection:
+        tables = find_damaged_tables(connection)
+        if tables:
+            documents = find_damaged_documents(connection, tables)
+            return [f"damaged pages: {describe_damage(tables, documents)}"]
+        (structure,) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    if structure != ("ok",):
+        return [f"damaged pages: {structure[0]}"]
+    return [*find_faults(database), *_find_differences(store, database)]
+
+
+def _find_differences(store: EmbeddedStore, database: Database) -> Iterator[str]:
+    """Yield a phrase for each part that differs from what it is derived from."""
+    texts, fields = 0, 0
+    for document_id in store.documents.document_ids():
+        (document,) = store.documents.documents([document_id]).values()
+        chunks = store.documents.chunks(store.documents.chunk_ids(document_id)).values()
+        texts += len(
+            store.texts("chunk").differing(
+                (c.id, f"{c.context}\n{c.text}") for c in chunks if not c.is_parent
+            )
+        )
+        fields += _fields_differ(database, document)
+        store.graph.mentions([chunk.id for chunk in chunks])
+        store.vectors("chunk").get([chunk.id for chunk in chunks])
+    if texts:
+        yield f"{texts} chunks whose full text differs from their text"
+    if fields:
+        yield f"{fields} documents whose fields differ from their metadata"
+    nodes = [
+        node
+        for label in (Label.ENTITY, Label.KEYWORD)
+        for node in store.graph.find(label=label, limit=_ALL)
+    ]
+    names = store.texts("entity").differing((node.id, node.name) for node in nodes)
+    if names and store.texts("entity").count():
+        yield f"{len(names)} entities whose full text differs from their name"
+    for (name,) in database.rows("SELECT name FROM text_index ORDER BY name"):
+        if store.texts(name).counts_differ():
+            yield f"the full text of `{name}` does not have the terms that it counts"
+    yield from _vector_faults(database)
+
+
+def _fields_differ(database: Database, document: Document) -> bool:
+    key = id_to_int(document.id)
+    stored: dict[str, list[tuple[Any, ...]]] = {}
+    for table, columns in (
+        ("document_field", "name, text, document"),
+        ("document_page", 'label, document, start, "end"'),
+    ):
+        sql = f"SELECT {columns} FROM {table} WHERE document = ?"  # noqa: S608
+        stored[table] = database.rows(sql, (key,))
+    wanted: Mapping[str, list[tuple[Any, ...]]] = {
+        "document_field": list(field_rows(key, document.metadata)),
+        "document_page": list(page_rows(key, document)),
+    }
+    return any(set(stored[table]) - set(wanted[table]) for table in stored) or any(
+        len(stored[table]) != len({row[:3] for row in wanted[table]}) for table in stored
+    )
+
+
+def _vector_faults(database: Database) -> Iterator[str]:
+    """Yield a phrase for each vector index with values that are not finite, or a wrong count."""
+    for name, dimension, items in database.rows(
+        "SELECT name, dimension, items FROM vector_index ORDER BY name"
+    ):
+        type_ = np.dtype(stored_type(name)).newbyteorder("<")
+        count, invalid = 0, 0
+        sql = f"SELECT id, data FROM vector_{name} WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608
+        for _, data in database.rows_in_pages(sql, (-1,)):
+            count += 1
+            whole = len(data) % (dimension * type_.itemsize) == 0
+            invalid += not (whole and np.isfinite(np.frombuffer(data, type_)).all())
+        if count != items:
+            yield f"{count} vectors of `{name}`, not {items}"
+        if invalid:
+            yield f"{invalid} vectors of `{name}` that are not vectors"
