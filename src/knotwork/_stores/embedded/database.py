@@ -160,7 +160,8 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("COMMIT")
+                if connection.in_transaction:  # an error of reading the file ends it
+                    connection.execute("COMMIT")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
