@@ -238,8 +238,7 @@ def correct_page(data: bytes) -> bytes | None:
     """
     page = _as_page(data)
     difference = _differences(page)[0]
-    if np.count_nonzero(difference.view(np.uint8)) == 1:  # a byte of the sum itself
-        return data[:-SUM_BYTES] + bytes(page.view("<u4")[0, -2:] - difference)
+    in_sum = np.count_nonzero(difference.view(np.uint8)) == 1
     words = page.view("<u4")[0, :-2].astype(np.uint32)
     weights = _weights(len(data))
     odd = weights[:, 0] % 2 == 1
@@ -250,8 +249,10 @@ def correct_page(data: bytes) -> bytes | None:
     former = words + change
     flipped = (words ^ former).astype("<u4").view(np.uint8).reshape(-1, 4)
     places = np.flatnonzero(fits & (np.count_nonzero(flipped, axis=1) == 1))
-    if len(places) != 1:
+    if len(places) + in_sum != 1:
         return None
+    if in_sum:
+        return data[:-SUM_BYTES] + bytes(page.view("<u4")[0, -2:] - difference)
     words[places[0]] = former[places[0]]
     return bytes(words.astype("<u4")) + data[-SUM_BYTES:]
 

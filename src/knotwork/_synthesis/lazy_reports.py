@@ -13,7 +13,7 @@ from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.model_registry import QueryModels
 from knotwork._retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
 from knotwork._stores.base import Store
-from knotwork.errors import ModelError, StoreError
+from knotwork.errors import IndexDamaged, ModelError, StoreError
 from knotwork.records import CommunityReport
 
 REPORT_TOKENS = 850
@@ -45,6 +45,8 @@ def open_reports(
         with store.transaction():
             if not is_current(store, options=options):
                 bring_up_to_date(store, options=options)
+    except IndexDamaged:
+        raise
     except StoreError as error:
         is_old = store.capabilities.communities is not None and not is_current(store)
         return StoredReports(
@@ -92,6 +94,8 @@ class LazyReports:
             before = self._spent()
             try:
                 write_reports(self._store, batch, self._writer, embedding=self._embedding)
+            except IndexDamaged:
+                raise
             except (ModelError, StoreError) as error:
                 _log.info("no reports from %s: %s", self._model.name, error)
                 self.notes = (f"Some reports were not written: {error}",)

@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.embedded.database import Database, reports_damage
-from knotwork._stores.embedded.packing import decodes, key_array, keys_of, pack_keys
+from knotwork._stores.embedded.packing import key_array, keys_of, pack_keys
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.errors import StoreError
@@ -489,11 +490,15 @@ def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
     return hashes.tobytes(), times.clip(max=_MAX_COUNT).astype(_COUNT).tobytes()
 
 
-@decodes("the terms of a text")
 def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -> TermCounts:
     """Return how often each term occurs in each packed item, of shape (items, terms)."""
     result = np.zeros((len(packed), len(terms)), dtype=np.int32)
     lengths = [len(hashes) // _HASH.itemsize for hashes, _ in packed]
+    if any(
+        (length * _HASH.itemsize, length * _COUNT.itemsize) != (len(hashes), len(times))
+        for length, (hashes, times) in zip(lengths, packed, strict=True)
+    ):
+        raise DamagedValue("the terms of a text cannot be decoded (wrong length)")
     if not sum(lengths) or not terms:
         return result
     hashes = np.frombuffer(b"".join(item[0] for item in packed), dtype=_HASH)
