@@ -7,8 +7,15 @@ from typing import NamedTuple, TypeVar
 
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
 from knotwork._indexing.commits import VECTOR_CHUNKS
-from knotwork._indexing.embedding import EMBEDDER_META, NO_VECTORS, Embedding, stamp_embedder
+from knotwork._indexing.embedding import (
+    EMBEDDER_META,
+    LANGUAGES_META,
+    NO_VECTORS,
+    Embedding,
+    stamp_embedder,
+)
 from knotwork._stores.base import Store
+from knotwork._text.languages import is_read
 from knotwork.records import Chunk, Label
 
 _BATCH = 256
@@ -65,11 +72,12 @@ def recognize_embedder(store: Store, embedding: Embedding) -> bool:
 def restore_vectors(store: Store, embedding: Embedding) -> Restored:
     """Embed the chunks, entities and questions that lack a vector, if the embedder is at hand."""
     at_hand = bool(embedding) and store.meta().get(EMBEDDER_META) == embedding.name
+    languages = store.meta().get(LANGUAGES_META, "").split()
     missing = [
         chunk
         for document_id in store.documents.document_ids()
         for chunk in _without_vectors(store, document_id)
-        if not embedding or embedding.reads(chunk.text)
+        if is_read(chunk.text, languages)
     ]
     if not at_hand:
         return Restored(0, len(missing))

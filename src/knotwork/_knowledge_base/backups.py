@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -29,6 +30,7 @@ from knotwork._sqlite_file import (
     verify_file,
 )
 from knotwork._sqlite_pages import open_connection
+from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.schema import APPLICATION_ID
 from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound
@@ -220,9 +222,16 @@ class _Facts:
 
 def sqlite_file(path: Path, suffix: str) -> SqliteFile:
     """Return a file of an index, of the kind that the suffix names in `FILE_KINDS`."""
-    index = path.with_name(path.name.removesuffix(suffix)) if suffix else path
-    application_id = 0 if suffix else APPLICATION_ID
-    return SqliteFile(str(path), FILE_KINDS[suffix], application_id, repair=repair_advice(index))
+    if suffix:
+        index = path.with_name(path.name.removesuffix(suffix))
+        return SqliteFile(str(path), FILE_KINDS[suffix], 0, repair=repair_advice(index))
+    return SqliteFile(
+        str(path),
+        FILE_KINDS[suffix],
+        APPLICATION_ID,
+        repair=repair_advice(path),
+        locate=partial(locate_damage, path),
+    )
 
 
 def _check_target(folder: Path, *, overwrite: bool) -> None:

@@ -27,6 +27,7 @@ from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.backups import require_unused, sqlite_file, sync_folder
 from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._sqlite_file import (
     CALLS_SUFFIX,
     FILE_KINDS,
@@ -102,7 +103,7 @@ class RepairReport:
     @property
     def changed(self) -> bool:
         """Whether there was anything to repair."""
-        return bool(self.corrected or self.damaged or self.protected)
+        return bool(self.corrected or self.damaged or self.protected or self.rebuilt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class _Repair:
                 for place in (work, _other(work)):
                     for journal in ("", *JOURNAL_SUFFIXES):
                         place.with_name(place.name + journal).unlink(missing_ok=True)
-        if self.report.damaged:
+        if self.report.damaged or self._lacks_vectors():
             yield from self._complete()
         yield RepairEvent("finished", report=self.report)
 
@@ -272,9 +273,8 @@ class _Repair:
             roots = {entry.root for entry in store.ledger.entries() if Path(entry.root).is_dir()}
             store_roots(store, sorted(roots))
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
-            with closing(KnowledgeBase(store, self._settings, embedder=self._embedder)) as kb:
-                recognized = recognize_embedder(store, Embedding(kb.embedder))
-            if not recognized:
+            models = LocalModels(store, self._settings, embedder=self._embedder)
+            if not recognize_embedder(store, Embedding(models.embedder)):
                 replacement = store.capabilities.vector_replacement
                 for name in ("chunk", "sentence", "entity", "question", "report"):
                     if replacement is not None:
@@ -283,6 +283,13 @@ class _Repair:
                     "the vectors: the name of their embedder cannot be read. Compute them again "
                     "with: knotwork embed"
                 )
+
+    def _lacks_vectors(self) -> bool:
+        """Return True if fewer passages have a vector than could have one."""
+        with closing(EmbeddedStore.open(self._path)) as store:
+            vectors = store.vectors("chunk").count()
+            embedded = bool(store.meta().get(EMBEDDER_META))
+            return embedded and vectors < store.documents.chunk_count()
 
     def _complete(self) -> Iterator[RepairEvent]:
         """Read the damaged documents again, and compute missing vectors and communities."""
@@ -438,7 +445,8 @@ def _find_faults(file: SqliteFile, *, is_index: bool) -> list[str]:
     if not is_index:
         return []
     with closing(EmbeddedStore.open(file.path)) as store:
-        return [*store.check(), *(["documents"] if _undecodable(store) else [])]
+        undecodable = _undecodable(store)
+        return ["documents"] if undecodable else store.check_fully()
 
 
 def _undecodable(store: Store) -> dict[str, str]:

@@ -1,0 +1,80 @@
+"""An index with a flipped bit gives the right answers or says that it is damaged.
+
+`benchmarks/integrity/measure.py` does the same with 60 indexes of real documents.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.knowledge_base.damaged_index import (
+    ask,
+    build,
+    damaged_bits,
+    rebuild_communities,
+    settings,
+    write_documents,
+)
+from tests.stores.raw_files import flip
+
+import knotwork
+from knotwork._config import StoreSettings
+from knotwork._diagnosis.index import check_index
+from knotwork.errors import IndexDamaged
+
+pytestmark = pytest.mark.slow
+
+FLIPS = 24
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flips")
+    write_documents(folder / "docs")
+    build(folder / "index.knot", folder / "docs")
+    return folder / "index.knot"
+
+
+@pytest.fixture(scope="module")
+def right(index: Path) -> list[object]:
+    return ask(index)
+
+
+def cases(index: Path) -> list[tuple[int, int]]:
+    return list(damaged_bits(index, count=FLIPS, seed=15))
+
+
+@pytest.mark.parametrize("number", range(FLIPS))
+def test_a_flipped_bit_is_reported_or_changes_no_answer(
+    index: Path, right: list[object], number: int
+) -> None:
+    intact = index.read_bytes()
+    offset, mask = cases(index)[number]
+    try:
+        flip(index, offset, mask)
+        with suppress(IndexDamaged):
+            assert ask(index) == right
+        checks = check_index(StoreSettings(path=str(index)), full=True).checks
+        assert not all(check.ok for check in checks)
+    finally:
+        index.write_bytes(intact)
+
+
+def test_repair_brings_flipped_bits_back(index: Path, right: list[object], tmp_path: Path) -> None:
+    """Several at once, each on a page of another kind: corrected, or rebuilt from the rest."""
+    copy = tmp_path / "index.knot"
+    copy.write_bytes(index.read_bytes())
+    tables = index.with_name(f"{index.name}-tables")
+    tables_copy = copy.with_name(f"{copy.name}-tables")
+    tables_copy.write_bytes(tables.read_bytes())
+    for offset, mask in cases(index):
+        flip(copy, offset, mask)
+    report = knotwork.repair(copy, settings=settings())
+    assert report.changed
+    assert report.lost == []
+    rebuild_communities(copy)
+    assert ask(copy) == right
+    checks = check_index(StoreSettings(path=str(copy)), full=True).checks
+    assert [check for check in checks if not check.ok] == []
