@@ -10,7 +10,7 @@ import pytest
 from knotwork._indexing.loaders import load_document, supported_suffixes
 from knotwork._indexing.loaders.loader_registry import LOADERS, _make_plugin_loaders
 from knotwork._registry import Entry
-from knotwork._service.uploads import SpooledFile, check_content
+from knotwork._service.uploads import ReceivedFile, check_content
 from knotwork.errors import LoadError
 from knotwork.plugins import Content
 
@@ -73,11 +73,13 @@ def zipped(member):
         ("a.unknown", b"FIXED content"),
     ],
 )
-def test_a_plugin_reads_its_suffixes_and_signatures(plugins, uri, data):
+def test_a_plugin_reads_its_suffixes_and_signatures(plugins, tmp_path, uri, data):
     plugins(one=Fixed())
     assert load_document(data, uri=uri).text == "read by fixed"
     assert ".fix" in supported_suffixes()
-    check_content(SpooledFile(uri, io.BytesIO(data)), max_file_mb=1)
+    received = tmp_path / "received"
+    received.write_bytes(data)
+    check_content(ReceivedFile(uri, received), max_file_mb=1)
 
 
 @pytest.mark.parametrize("uri", ["a.txt", "a.md"])
@@ -99,13 +101,13 @@ def test_other_files_are_read_as_before(plugins):
         assert raised.value.reason == "unsupported"
 
 
-def test_an_upload_of_an_archive_for_a_plugin_is_checked_for_its_size(plugins):
+def test_an_upload_of_an_archive_for_a_plugin_is_checked_for_its_size(plugins, tmp_path):
     plugins(one=Fixed())
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+    received = tmp_path / "received"
+    with zipfile.ZipFile(received, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.xml", "x" * 20_000_000)
     with pytest.raises(LoadError) as raised:
-        check_content(SpooledFile("a.fix", data), max_file_mb=1)
+        check_content(ReceivedFile("a.fix", received), max_file_mb=1)
     assert raised.value.reason == "too_large"
 
 

@@ -85,7 +85,7 @@ def test_a_key_of_one_workspace_reaches_nothing_of_another_on_any_route(keyed):
     before = (place.path / f"{SECRET}.knot").read_bytes()
     tried = set()
     with open_client(place) as client:
-        document = client.get(f"{API}/openapi.json").json()
+        document = client.get(f"{API}/openapi.json", headers=headers).json()
         for method, path, operation in operations(document):
             name = operation["operationId"]
             response = send(client, method, path, operation, headers)
@@ -127,9 +127,11 @@ def test_a_job_of_another_workspace_is_not_found_under_ones_own(keyed):
 
 
 def test_every_route_but_health_needs_a_key_once_there_is_one(keyed):
-    place, _ = keyed
+    place, mine = keyed
     with open_client(place) as client:
-        document = client.get(f"{API}/openapi.json").json()
+        assert client.get(f"{API}/openapi.json").status_code == 401
+        assert client.get("/unknown").status_code == 401
+        document = client.get(f"{API}/openapi.json", headers=mine).json()
         for method, path, operation in operations(document):
             for headers in ({}, {"Authorization": "Bearer kw_000000000000_" + "A" * 43}):
                 response = send(client, method, path, operation, headers, workspace="open")

@@ -397,8 +397,43 @@ class ServiceSettings:
         minimum=0,
         maximum=1_000_000,
     )
+    uploads_mb: float = _setting(
+        1_000.0,
+        "maximum size of all uploads that are being received at a time",
+        minimum=0.001,
+        maximum=1_000_000,
+    )
+    uploads_mb_per_client: float = _setting(
+        400.0,
+        "maximum size of the uploads of one client that are being received at a time",
+        minimum=0.001,
+        maximum=1_000_000,
+    )
     timeout_s: float = _setting(
         120.0, "time limit of a request in seconds", minimum=1, maximum=3_600
+    )
+    header_timeout_s: float = _setting(
+        10.0, "time limit for the headers of a request in seconds", minimum=0.1, maximum=600
+    )
+    body_bytes_per_s: int = _setting(
+        1_000,
+        "minimum rate at which a client must send a body and read a response; 0 is no limit",
+        minimum=0,
+        maximum=1_000_000_000,
+    )
+    connections: int = _setting(
+        1_000,
+        "maximum number of open connections; fewer if the process may not open as many files",
+        minimum=8,
+        maximum=1_000_000,
+    )
+    connections_per_client: int = _setting(
+        256, "maximum number of open connections of one address", minimum=4, maximum=1_000_000
+    )
+    trusted_proxies: tuple[str, ...] = _setting(
+        (),
+        "addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto\n"
+        'headers count, such as "10.0.0.0/8"; their connections are limited in total only',
     )
     threads: int = _setting(8, "requests that run concurrently", minimum=1, maximum=256)
     waiting: int = _setting(

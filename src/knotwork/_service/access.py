@@ -1,15 +1,16 @@
-"""Authenticate requests, check roles, and lease the workspace that a route needs."""
+"""Check keys and roles, and lease the workspace that a route needs."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from knotwork._service.keys import LOCAL_USER, AccessKey, KeyRole
@@ -21,6 +22,11 @@ from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloa
 _log = logging.getLogger("knotwork.service")
 _scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
 
+HELD_BODY = "knotwork.held_body"
+"""The key of the scope with the `HeldBytes` of the request body."""
+
+_ADMITTED_KEY = "knotwork.key"
+
 _ADD_KEY = "Send a key as: Authorization: Bearer KEY. Create one with: knotwork keys add NAME"
 
 
@@ -30,17 +36,16 @@ def service_of(request: Request) -> Service:
     return service
 
 
-async def authenticate(
-    request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)],
-) -> AccessKey:
-    """Return the key of a request, and count the request against its rate limit.
+async def admit(request: Request) -> AccessKey:
+    """Check the key of a request by its headers, and count it against the rate limit of the key.
 
+    `AccessMiddleware` calls it once for each request; routes then get the key by `authenticate`.
     Without any key on the server, requests from this machine get `LOCAL_USER`. Raises
     NotAuthenticated, TooManyRequests, or Overloaded if the key file cannot be read.
     """
     service = service_of(request)
-    address = request.client.host if request.client else ""
+    credentials = await _scheme(request)
+    address = address_of(request)
     has_keys = _has_keys(service)
     if credentials is not None:
         key = service.keys.find(credentials.credentials)
@@ -59,13 +64,33 @@ async def authenticate(
         )
     else:
         key = LOCAL_USER
-    service.rates.take(key.id or address)
+    request.scope[_ADMITTED_KEY] = key
+    service.rates.take(caller_of(request))
     return key
 
 
-async def authenticate_request(request: Request) -> AccessKey:
-    """Return the key of a request outside the API routes; raises like `authenticate`."""
-    return await authenticate(request, await _scheme(request))
+def key_of(request: Request) -> AccessKey:
+    """Return the key that a request was admitted with."""
+    key: AccessKey = request.scope[_ADMITTED_KEY]
+    return key
+
+
+def caller_of(request: Request) -> str:
+    """Return the name under which limits count a client: its key, or its address without one."""
+    return key_of(request).id or address_of(request)
+
+
+def address_of(request: Request) -> str:
+    """Return the address of a client; behind a trusted proxy, the one that it forwards."""
+    return request.client.host if request.client else ""
+
+
+async def authenticate(
+    request: Request,
+    _credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)],
+) -> AccessKey:
+    """Return the key of a request to an API route; the parameter describes it in OpenAPI."""
+    return key_of(request)
 
 
 def _has_keys(service: Service) -> bool:
@@ -127,12 +152,17 @@ def lease(server: Service, name: str) -> Iterator[Workspace]:
         yield workspace
 
 
-async def _lease(
-    request: Request, key: AccessKey, name: str, role: KeyRole
-) -> AsyncIterator[Workspace]:
+def check_workspace(key: AccessKey, name: str, role: KeyRole) -> None:
+    """Raise NotFound if a key may not see a workspace, NotPermitted if it lacks the role."""
     if not key.may_see(name):
         raise no_workspace(name)
     require(key, role)
+
+
+async def _lease(
+    request: Request, key: AccessKey, name: str, role: KeyRole
+) -> AsyncIterator[Workspace]:
+    check_workspace(key, name, role)
     with lease(service_of(request), name) as workspace:
         yield workspace
 
@@ -149,6 +179,40 @@ async def _to_write(
 ) -> AsyncIterator[Workspace]:
     async for leased in _lease(request, key, workspace, KeyRole.WRITE):
         yield leased
+
+
+_ROLES = {_to_read: KeyRole.READ, _to_write: KeyRole.WRITE}
+
+
+RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class WorkspaceRoute(APIRoute):
+    """A route that checks access to its workspace before the body of a request is read.
+
+    FastAPI reads bodies before it calls dependencies, and a key that may not write should not make
+    the server receive an upload.
+    """
+
+    def get_route_handler(self) -> RouteHandler:
+        """Return the handler of the route."""
+        return self.checked(super().get_route_handler())
+
+    def checked(self, handle: RouteHandler) -> RouteHandler:
+        """Return a handler that checks access, and then calls ``handle``."""
+        calls = [dependency.call for dependency in self.dependant.dependencies]
+        roles = [role for call, role in _ROLES.items() if call in calls]
+        if not roles:
+            return handle
+
+        async def check_first(request: Request) -> Response:
+            name = request.path_params["workspace"]
+            check_workspace(key_of(request), name, roles[0])
+            with service_of(request).workspaces.lease(name):
+                pass  # raises NotFound for an unknown workspace
+            return await handle(request)
+
+        return check_first
 
 
 ReadWorkspace = Annotated[Workspace, Depends(_to_read)]

@@ -10,9 +10,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.routing import APIRoute
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import knotwork
 from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._service.access_middleware import AccessMiddleware
 from knotwork._service.mcp_endpoint import McpEndpoint
 from knotwork._service.middleware import REQUEST_ID_HEADER, RequestMiddleware
 from knotwork._service.observability import Metrics, require_telemetry
@@ -33,6 +35,7 @@ from knotwork._service.routes import (
 )
 from knotwork._service.schemas.openai import OpenAIError
 from knotwork._service.server import ServerConfig, Service
+from knotwork._service.unread_bodies import UnreadBodyMiddleware
 from knotwork.errors import KnotworkError
 
 API = "/api/v1"
@@ -45,9 +48,6 @@ _MOST_BODY_BYTES = 1 * MEGABYTE
 _MOST_CHAT_BYTES = 8 * MEGABYTE
 """Chat clients send whole conversations."""
 
-_MOST_QUESTIONS_BYTES = 16 * MEGABYTE
-_MOST_FILES = 1_000
-_FORM_OVERHEAD_BYTES = 64 * 1024
 _ALLOWED_HEADERS = [
     *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
     *("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"),
@@ -78,9 +78,11 @@ def build_app(config: ServerConfig) -> FastAPI:
             raise
         app.state.service = service
         await asyncio.to_thread(service.start)
+        watch = asyncio.create_task(service.requests.watch(service.admits))
         try:
             yield
         finally:
+            watch.cancel()
             await mcp.close()
             await asyncio.to_thread(service.close)
 
@@ -102,10 +104,12 @@ def build_app(config: ServerConfig) -> FastAPI:
             "auto_configure": settings.telemetry,
         },
     )
+    app.state.limits = settings
     handle_errors(app)
-    _add_routes(app, int(settings.max_upload_mb * MEGABYTE))
+    _add_routes(app)
     app.router.routes.extend(mcp.routes())
     add_pages(app)
+    app.add_middleware(AccessMiddleware)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -115,30 +119,20 @@ def build_app(config: ServerConfig) -> FastAPI:
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )
     app.add_middleware(RequestMiddleware, metrics=metrics)
+    app.add_middleware(UnreadBodyMiddleware)
+    if settings.trusted_proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     return app
 
 
-def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
+def _add_routes(app: FastAPI) -> None:
     errors: Responses = {"default": {"model": ErrorEnvelope, "description": "Error."}}
     for routes in _ROUTES:
         app.include_router(
             routes.router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES
         )
-    for routes in (documents, graph_import):
-        app.include_router(
-            routes.uploads,
-            prefix=API,
-            responses=errors,
-            max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
-            form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
-        )
-    app.include_router(
-        evaluations.uploads,
-        prefix=API,
-        responses=errors,
-        max_body_size=_MOST_QUESTIONS_BYTES,
-        form_limits={"max_files": 2, "max_fields": 40, "max_part_size": 10_000},
-    )
+    for routes in (documents, graph_import, evaluations):
+        app.include_router(routes.uploads, prefix=API, responses=errors)  # see `UploadRoute`
     app.include_router(operations.router, responses=errors)
     openai_errors: Responses = {"default": {"model": OpenAIError, "description": "Error."}}
     app.include_router(

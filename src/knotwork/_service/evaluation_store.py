@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, field_validator
 
-from knotwork._service.atomic_files import replace_file
 from knotwork._service.job_store import utc_now
+from knotwork._service.private_files import make_private_folder, open_private, replace_file
 from knotwork._service.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
 from knotwork._shapes.answers import AnswerShape
 from knotwork.errors import NotFound
@@ -242,7 +242,7 @@ class Evaluation:
 
     def add(self, result: MeasuredQuestion) -> None:
         """Append a result."""
-        with (self.path / _RESULTS).open("ab") as results:
+        with open_private(self.path / _RESULTS, append=True) as results:
             results.write(result.model_dump_json().encode() + b"\n")
 
     def finish(self, outcomes: Sequence[OutcomeShape]) -> None:
@@ -280,14 +280,14 @@ class EvaluationStore:
     def create(self, plan: PlanShape, questions: QuestionSet) -> Evaluation:
         """Store a plan with its questions."""
         incomplete = self._folder / f"{INCOMPLETE_PREFIX}{plan.id}"
-        incomplete.mkdir(parents=True)
+        make_private_folder(incomplete)
         for name, cases in (
             (QUESTIONS_FILE, questions.cases),
             (UNANSWERABLE_FILE, questions.unanswerable),
         ):
             lines = (json.dumps(case_as_record(case), ensure_ascii=False) + "\n" for case in cases)
-            (incomplete / name).write_text("".join(lines), encoding="utf-8")
-        (incomplete / _PLAN).write_text(plan.model_dump_json(indent=1), encoding="utf-8")
+            _write(incomplete / name, "".join(lines))
+        _write(incomplete / _PLAN, plan.model_dump_json(indent=1))
         return Evaluation(incomplete.rename(self._folder / plan.id), plan)
 
     def find(self, identifier: str) -> Evaluation:
@@ -323,3 +323,8 @@ class EvaluationStore:
 def _open_evaluation(path: Path) -> Evaluation:
     text = (path / _PLAN).read_text(encoding="utf-8")
     return Evaluation(path, PlanShape.model_validate_json(text))
+
+
+def _write(path: Path, text: str) -> None:
+    with open_private(path) as file:
+        file.write(text.encode())

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from knotwork._service.keys import AccessKey
 from knotwork._service.server import Service
-from knotwork._service.uploads import SpooledFile
+from knotwork._service.uploads import ReceivedFile
 from knotwork._service.workspaces import Workspace
 from knotwork.errors import Conflict, InvalidRequest
 
@@ -41,7 +41,7 @@ class IdempotentUpload:
         workspace: Workspace,
         idempotency_key: str | None,
         *,
-        files: Sequence[SpooledFile],
+        files: Sequence[ReceivedFile],
         options: Mapping[str, object],
     ) -> None:
         self._server = server

@@ -22,6 +22,7 @@ from knotwork._indexing.report import IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._service.evaluation_job import run_evaluation_job
 from knotwork._service.job_store import Job, JobState, JobStopped, JobStore, Progress
+from knotwork._service.private_files import make_private_folder
 from knotwork._service.responses import describe_error
 from knotwork._service.workspaces import Workspace, Workspaces
 from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
@@ -192,7 +193,7 @@ JobReport = dict[str, Any]
 
 def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
     """Update the index from the uploaded files."""
-    workspace.uploads.mkdir(parents=True, exist_ok=True)
+    make_private_folder(workspace.uploads)
     return _index_paths(workspace, [workspace.uploads], arguments, progress)
 
 

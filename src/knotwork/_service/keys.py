@@ -19,7 +19,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
 
-from knotwork._service.atomic_files import replace_file
+from knotwork._service.private_files import replace_file
 from knotwork.errors import ConfigError, UnknownName
 
 ALL_WORKSPACES = "*"
@@ -94,6 +94,14 @@ class KeyFile:
         digest = _hash(parts[2], bytes.fromhex(stored.salt))
         return stored if hmac.compare_digest(digest, stored.hash) else None
 
+    def holds(self, key: AccessKey) -> bool:
+        """Return True if a key is stored unchanged; for `LOCAL_USER`, if there are no keys.
+
+        Raises ConfigError if the file cannot be read.
+        """
+        known = self._current()
+        return known.get(key.id) == key if key.id else not known
+
     def add(self, name: str, *, role: KeyRole, workspaces: Sequence[str]) -> tuple[AccessKey, str]:
         """Create a key, and return it with its text, which is not stored.
 
@@ -163,7 +171,7 @@ class KeyFile:
     def _write(self, keys: Mapping[str, AccessKey]) -> None:
         text = json.dumps({"keys": [asdict(key) for key in keys.values()]}, indent=1)
         try:
-            with replace_file(self.path, mode=0o600) as file:
+            with replace_file(self.path) as file:
                 file.write(text.encode())
         except OSError as error:
             raise self._unusable("write", error) from error

@@ -1,18 +1,19 @@
-"""Limit concurrency and request rate: a bounded thread pool, and a token bucket per caller."""
+"""Limit what callers use: threads, requests per minute, and bytes that are being received."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from knotwork._indexing.loaders.loader import format_size
 from knotwork.errors import Overloaded, RequestTimeout, TooManyRequests
 
 P = ParamSpec("P")
@@ -177,3 +178,72 @@ class RateLimiter:
         self._buckets.move_to_end(caller)
         if len(self._buckets) > _MOST_CALLERS:
             self._buckets.popitem(last=False)
+
+
+class ByteQuota:
+    """A limit on bytes held at a time: by all clients, and by each one. Not thread-safe.
+
+    ``what`` names the bytes in errors, as in "uploads".
+    """
+
+    def __init__(self, most: int, most_per_client: int, what: str) -> None:
+        self._most = most
+        self._most_per_client = most_per_client
+        self._what = what
+        self._clients: Counter[str] = Counter()
+
+    @property
+    def held(self) -> int:
+        """The number of bytes held by all clients."""
+        return self._clients.total()
+
+    def check(self, client: str, size: int) -> None:
+        """Raise TooManyRequests or Overloaded if a client may not hold ``size`` more bytes."""
+        if self._clients[client] + size > self._most_per_client:
+            raise TooManyRequests(
+                f"This client is sending more than {format_size(self._most_per_client)} of "
+                f"{self._what} at a time.",
+                fix="Send less at a time, or wait until earlier requests have ended.",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        if self.held + size > self._most:
+            raise Overloaded(
+                f"The server is receiving {format_size(self.held)} of {self._what} already.",
+                fix="Try again in a moment.",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+
+    @contextmanager
+    def hold(self, client: str) -> Iterator[HeldBytes]:
+        """Count the bytes of one request until the block ends."""
+        held = HeldBytes(self, client)
+        try:
+            yield held
+        finally:
+            held.release(held.size)
+
+    def count(self, client: str, size: int) -> None:
+        """Change the number of bytes that a client holds by ``size``."""
+        self._clients[client] += size
+        if self._clients[client] <= 0:
+            del self._clients[client]
+
+
+class HeldBytes:
+    """The bytes that one request holds of a `ByteQuota`."""
+
+    def __init__(self, quota: ByteQuota, client: str) -> None:
+        self._quota = quota
+        self._client = client
+        self.size = 0
+
+    def add(self, size: int) -> None:
+        """Hold more bytes; raises like `ByteQuota.check`."""
+        self._quota.check(self._client, size)
+        self._quota.count(self._client, size)
+        self.size += size
+
+    def release(self, size: int) -> None:
+        """Hold fewer bytes."""
+        self._quota.count(self._client, -size)
+        self.size -= size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from io import BytesIO
+import secrets
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,9 @@ from mcp.types import CallToolResult
 from pydantic import BaseModel, Field
 
 from knotwork._service.mcp_sessions import SessionKnowledgeBase, current_session, current_workspace
-from knotwork._service.uploads import SpooledFile, check_content, parse_upload_name, store_file
+from knotwork._service.private_files import make_private_folder, open_private
+from knotwork._service.uploads import ReceivedFile, check_content, parse_upload_name, store_file
+from knotwork._service.workspaces import INCOMPLETE_PREFIX
 from knotwork.mcp_server._tools import WRITES_INDEX, as_tool, tool_result
 
 if TYPE_CHECKING:
@@ -68,9 +70,16 @@ def _store_text(name: str, text: str) -> str:
     path = parse_upload_name(name)
     if not path.suffix:
         path = PurePosixPath(f"{path}{_SUFFIX}")
-    file = SpooledFile(str(path), BytesIO(text.encode()))
-    check_content(file, max_file_mb=workspace.base.settings.index.max_file_mb)
-    return store_file(file, path, workspace)
+    make_private_folder(workspace.files)
+    incomplete = workspace.files / f"{INCOMPLETE_PREFIX}{secrets.token_hex(8)}"
+    try:
+        with open_private(incomplete) as stream:
+            stream.write(text.encode())
+        file = ReceivedFile(str(path), incomplete)
+        check_content(file, max_file_mb=workspace.base.settings.index.max_file_mb)
+        return store_file(file, path, workspace)
+    finally:
+        incomplete.unlink(missing_ok=True)
 
 
 def _describe_added(uri: str) -> AddedDocument:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from knotwork._indexing.loaders.loader import MEGABYTE
-from knotwork._service.access import authenticate_request, service_of
+from knotwork._service.access import key_of, service_of
 from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.mcp_sessions import McpSession, SessionKnowledgeBase, current_session
 from knotwork._service.server import Service
@@ -55,7 +55,7 @@ class McpEndpoint:
         scope["route"] = self  # metrics count the request under its route
         request = Request(scope, receive)
         server = service_of(request)
-        key = await authenticate_request(request)
+        key = key_of(request)
         name = scope.get("path_params", {}).get("workspace") or _default_workspace(server, key)
         if not key.may_see(name):
             raise no_workspace(name)
@@ -115,7 +115,7 @@ def _build_manager(*, writes: bool) -> StreamableHTTPSessionManager:
     server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=_MOST_BODY_BYTES,
-        # `authenticate_request` has checked host and origin already.
+        # `AccessMiddleware` has checked host and origin already.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return server.session_manager

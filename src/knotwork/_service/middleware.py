@@ -8,26 +8,15 @@ import time
 from http import HTTPStatus
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knotwork._service.observability import Metrics
+from knotwork._service.quiet_log import QuietLog
 from knotwork._service.responses import error_response, request_id
+from knotwork._service.security_headers import security_headers
 from knotwork.errors import KnotworkError, RequestTooLarge
 
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
-        "form-action 'self'; frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
 REQUEST_ID_HEADER = "X-Request-ID"
 _TOO_LARGE = RequestTooLarge(
     "The request body is too large.",
@@ -38,6 +27,16 @@ _SERVER_ERROR = KnotworkError(
 )
 _UNKNOWN_ROUTE = "(none)"
 
+
+class _ClientGone(KnotworkError):
+    """The client closed the connection; log and metrics have the status that nginx uses."""
+
+    http_status = 499
+
+
+_CLIENT_GONE = _ClientGone("The client closed the connection.")
+
+
 _log = logging.getLogger("knotwork.service")
 
 
@@ -47,6 +46,7 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
+        self._quiet = QuietLog(_log)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,11 +81,11 @@ class RequestMiddleware:
         self._metrics.in_flight.inc()
         try:
             await self._app(scope, receive, send_checked)
-        except Exception:  # a bug: details go to the log only
-            _log.exception("request %s failed", identifier)
+        except Exception as error:
+            failure = self._describe_failure(identifier, error)
             if has_started:
                 raise  # too late for an error response: the connection is closed
-            await error_response(Request(scope), _SERVER_ERROR)(scope, receive, send_checked)
+            await error_response(Request(scope), failure)(scope, receive, send_checked)
         finally:
             self._metrics.in_flight.dec()
             route = _route_template(scope)
@@ -96,17 +96,31 @@ class RequestMiddleware:
                 "%s %s %s %d %.3f s", identifier, _known_method(scope), route, status, seconds
             )
 
+    def _describe_failure(self, identifier: str, error: Exception) -> KnotworkError:
+        """Return the error to report. Details of a bug go to the log only.
+
+        A traceback is logged once in a while for each place: clients may repeat the request.
+        """
+        if isinstance(error, ClientDisconnect):
+            return _CLIENT_GONE
+        place, trace = "", error.__traceback__
+        while trace is not None:
+            place, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
+        kind = f"{type(error).__name__} at {place}"
+        self._quiet.write(logging.ERROR, kind, f"request {identifier} failed", error=error)
+        return _SERVER_ERROR
+
     def _start_response(
         self, scope: Scope, message: Message, identifier: str, seconds: float
     ) -> None:
         """Count the start of a response, and add its headers."""
         self._metrics.seconds.labels(_known_method(scope), _route_template(scope)).observe(seconds)
         headers = MutableHeaders(scope=message)
-        for name, value in SECURITY_HEADERS.items():
+        for name, value in security_headers(scope["path"]).items():
             headers.setdefault(name, value)
+        if message["status"] >= HTTPStatus.BAD_REQUEST:
+            headers["Cache-Control"] = "no-store"
         headers[REQUEST_ID_HEADER] = identifier
-        if scope["path"].startswith(("/api/", "/v1/", "/mcp")):
-            headers.setdefault("Cache-Control", "no-store")
 
 
 def _is_plain_413(message: Message) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import logging
@@ -9,6 +10,7 @@ import signal
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +19,24 @@ import uvicorn
 from fastapi import FastAPI
 
 from knotwork._config import ServiceSettings, Settings
+from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
+from knotwork._service.connections import (
+    ACCEPTED_AT_ONCE,
+    ConnectionLimits,
+    ConnectionTable,
+    ProxyNetworks,
+    fit_file_limit,
+    protocol_of,
+)
 from knotwork._service.job_runner import JobRunner
 from knotwork._service.job_store import JobStore
-from knotwork._service.keys import KeyFile, hidden_file_beside, keys_beside
-from knotwork._service.limits import RateLimiter, Threads
+from knotwork._service.keys import AccessKey, KeyFile, hidden_file_beside, keys_beside
+from knotwork._service.limits import ByteQuota, RateLimiter, Threads
 from knotwork._service.observability import Metrics
+from knotwork._service.open_requests import OpenRequests
+from knotwork._service.quiet_log import QuietLog
 from knotwork._service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
 from knotwork.errors import ConfigError, KnotworkError, MissingExtra
 
@@ -32,6 +45,8 @@ JOB_GRACE_S = 15.0
 """Grace period of running jobs at shutdown, in seconds."""
 
 _FAILURES_PER_MINUTE = 60
+_MOST_BODIES = 128 * MEGABYTE
+_MOST_BODIES_PER_CLIENT = 32 * MEGABYTE
 
 _log = logging.getLogger("knotwork.service")
 
@@ -56,12 +71,13 @@ class ServerConfig:
         return hidden_file_beside(self.path, RECORDS_FILE)
 
     def check(self) -> None:
-        """Raise ConfigError if the path cannot be served, or if the host requires a key."""
+        """Raise ConfigError for a path that cannot be served, an invalid proxy or a missing key."""
         if not self.path.is_dir() and self.path.suffix != INDEX_SUFFIX and not self.path.is_file():
             raise ConfigError(
                 f"`{self.path}` is neither a folder of indexes nor an index.",
                 fix=f"Choose an existing folder, or a file that ends with {INDEX_SUFFIX}.",
             )
+        ProxyNetworks(self.settings.service.trusted_proxies)
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
                 f"Listening on `{self.settings.service.host}` requires a key, but none exists.",
@@ -80,6 +96,17 @@ class Service:
         self.threads = Threads(
             threads=limits.threads, waiting=limits.waiting, timeout_s=limits.timeout_s
         )
+        self.bodies = ByteQuota(_MOST_BODIES, _MOST_BODIES_PER_CLIENT, "request bodies")
+        """Bodies in memory, until their requests are answered."""
+
+        self.received = ByteQuota(
+            int(limits.uploads_mb * MEGABYTE),
+            int(limits.uploads_mb_per_client * MEGABYTE),
+            "uploads",
+        )
+        """Files of uploads on disk that are not stored or refused yet."""
+
+        self.requests = OpenRequests()
         self.rates = RateLimiter(limits.requests_per_minute)
         self.failures = RateLimiter(_FAILURES_PER_MINUTE)
         self.metrics = metrics or Metrics()
@@ -94,6 +121,13 @@ class Service:
     def limits(self) -> ServiceSettings:
         """The settings of the server."""
         return self.config.settings.service
+
+    def admits(self, key: AccessKey) -> bool:
+        """Return True if a key still gives access; False if the key file cannot be read."""
+        try:
+            return self.keys.holds(key)
+        except ConfigError:
+            return False
 
     def start(self) -> None:
         """Load the model in the background, and continue unfinished jobs."""
@@ -191,16 +225,39 @@ class ModelLoader:
 REQUEST_GRACE_S = 20
 """Grace period of open requests at shutdown, in seconds."""
 
+_WAITING_CONNECTIONS = 1_024
+"""Connections that the system holds until the server accepts them."""
+
+_TICKS_PER_SWEEP = 10
+"""uvicorn has about ten ticks in a second."""
+
 
 class KnotworkServer(uvicorn.Server):
-    """A uvicorn server that stops its jobs and streams before it waits for them."""
+    """A uvicorn server with limits of connections, which stops its jobs and streams before it
+    waits for them.
+    """
 
     def __init__(self, app: FastAPI) -> None:
         self._knotwork = app
         self._announce: Callable[[], None] = lambda: None
+        limits: ServiceSettings = app.state.limits
+        self.connections = ConnectionTable(
+            ConnectionLimits(
+                most=fit_file_limit(limits.connections),
+                most_per_client=limits.connections_per_client,
+                header_timeout_s=limits.header_timeout_s,
+                bytes_per_s=limits.body_bytes_per_s,
+                proxies=ProxyNetworks(limits.trusted_proxies),
+            )
+        )
+        self._quiet = QuietLog(_log)
+        self._closed: Counter[str] = Counter()
         super().__init__(
             uvicorn.Config(
                 app,
+                http=protocol_of(self.connections),
+                ws="none",
+                backlog=ACCEPTED_AT_ONCE,
                 lifespan="on",
                 log_config=None,
                 log_level="critical",  # the application logs errors itself
@@ -233,9 +290,38 @@ class KnotworkServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and announce the URL."""
+        asyncio.get_running_loop().set_exception_handler(self._handle_loop_error)
         await super().startup(sockets)
+        for listening in sockets or ():
+            # asyncio uses one number for the queue of the system and for what it accepts at once.
+            listening.listen(_WAITING_CONNECTIONS)
         if not self.should_exit:
             self._announce()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close slow connections, about once a second."""
+        if counter % _TICKS_PER_SWEEP == 0:
+            self.connections.sweep()
+            self._log_closed()
+        return await super().on_tick(counter)
+
+    def _log_closed(self) -> None:
+        closed = self.connections.closed - self._closed
+        if closed:
+            listed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(closed.items()))
+            self._quiet.write(logging.WARNING, "closed", f"closed connections: {listed}")
+            self._closed = self.connections.closed.copy()
+
+    def _handle_loop_error(
+        self, loop: asyncio.AbstractEventLoop, context: dict[str, object]
+    ) -> None:
+        """Log errors of connections at a limited rate, without their tracebacks."""
+        error = context.get("exception")
+        if isinstance(error, OSError):
+            what = f"{context.get('message')}: {error.strerror or error}"
+            self._quiet.write(logging.WARNING, what, what)
+        else:
+            loop.default_exception_handler(context)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no new connections, and wait for requests in progress."""
@@ -252,7 +338,9 @@ def _ignore_signal(_number: int, _frame: object) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host.strip("[]"), port), family=family, backlog=1_024)
+        listening = socket.create_server(
+            (host.strip("[]"), port), family=family, backlog=_WAITING_CONNECTIONS
+        )
     except OSError as error:
         raise ConfigError(
             f"Cannot listen on {host}, port {port}: {error.strerror or error}.",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, TypeVar
+from typing import Self, TypeVar
+
+from fastapi import UploadFile
 
 from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.loader import (
@@ -21,8 +21,10 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     format_size,
 )
+from knotwork._service.private_files import make_private_folder
 from knotwork._service.schemas.workspaces import RefusedFile
-from knotwork._service.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
+from knotwork._service.upload_stream import ReceivedUpload
+from knotwork._service.workspaces import UPLOADS, Workspace
 from knotwork.errors import InvalidRequest, LoadError
 
 Stored = TypeVar("Stored")
@@ -50,33 +52,42 @@ _ZIP_DOCUMENT_PARTS = frozenset(
         "META-INF/container.xml",
     }
 )
+_reading_archive = threading.Lock()
+"""Held while the content of an archive is in memory: one at a time."""
+
 _WIDE_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
-class SpooledFile:
-    """A file of an upload, spooled to a stream by the form parser."""
+class ReceivedFile:
+    """A file of an upload, at a temporary place in the folder of its workspace."""
 
     name: str
-    stream: BinaryIO
+    path: Path
 
     @property
     def size(self) -> int:
         """The size in bytes."""
-        return self.stream.seek(0, os.SEEK_END)
+        return self.path.stat().st_size
 
     @property
     def digest(self) -> str:
         """The SHA-256 hash of name and content."""
         digest = sha256(f"{len(self.name)} {self.name!r} ".encode())
-        self.stream.seek(0)
-        while part := self.stream.read(MEGABYTE):
-            digest.update(part)
+        with self.path.open("rb") as stream:
+            while part := stream.read(MEGABYTE):
+                digest.update(part)
         return digest.hexdigest()
+
+    @classmethod
+    def of(cls, upload: UploadFile) -> Self:
+        """Return the file that `UploadRoute` received for a parameter of a route."""
+        assert isinstance(upload, ReceivedUpload), "the route is an UploadRoute"
+        return cls(upload.filename or "", upload.path)
 
 
 def store_files(
-    files: Sequence[SpooledFile], store: Callable[[SpooledFile], Stored]
+    files: Sequence[ReceivedFile], store: Callable[[ReceivedFile], Stored]
 ) -> tuple[list[Stored], list[RefusedFile]]:
     """Call ``store`` for each file, and return its results and the files that it refuses.
 
@@ -130,7 +141,7 @@ def _is_safe_part(part: str) -> bool:
     )
 
 
-def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
+def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
     """Raise LoadError if the content cannot be a document, whatever its name.
 
     This is a cheap check; the loaders validate the file when it is indexed. Archives are checked by
@@ -144,8 +155,8 @@ def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
             f"{format_size(max_file_mb * MEGABYTE)}.",
             fix="Split the file, or raise index.max_file_mb.",
         )
-    file.stream.seek(0)
-    head = file.stream.read(_HEAD_BYTES)
+    with file.path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
     suffix = PurePosixPath(file.name).suffix.lower()
     if not head.strip():
         raise LoadError("empty", f"`{file.name}` is empty.", fix="Omit it.")
@@ -168,11 +179,11 @@ def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
         )
 
 
-def _check_zip(file: SpooledFile, max_file_mb: float) -> None:
+def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:
     import zipfile
 
     _check_sizes(file, max_file_mb)
-    with zipfile.ZipFile(file.stream) as archive:
+    with zipfile.ZipFile(file.path) as archive:
         names = set(archive.namelist())
     if not names & _ZIP_DOCUMENT_PARTS:
         raise LoadError(
@@ -182,12 +193,11 @@ def _check_zip(file: SpooledFile, max_file_mb: float) -> None:
         )
 
 
-def _check_sizes(file: SpooledFile, max_file_mb: float) -> None:
+def _check_sizes(file: ReceivedFile, max_file_mb: float) -> None:
     """Raise LoadError for an archive that is too large when decompressed, encrypted or broken."""
-    file.stream.seek(0)
-    data = file.stream.read()
-    check_archive(Source(file.name, data, max_bytes=int(max_file_mb * MEGABYTE)))
-    file.stream.seek(0)
+    with _reading_archive:
+        data = file.path.read_bytes()
+        check_archive(Source(file.name, data, max_bytes=int(max_file_mb * MEGABYTE)))
 
 
 def _wrong_format(name: str, expected: str) -> LoadError:
@@ -198,28 +208,19 @@ def _wrong_format(name: str, expected: str) -> LoadError:
     )
 
 
-def store_file(file: SpooledFile, path: PurePosixPath, workspace: Workspace) -> str:
-    """Store a file atomically in the folder of uploads, and return its URI.
+def store_file(file: ReceivedFile, path: PurePosixPath, workspace: Workspace) -> str:
+    """Move a file to its place in the folder of uploads, and return its URI.
 
     Raises LoadError with the reason "name" if a file or folder of that name prevents it.
     """
-    workspace.uploads.mkdir(parents=True, exist_ok=True)
     target = workspace.uploads.joinpath(*path.parts)
-    with tempfile.NamedTemporaryFile(
-        dir=workspace.files, prefix=INCOMPLETE_PREFIX, delete=False
-    ) as incomplete:
-        file.stream.seek(0)
-        shutil.copyfileobj(file.stream, incomplete)
-    temporary = Path(incomplete.name)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.replace(target)
+        make_private_folder(target.parent)
+        file.path.replace(target)
     except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
         raise LoadError(
             "name",
             f"`{path}` conflicts with an existing file or folder.",
             fix="Rename it.",
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return f"{UPLOADS}/{path}"

@@ -188,7 +188,10 @@ class Workspaces:
         """
         base = self.path if self.is_folder else self.path.parent
         for left in base.glob(f"*{FILES_SUFFIX}/{INCOMPLETE_PREFIX}*"):
-            left.unlink(missing_ok=True)
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink(missing_ok=True)
         for folder in base.glob(f"*{FILES_SUFFIX}/{EVALUATIONS}/{INCOMPLETE_PREFIX}*/"):
             shutil.rmtree(folder)
         for folder in base.glob(f"*{FILES_SUFFIX}/{GRAPHS}/*/"):

@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
-from knotwork._service.access import Caller, ReadWorkspace, Server
+from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute
 from knotwork._service.observability import trace
 from knotwork._service.questions import (
     ask,
@@ -78,7 +78,7 @@ class AgentRequest(RequestModel):
     )
 
 
-router = APIRouter(tags=["questions"])
+router = APIRouter(tags=["questions"], route_class=WorkspaceRoute)
 
 
 @router.get("/retrievers")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 
-from knotwork._service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.document_graph import read_document_graph
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
 from knotwork._service.job_runner import is_upload, known_entries
@@ -27,8 +27,9 @@ from knotwork._service.schemas.workspaces import (
     UploadedFile,
 )
 from knotwork._service.server import Service
+from knotwork._service.upload_stream import UploadRoute
 from knotwork._service.uploads import (
-    SpooledFile,
+    ReceivedFile,
     check_content,
     parse_upload_name,
     store_file,
@@ -40,8 +41,8 @@ from knotwork._stores.fields import FieldInfo
 from knotwork.errors import NotFound
 from knotwork.records import Document
 
-router = APIRouter(tags=["documents"])
-uploads = APIRouter(tags=["documents"])
+router = APIRouter(tags=["documents"], route_class=WorkspaceRoute)
+uploads = APIRouter(tags=["documents"], route_class=UploadRoute)
 """Routes with a larger limit for the request body."""
 
 DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
@@ -61,34 +62,34 @@ async def upload_documents(
     ] = True,
 ) -> Envelope[Upload]:
     """Upload files, and start a job that indexes them. A file replaces one of the same name."""
-    server.jobs.check()
-    spooled = [SpooledFile(file.filename or "", file.file) for file in files]
+    received = [ReceivedFile.of(file) for file in files]
     options = {"tier": tier, "budget": budget, "retry": False} if index else None
     fields = {"to": "documents", "index": index, **(options or {})}
     upload = IdempotentUpload(
-        server, key, workspace, idempotency_key, files=spooled, options=fields
+        server, key, workspace, idempotency_key, files=received, options=fields
     )
-    store = partial(_store_upload, server, workspace, spooled, options)
+    store = partial(_store_upload, server, workspace, received, options)
     return wrap(await upload.answer(store, Upload))
 
 
 def _store_upload(
     server: Service,
     workspace: Workspace,
-    spooled: list[SpooledFile],
+    received: list[ReceivedFile],
     options: dict[str, Any] | None,
 ) -> Upload:
     """Store the valid files, and start a job that indexes them if there are ``options``."""
     max_file_mb = workspace.base.settings.index.max_file_mb
 
-    def store(file: SpooledFile) -> UploadedFile:
+    def store(file: ReceivedFile) -> UploadedFile:
         path = parse_upload_name(file.name)
         check_content(file, max_file_mb=max_file_mb)
+        size = file.size
         uri = store_file(file, path, workspace)
         document_id = Document(uri, "").id
-        return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=file.size)
+        return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=size)
 
-    stored, refused = store_files(spooled, store)
+    stored, refused = store_files(received, store)
     job = None
     if options is not None:
         job = JobShape.of(server.jobs.submit(workspace.name, "index", options))

@@ -6,14 +6,14 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.evaluation_job import summarize_results
 from knotwork._service.evaluation_store import (
     CaseShape,
@@ -35,7 +35,8 @@ from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
 from knotwork._service.server import Service
-from knotwork._service.uploads import SpooledFile
+from knotwork._service.upload_stream import QuestionsRoute
+from knotwork._service.uploads import ReceivedFile
 from knotwork._service.workspaces import Workspace
 from knotwork.errors import (
     Conflict,
@@ -50,8 +51,8 @@ from knotwork.evaluation._datasets import QuestionSet, read_question_set
 from knotwork.evaluation._metrics import compare_paired
 from knotwork.evaluation._retriever_runs import RANKED_DEPTH, read_retrievers
 
-router = APIRouter(tags=["evaluations"])
-uploads = APIRouter(tags=["evaluations"])
+router = APIRouter(tags=["evaluations"], route_class=WorkspaceRoute)
+uploads = APIRouter(tags=["evaluations"], route_class=QuestionsRoute)
 """Routes with a larger limit for the request body."""
 
 EvaluationId = Annotated[str, Path(description="The id of an evaluation.", max_length=40)]
@@ -92,7 +93,6 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     idempotency_key: IdempotencyKey = None,
 ) -> Envelope[EvaluationShape]:
     """Upload questions, and start a job that runs them with each retriever."""
-    server.jobs.check()
     _check_budget(server, key, budget, use_llm=use_llm)
     if unanswerable is not None and not answers:
         raise InvalidRequest(
@@ -119,7 +119,7 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     def start() -> EvaluationShape:
         workspace.base.filtered_store(filters)  # raises FilterError for an invalid filter
         _check_retrievers(workspace, names)
-        cases = _read_questions(workspace, questions, unanswerable)
+        cases = _read_questions(workspace, sent)
         plan = PlanShape(
             id=secrets.token_hex(8),
             created=utc_now(),
@@ -132,8 +132,7 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
         return _describe(evaluation, [job])
 
-    files = [questions, *([unanswerable] if unanswerable is not None else [])]
-    sent = [SpooledFile(file.filename or "", file.file) for file in files]
+    sent = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
     fields = {"to": "evaluations", **options}
     upload = IdempotentUpload(server, key, workspace, idempotency_key, files=sent, options=fields)
     return wrap(await upload.answer(start, EvaluationShape))
@@ -276,16 +275,11 @@ def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
             continue
 
 
-def _read_questions(
-    workspace: Workspace, questions: UploadFile, unanswerable: UploadFile | None
-) -> QuestionSet:
+def _read_questions(workspace: Workspace, files: Sequence[ReceivedFile]) -> QuestionSet:
+    """Return the questions of one file, or of a second file without answers, too."""
     uris = {entry.uri for entry in workspace.base.documents() if entry.document_id}
-    files = [questions.file, *([unanswerable.file] if unanswerable is not None else [])]
-    cases = read_question_set(
-        *map(_read_lines, files),
-        documents=uris,
-        names=(_printable_name(questions), _printable_name(unanswerable)),
-    )
+    first, second = (*map(_printable_name, files), "")[:2]
+    cases = read_question_set(*map(_read_lines, files), documents=uris, names=(first, second))
     if len(cases.all) > MOST_QUESTIONS:
         raise RequestTooLarge(
             f"There are {len(cases.all):,} questions; the limit is {MOST_QUESTIONS:,}.",
@@ -294,15 +288,14 @@ def _read_questions(
     return cases
 
 
-def _printable_name(file: UploadFile | None) -> str:
+def _printable_name(file: ReceivedFile) -> str:
     """Return the name of a file for error messages."""
-    return "".join(c for c in (file.filename or "")[:100] if c.isprintable()) if file else ""
+    return "".join(c for c in file.name[:100] if c.isprintable())
 
 
-def _read_lines(file: BinaryIO) -> Iterator[str]:
-    file.seek(0)
+def _read_lines(file: ReceivedFile) -> Iterator[str]:
     try:
-        yield from file.read().decode("utf-8-sig").splitlines()
+        yield from file.path.read_bytes().decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise InvalidRequest(
             "The questions are not encoded in UTF-8.", fix="Save the file as UTF-8."

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._service.access import ReadWorkspace, Server
+from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import RequestModel, Text
 from knotwork._shapes.answers import ResultShape
@@ -85,7 +85,7 @@ class EntityList(BaseModel):
     entities: list[EntityShape]
 
 
-router = APIRouter(tags=["graph"])
+router = APIRouter(tags=["graph"], route_class=WorkspaceRoute)
 
 _MOST_MEMBERS = 200
 

@@ -15,13 +15,15 @@ from pydantic import BaseModel
 
 from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
-from knotwork._service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
 from knotwork._service.job_runner import graph_files, hide_folder
+from knotwork._service.private_files import make_private_folder
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import JobShape, RefusedFile
 from knotwork._service.server import Service
-from knotwork._service.uploads import SpooledFile, check_content, parse_upload_name, store_files
+from knotwork._service.upload_stream import UploadRoute
+from knotwork._service.uploads import ReceivedFile, check_content, parse_upload_name, store_files
 from knotwork._service.workspaces import INCOMPLETE_PREFIX, Workspace
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import LoadError, NotFound
@@ -49,8 +51,8 @@ class GraphUpload(BaseModel):
     job: JobShape
 
 
-router = APIRouter(tags=["graph"])
-uploads = APIRouter(tags=["graph"])
+router = APIRouter(tags=["graph"], route_class=WorkspaceRoute)
+uploads = APIRouter(tags=["graph"], route_class=UploadRoute)
 """Routes with a larger limit for the request body."""
 
 GraphName = Annotated[str, InPath(description="The name of an imported graph.", max_length=200)]
@@ -80,8 +82,7 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
 
     It replaces a graph of the same name.
     """
-    server.jobs.check()
-    spooled = [SpooledFile(file.filename or "", file.file) for file in files]
+    received = [ReceivedFile.of(file) for file in files]
     options = {
         "name": " ".join(name.replace("/", " ").split()),
         "format": format or "",
@@ -91,9 +92,9 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
     }
     fields = {"to": "graphs", **options}
     upload = IdempotentUpload(
-        server, key, workspace, idempotency_key, files=spooled, options=fields
+        server, key, workspace, idempotency_key, files=received, options=fields
     )
-    store = partial(_store_upload, server, workspace, spooled, options)
+    store = partial(_store_upload, server, workspace, received, options)
     return wrap(await upload.answer(store, GraphUpload))
 
 
@@ -144,26 +145,24 @@ def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
 
 
 def _store_upload(
-    server: Service, workspace: Workspace, spooled: list[SpooledFile], options: dict[str, Any]
+    server: Service, workspace: Workspace, received: list[ReceivedFile], options: dict[str, Any]
 ) -> GraphUpload:
     """Store the valid files of a graph in a new folder, and start a job that imports them."""
     token = secrets.token_hex(8)
     folder = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
-    folder.mkdir(parents=True)
+    make_private_folder(folder)
     max_file_mb = workspace.base.settings.index.max_file_mb
 
-    def store(file: SpooledFile) -> str:
+    def store(file: ReceivedFile) -> str:
         name = parse_upload_name(file.name).name  # folders are irrelevant here
         if (folder / name).exists():
             raise LoadError("name", f"`{name}` occurs twice.", fix="Rename one of the files.")
         check_content(file, max_file_mb=max_file_mb)
-        file.stream.seek(0)
-        with (folder / name).open("wb") as target:
-            shutil.copyfileobj(file.stream, target)
+        file.path.rename(folder / name)
         return name
 
     try:
-        stored, refused = store_files(spooled, store)
+        stored, refused = store_files(received, store)
         with hide_folder(folder):
             list_files(graph_files(folder, stored), format=options["format"])
         folder.rename(workspace.graphs / token)

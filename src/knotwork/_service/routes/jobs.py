@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import StreamingResponse
 
-from knotwork._service.access import ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.job_store import Job
 from knotwork._service.responses import (
     EVENT_RESPONSES,
@@ -24,7 +24,7 @@ from knotwork._service.server import Service
 from knotwork._shapes.indexing import describe_estimate
 from knotwork.errors import InvalidRequest
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(tags=["jobs"], route_class=WorkspaceRoute)
 
 JobId = Annotated[str, Path(description="The id of a job.", max_length=40)]
 _POLL_INTERVAL_S = 0.1

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from knotwork._retrieval.entity_lookup import read_dossier
 from knotwork._service import map_views
-from knotwork._service.access import ReadWorkspace, Server
+from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute
 from knotwork._service.graph_map import GraphMap, Keys
 from knotwork._service.map_views import MapFilter, MapSelection
 from knotwork._service.responses import Envelope, wrap
@@ -36,7 +36,7 @@ from knotwork._service.workspaces import Workspace
 from knotwork.errors import InvalidRequest, NotFound
 from knotwork.records import CommunityReport, content_id
 
-router = APIRouter(tags=["graph"])
+router = APIRouter(tags=["graph"], route_class=WorkspaceRoute)
 T = TypeVar("T")
 
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified."}}

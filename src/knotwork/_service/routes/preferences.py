@@ -12,8 +12,9 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from knotwork._service.access import ReadWorkspace, Server, WriteWorkspace
+from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.job_store import utc_now
+from knotwork._service.private_files import make_private_folder, open_private
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import RequestModel, Text
 from knotwork._service.workspaces import EVALUATIONS, Workspace
@@ -69,7 +70,7 @@ class PreferenceList(BaseModel):
     total: int
 
 
-router = APIRouter(tags=["evaluations"])
+router = APIRouter(tags=["evaluations"], route_class=WorkspaceRoute)
 
 
 @router.post("/workspaces/{workspace}/preferences", status_code=201)
@@ -107,11 +108,11 @@ _FILE = "preferences.jsonl"
 
 def store_preference(workspace: Workspace, preference: PreferenceShape) -> None:
     """Append a preference to the file of a workspace. Raises StoreError if it cannot be saved."""
-    path = workspace.files / EVALUATIONS / _FILE
+    folder = workspace.files / EVALUATIONS
     line = preference.model_dump_json().encode() + b"\n"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file:
+        make_private_folder(folder)
+        with open_private(folder / _FILE, append=True) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - 1, 0))
             is_cut_off = file.read(1) not in (b"", b"\n")

@@ -11,14 +11,21 @@ from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_database import CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
 from knotwork._inference.role_models import IN_MEMORY, calls_path
-from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceName, require
+from knotwork._service.access import (
+    Caller,
+    ReadWorkspace,
+    Server,
+    WorkspaceName,
+    WorkspaceRoute,
+    require,
+)
 from knotwork._service.keys import KeyRole
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
 from knotwork._service.workspaces import Workspace, no_workspace
 from knotwork.errors import StoreReadOnly
 
-router = APIRouter(tags=["workspaces"])
+router = APIRouter(tags=["workspaces"], route_class=WorkspaceRoute)
 
 
 @router.get("/workspaces")
