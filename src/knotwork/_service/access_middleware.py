@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knotwork._service.access import HELD_BODY, admit, caller_of, service_of
-from knotwork._service.limits import HeldBytes
+from knotwork._service.limits import HeldBytes, calling
 from knotwork._service.responses import (
     OPENAI_PREFIX,
     describe_error,
@@ -49,10 +49,9 @@ class AccessMiddleware:
             return
         service = service_of(request)
         response = _Response(scope, send)
-        with (
-            service.requests.track(key) as tracked,
-            service.bodies.hold(caller_of(request)) as held,
-        ):
+        caller = caller_of(request)
+        calling.set(caller)
+        with service.requests.track(key) as tracked, service.bodies.hold(caller) as held:
             scope[HELD_BODY] = held
             try:
                 await self._app(scope, _counting(receive, held), response.send)

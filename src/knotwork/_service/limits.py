@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from knotwork._indexing.loaders.loader import format_size
 from knotwork.errors import Overloaded, RequestTimeout, TooManyRequests
@@ -28,17 +29,38 @@ This keeps a workspace open while a function uses it, even after the request has
 """
 
 
+calling: ContextVar[str] = ContextVar("calling", default="")
+"""The caller of the current request, for `Threads` to share its threads between callers."""
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """A function that waits for a thread or runs in one; ``release`` ends its lease."""
+
+    caller: str
+    function: Callable[[], Any]
+    result: asyncio.Future[Any]
+    release: Callable[[], None]
+
+
 class Threads:
     """Run blocking functions in threads, for one event loop.
 
-    ``threads`` functions run at a time, and ``waiting`` more may wait. After ``timeout_s`` the
-    caller gets an error, but the function keeps its thread until it returns.
+    ``threads`` functions run at a time, and ``waiting`` more may wait. Callers take turns, and one
+    caller gets at most three quarters of the threads, so that there is one for everybody else.
+    After ``timeout_s`` the caller gets an error, but the function keeps its thread until it
+    returns.
     """
 
     def __init__(self, *, threads: int, waiting: int, timeout_s: float) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-request")
+        self._threads = threads
+        self._share = threads - threads // 4
         self._most = threads + waiting
         self._timeout_s = timeout_s
+        self._queues: OrderedDict[str, deque[_Work]] = OrderedDict()
+        self._running: Counter[str] = Counter()
+        self._is_closed = False
         self.open = 0
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -90,10 +112,17 @@ class Threads:
             future.add_done_callback(_forget)
 
     def close(self) -> None:
-        """Wait for running functions, and cancel waiting ones."""
+        """Wait for running functions, and forget waiting ones. The loop has ended by then."""
+        self._is_closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
+        for queue in self._queues.values():
+            for work in queue:
+                work.release()
+        self._queues.clear()
 
     def _submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        if self._is_closed:
+            raise Overloaded("The server is stopping.", fix="Try again later.")
         if self.open >= self._most:
             raise Overloaded(
                 f"The server is busy with {self.open:,} requests.",
@@ -101,26 +130,62 @@ class Threads:
                 retry_after_s=_RETRY_AFTER_S,
             )
         self.open += 1
-        loop = asyncio.get_running_loop()
         hold = holding.get()
-        release = hold() if hold is not None else None
-        try:
-            running = self._pool.submit(contextvars.copy_context().run, function)
-        except RuntimeError:
-            self.open -= 1
-            if release is not None:
-                release()
-            raise Overloaded("The server is stopping.", fix="Try again later.") from None
+        work = _Work(
+            calling.get(),
+            partial(contextvars.copy_context().run, function),
+            asyncio.get_running_loop().create_future(),
+            hold() if hold is not None else _nothing,
+        )
+        work.result.add_done_callback(partial(self._drop, work))
+        self._queues.setdefault(work.caller, deque()).append(work)
+        self._start_waiting()
+        return work.result
 
-        def finished(_: object) -> None:
-            if release is not None:
-                release()
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._count_down)
+    def _start_waiting(self) -> None:
+        """Start what waits, as far as there are threads, in turns of the callers."""
+        while self._running.total() < self._threads:
+            callers = (c for c in self._queues if self._running[c] < self._share)
+            caller = next(callers, None)
+            if caller is None:
+                return
+            self._queues.move_to_end(caller)
+            work = self._queues[caller].popleft()
+            if not self._queues[caller]:
+                del self._queues[caller]
+            self._running[caller] += 1
+            loop = work.result.get_loop()
+            running = self._pool.submit(work.function)
+            running.add_done_callback(partial(self._hand_over, loop, work))
 
-        # Counted down when the work ends, not when the caller stops waiting.
-        running.add_done_callback(finished)
-        return asyncio.wrap_future(running)
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, work: _Work, done: Future[Any]) -> None:
+        """Pass on the end of a function from its thread to the event loop."""
+        # Released when the work ends, not when the caller stops waiting.
+        work.release()
+        with suppress(RuntimeError):  # the event loop is closed, and nobody waits
+            loop.call_soon_threadsafe(self._finish, work, done)
+
+    def _finish(self, work: _Work, done: Future[Any]) -> None:
+        self.open -= 1
+        self._running -= Counter([work.caller])
+        if not work.result.done():
+            error = done.exception()
+            if error is None:
+                work.result.set_result(done.result())
+            else:
+                work.result.set_exception(error)
+        self._start_waiting()
+
+    def _drop(self, work: _Work, _result: asyncio.Future[Any]) -> None:
+        """Forget work that was cancelled while it waited."""
+        queue = self._queues.get(work.caller)
+        if queue is None or work not in queue:
+            return
+        queue.remove(work)
+        if not queue:
+            del self._queues[work.caller]
+        self.open -= 1
+        work.release()
 
     async def _next(self, queue: asyncio.Queue[tuple[T] | None], left_s: float) -> tuple[T] | None:
         try:
@@ -128,15 +193,16 @@ class Threads:
         except TimeoutError:
             raise self._too_slow() from None
 
-    def _count_down(self) -> None:
-        self.open -= 1
-
     def _too_slow(self) -> RequestTimeout:
         return RequestTimeout(
             f"The request took longer than {self._timeout_s:g} s.",
             fix="Request less, or raise service.timeout_s.",
             retry_after_s=_RETRY_AFTER_S,
         )
+
+
+def _nothing() -> None:
+    """Release nothing."""
 
 
 def _forget(future: asyncio.Future[None]) -> None:

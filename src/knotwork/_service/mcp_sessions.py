@@ -108,6 +108,6 @@ class SessionKnowledgeBase:
         with lease(session.server, session.workspace) as workspace:
             make: Callable[[], Iterator[AskEvent]]
             make = partial(ask_events, session.server, workspace, asked)
-            async with aclosing(session.server.threads.iterate(make)) as events:
+            async with aclosing(session.server.threads_for(asked).iterate(make)) as events:
                 async for event in events:
                     yield event

@@ -8,10 +8,11 @@ import ipaddress
 import logging
 import signal
 import socket
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from knotwork._service.observability import Metrics
 from knotwork._service.open_requests import OpenRequests
 from knotwork._service.quiet_log import QuietLog
 from knotwork._service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
+from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import ConfigError, KnotworkError, MissingExtra
 
 RECORDS_FILE = ".knotwork-service.db"
@@ -96,6 +98,13 @@ class Service:
         self.threads = Threads(
             threads=limits.threads, waiting=limits.waiting, timeout_s=limits.timeout_s
         )
+        self.statements = Threads(
+            threads=max(1, limits.threads // 4),
+            waiting=limits.waiting,
+            timeout_s=limits.timeout_s,
+        )
+        """Threads for statements of callers, which can be as heavy as their limits allow."""
+
         self.bodies = ByteQuota(_MOST_BODIES, _MOST_BODIES_PER_CLIENT, "request bodies")
         """Bodies in memory, until their requests are answered."""
 
@@ -128,6 +137,10 @@ class Service:
             return self.keys.holds(key)
         except ConfigError:
             return False
+
+    def threads_for(self, request: AskRequest) -> Threads:
+        """Return the threads in which to answer a question."""
+        return self.statements if request.retrieval_query else self.threads
 
     def start(self) -> None:
         """Load the model in the background, and continue unfinished jobs."""
@@ -167,6 +180,7 @@ class Service:
             )
             return
         self.threads.close()
+        self.statements.close()
         self.workspaces.close()
         self.records.close()
 
@@ -228,6 +242,7 @@ REQUEST_GRACE_S = 20
 _WAITING_CONNECTIONS = 1_024
 """Connections that the system holds until the server accepts them."""
 
+_TURN_S = 0.000_5
 _TICKS_PER_SWEEP = 10
 """uvicorn has about ten ticks in a second."""
 
@@ -282,7 +297,7 @@ class KnotworkServer(uvicorn.Server):
         address = listening.getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         self._announce = lambda: announce(f"http://{shown}:{address[1]}")
-        with listening, contextlib.suppress(KeyboardInterrupt):
+        with listening, _short_turns(), contextlib.suppress(KeyboardInterrupt):
             self.run(sockets=[listening])
         failure: KnotworkError | None = getattr(self._knotwork.state, "failure", None)
         if failure is not None:
@@ -329,6 +344,21 @@ class KnotworkServer(uvicorn.Server):
         if service is not None:
             service.begin_closing()
         await super().shutdown(sockets)
+
+
+@contextlib.contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let the event loop interrupt threads that compute after half a millisecond.
+
+    It gives up the interpreter at every system call, and would wait 5 ms for each busy thread to
+    get it back: a flood of connections and a few heavy statements would make that seconds.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:

@@ -112,7 +112,7 @@ async def search_passages(
     def find() -> EvidenceShape:
         return EvidenceShape.of(search(workspace, question), workspace.base.store)
 
-    return wrap(await server.threads.run(find))
+    return wrap(await server.threads_for(question).run(find))
 
 
 @router.post("/workspaces/{workspace}/ask")
@@ -121,7 +121,7 @@ async def ask_question(
 ) -> Envelope[AnswerShape]:
     """Answer a question with a citation for each statement, or report that there is no answer."""
     question = check_question(server, key, _ask_request(asked))
-    answer = await server.threads.run(ask, server, workspace, question)
+    answer = await server.threads_for(question).run(ask, server, workspace, question)
     return wrap(AnswerShape.of(answer))
 
 
@@ -141,7 +141,7 @@ async def stream_answer(
     """
     question = check_question(server, key, _ask_request(asked))
     make = partial(_answer_events, server, workspace, question)
-    events = await start_stream(server.threads.iterate(make))
+    events = await start_stream(server.threads_for(question).iterate(make))
     return EventStream(keep_alive(_format_events(events)))
 
 

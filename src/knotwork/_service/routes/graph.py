@@ -222,7 +222,7 @@ async def run_statement(
     server: Server, workspace: ReadWorkspace, asked: StatementRequest
 ) -> Envelope[ResultShape]:
     """Run a read-only openCypher query on the index or on an imported graph."""
-    result = await server.threads.run(
+    result = await server.statements.run(
         workspace.base.graph.cypher,
         asked.statement,
         asked.parameters,

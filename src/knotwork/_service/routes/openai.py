@@ -142,7 +142,7 @@ async def complete_chat(
     if asked.stream:
         return await _stream(server, lease, question, conversation)
     with lease as workspace:
-        answer = await server.threads.run(ask, server, workspace, question)
+        answer = await server.threads_for(question).run(ask, server, workspace, question)
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
@@ -181,7 +181,7 @@ async def _stream(
         with lease as workspace:
             yield from ask_events(server, workspace, question)
 
-    started = await start_stream(server.threads.iterate(steps))
+    started = await start_stream(server.threads_for(question).iterate(steps))
     return EventStream(keep_alive(_stream_chunks(started, conversation)))
 
 
