@@ -6,9 +6,10 @@ repaired.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +51,9 @@ FILE_KINDS = {
 """The SQLite files of an index, by what their paths add to that of the index."""
 
 JOURNAL_SUFFIXES = ("-wal", "-shm", "-journal")
+
+IN_MEMORY = ":memory:"
+"""The path of a database in memory."""
 
 PAGE_CHECKSUMS = "page-checksums"
 """The entry among the migrations of a protected file, so that earlier releases, which would write
@@ -132,9 +136,12 @@ class SqliteFile:
     ) -> apsw.Connection:
         """Open the file, by ``filename`` if given.
 
-        With the flag to create files, a new or empty one gets checksums and pages of
-        ``page_bytes``. Raises apsw.Error, and StoreError if checksums cannot be verified.
+        With the flag to create files, a new or empty one is private to its owner, and gets
+        checksums and pages of ``page_bytes``. Raises apsw.Error, and StoreError if checksums cannot
+        be verified.
         """
+        if flags & apsw.SQLITE_OPEN_CREATE and self.path != IN_MEMORY:
+            create_private(self.path)
         connection = open_connection(filename or self.path, flags=flags)
         try:
             connection.set_busy_timeout(int(busy_timeout_s * 1_000))
@@ -320,6 +327,15 @@ def is_damage(error: Exception) -> bool:
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError | DamagedValue):
         return True
     return isinstance(error, apsw.Error) and is_checksum_error(error)
+
+
+def create_private(path: str | Path) -> None:
+    """Create an empty database file that only its owner can read, unless it exists.
+
+    SQLite gives the files beside it the same mode. What prevents the file, it reports itself.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def is_empty(connection: apsw.Connection) -> bool:

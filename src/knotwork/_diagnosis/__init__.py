@@ -17,6 +17,7 @@ from knotwork._diagnosis.installation import (
     check_settings,
 )
 from knotwork._diagnosis.models import check_chat_models, check_embedder, check_reader
+from knotwork._diagnosis.permissions import check_permissions
 from knotwork._diagnosis.plugins import check_plugins
 
 __all__ = ["Check", "diagnose"]
@@ -37,6 +38,7 @@ def diagnose(loaded: Loaded, *, full: bool = False) -> Iterator[Check]:
     yield check_components(loaded.settings)
     yield from check_secrets(loaded)
     yield check_disk(loaded.settings.store)
+    yield from check_permissions(loaded.settings.store)
     found = check_index(loaded.settings.store, full=full)
     yield from found.checks
     yield check_embedder(loaded.settings.embedding, index=found)

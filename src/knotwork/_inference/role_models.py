@@ -15,11 +15,10 @@ from knotwork._inference.call_costs import PriceTable, UsageMeter
 from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
-from knotwork._sqlite_file import CALLS_SUFFIX
+from knotwork._sqlite_file import CALLS_SUFFIX, IN_MEMORY
 from knotwork.errors import StoreReadOnly
 from knotwork.records import content_id
 
-IN_MEMORY = ":memory:"
 NOT_KEPT_NOTE = "Replies of language models are not cached for later runs: {reason}"
 
 _log = logging.getLogger("knotwork.inference")

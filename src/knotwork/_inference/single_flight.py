@@ -141,7 +141,7 @@ class KeyLocks:
         with self._lock:
             if self._file < 0:
                 try:
-                    self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                    self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 except OSError as error:
                     raise StoreReadOnly(
                         f"`{self._path}` is not writable ({error.strerror}).",

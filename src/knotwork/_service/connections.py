@@ -201,6 +201,11 @@ class LimitedProtocol(H11Protocol):
         super().data_received(data)
         self._note_state()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        left = self.transport.get_write_buffer_size()
+        self._unsent = _Window(self.table.clock(), -left)
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._note_state(between_requests=True)
@@ -242,16 +247,15 @@ class LimitedProtocol(H11Protocol):
     def _is_slow_reader(self, now: float) -> bool:
         """Return True if a response that waits for its reader is read too slowly."""
         left = self.transport.get_write_buffer_size()
-        if not self.flow.write_paused:
-            self._unsent = _Window(now, -left)
-            return False
         # While writing is paused, nothing is added: what is sent is what the buffer loses.
-        return self._unsent.is_slow(now, -left, self.table.limits)
+        return self.flow.write_paused and self._unsent.is_slow(now, -left, self.table.limits)
 
     def _note_state(self, *, between_requests: bool = False) -> None:
         """Tell the table whether the connection waits for a request."""
         waits = self.conn.their_state is h11.IDLE and not self.transport.is_closing()
         if not waits:
+            if self._waiting_s is not None:
+                self._window = _Window(self.table.clock(), self._received)
             self._waiting_s = None
             self.table.note_working(self)
         elif self._waiting_s is None or (self._is_idle and not between_requests):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
 import threading
 import time
@@ -18,7 +17,7 @@ from typing import Any
 import apsw
 
 from knotwork._indexing.report import EventKind, IndexEvent
-from knotwork._sqlite_file import FULL, NORMAL, sync_commits
+from knotwork._sqlite_file import FULL, NORMAL, create_private, sync_commits
 from knotwork.errors import StoreBusy, StoreError
 
 MOST_EVENTS = 5_000
@@ -103,8 +102,7 @@ class JobStore:
         Raises StoreBusy while another server uses it, StoreError if it cannot be opened.
         """
         try:
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+            create_private(path)
             connection = apsw.Connection(str(path))
             # Exclusive: two servers of the same folder would run every job twice.
             connection.pragma("locking_mode", "exclusive")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +13,12 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.filters import FilterSpec
 from knotwork._service.access import lease
 from knotwork._service.keys import AccessKey
+from knotwork._service.public_text import hide_paths
 from knotwork._service.questions import ask_events, check_question, search
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
+from knotwork.errors import KnotworkError
 from knotwork.records import Evidence, PropertyValue
 
 if TYPE_CHECKING:
@@ -67,7 +69,8 @@ class SessionKnowledgeBase:
                 _current_workspace.set(workspace)
                 return function(*args, **kwargs)
 
-            return await session.server.threads.run(run)
+            with _public_errors():
+                return await session.server.threads.run(run)
 
     async def search(
         self,
@@ -108,6 +111,17 @@ class SessionKnowledgeBase:
         with lease(session.server, session.workspace) as workspace:
             make: Callable[[], Iterator[AskEvent]]
             make = partial(ask_events, session.server, workspace, asked)
-            async with aclosing(session.server.threads_for(asked).iterate(make)) as events:
-                async for event in events:
-                    yield event
+            with _public_errors():
+                async with aclosing(session.server.threads_for(asked).iterate(make)) as events:
+                    async for event in events:
+                        yield event
+
+
+@contextmanager
+def _public_errors() -> Iterator[None]:
+    """Remove paths of the server from errors, which tools show to their callers."""
+    try:
+        yield
+    except KnotworkError as error:
+        error.message, error.fix = hide_paths(error.message), hide_paths(error.fix)
+        raise

@@ -20,6 +20,7 @@ from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
+from knotwork._service.public_text import hide_paths
 from knotwork.errors import (
     InvalidRequest,
     KnotworkError,
@@ -80,15 +81,16 @@ def wrap(data: T) -> Envelope[T]:
 
 
 def describe_error(error: KnotworkError) -> dict[str, str]:
-    """Return the JSON fields of an error."""
-    return {"code": error.code, "message": error.message, "fix": error.fix}
+    """Return the JSON fields of an error, without paths of the server."""
+    message, fix = hide_paths(error.message), hide_paths(error.fix)
+    return {"code": error.code, "message": message, "fix": fix}
 
 
 def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
     """Return the JSON fields of an error in the format of the OpenAI API."""
     kind = "server_error" if error.http_status >= 500 else "invalid_request_error"
     return {
-        "message": str(error),
+        "message": hide_paths(str(error)),
         "type": _OPENAI_TYPES.get(error.http_status, kind),
         "param": None,
         "code": error.code,

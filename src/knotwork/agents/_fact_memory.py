@@ -14,9 +14,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from knotwork._inference.role_models import IN_MEMORY, companion_path
+from knotwork._inference.role_models import companion_path
 from knotwork._sqlite_file import (
     FILE_KINDS,
+    IN_MEMORY,
     MEMORY_SUFFIX,
     SqliteFile,
     repair_advice,

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.job_store import Job
+from knotwork._service.public_text import hide_paths_within
 from knotwork._service.responses import (
     EVENT_RESPONSES,
     Envelope,
@@ -134,7 +135,7 @@ async def _events(server: Service, workspace: str, job: str, after: int) -> Asyn
         found = server.jobs.find(workspace, job)
         for event in server.records.events(job, after=after):
             after = event.number
-            yield format_event(event.body, event=event.kind, number=after)
+            yield format_event(hide_paths_within(event.body), event=event.kind, number=after)
         if found.state.is_final and not server.records.events(job, after=after, limit=1):
             yield format_event({"state": found.state}, event=_END)
             return

@@ -10,7 +10,7 @@ from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_database import CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
-from knotwork._inference.role_models import IN_MEMORY, calls_path
+from knotwork._inference.role_models import calls_path
 from knotwork._service.access import (
     Caller,
     ReadWorkspace,
@@ -23,6 +23,7 @@ from knotwork._service.keys import KeyRole
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
 from knotwork._service.workspaces import Workspace, no_workspace
+from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
 
 router = APIRouter(tags=["workspaces"], route_class=WorkspaceRoute)

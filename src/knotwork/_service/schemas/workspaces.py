@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from knotwork._service.document_graph import DocumentGraph
+from knotwork._service.public_text import hide_paths, hide_paths_within
 from knotwork._service.schemas.answers import RequestModel
 from knotwork._shapes.views import View
 from knotwork.records import Page, Span
@@ -16,6 +17,9 @@ BUDGET_FIELD = Field(
     "", max_length=40, description='Ceiling in tokens, such as "200k", or in money.'
 )
 MOST_NAMED = 1_000
+PublicText = Annotated[str, BeforeValidator(hide_paths)]
+PublicObject = Annotated[dict[str, Any], BeforeValidator(hide_paths_within)]
+"""Values without paths of the server."""
 
 
 class NewWorkspace(RequestModel):
@@ -58,7 +62,7 @@ class DocumentShape(View):
     size: int
     uploaded: bool
     error_reason: str
-    error: str
+    error: PublicText
 
 
 class DocumentList(BaseModel):
@@ -177,9 +181,9 @@ class JobShape(View):
     created: str
     started: str
     finished: str
-    progress: dict[str, Any]
-    report: dict[str, Any]
-    error: dict[str, Any]
+    progress: PublicObject
+    report: PublicObject
+    error: PublicObject
 
 
 class UploadedFile(BaseModel):
@@ -196,8 +200,8 @@ class RefusedFile(BaseModel):
 
     name: str
     reason: str
-    message: str
-    fix: str
+    message: PublicText
+    fix: PublicText
 
 
 class Upload(BaseModel):
