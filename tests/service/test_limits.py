@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 import time
 from contextlib import aclosing
@@ -25,7 +26,8 @@ from tests.service.serving import (
 )
 
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._service.limits import Threads
+from knotwork._service.limits import Threads, calling
+from knotwork._service.quiet_log import QuietLog
 from knotwork._service.responses import keep_alive
 from knotwork._service.server import ServerConfig
 from knotwork.errors import KnotworkError, Overloaded, RequestTimeout
@@ -250,3 +252,59 @@ def test_traces_tell_what_was_done_and_never_what_was_asked(place, monkeypatch):
     assert spans["retrieval open"]["knotwork.hits"] > 0
     assert QUESTION not in str(spans)
     provider.shutdown()
+
+
+def test_callers_take_turns_and_none_gets_all_threads(gate):
+    threads = Threads(threads=4, waiting=100, timeout_s=20)
+    begun = []
+
+    async def ask(caller):
+        calling.set(caller)
+        await threads.run(lambda: begun.append(caller) or gate.wait(20))
+
+    async def work():
+        greedy = [asyncio.ensure_future(ask("greedy")) for _ in range(10)]
+        await asyncio.to_thread(wait_until, lambda: len(begun) == 3)
+        honest = asyncio.ensure_future(ask("honest"))
+        await asyncio.to_thread(wait_until, lambda: "honest" in begun)
+        assert begun == ["greedy"] * 3 + ["honest"]
+        gate.set()
+        await asyncio.gather(honest, *greedy)
+        assert len(begun) == 11
+        await asyncio.to_thread(wait_until, lambda: not threads.open)
+
+    run(threads, work)
+
+
+def test_work_that_nobody_waits_for_any_more_is_not_begun(gate):
+    threads = Threads(threads=1, waiting=5, timeout_s=20)
+    begun = []
+
+    async def work():
+        first = asyncio.ensure_future(threads.run(gate.wait, 20))
+        second = asyncio.ensure_future(threads.run(begun.append, 1))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait([second])
+        assert threads.open == 1
+        gate.set()
+        assert await first
+        assert await threads.run(int, "7") == 7
+
+    run(threads, work)
+    assert not begun
+
+
+def test_messages_that_clients_cause_are_logged_once_in_a_while(caplog):
+    now = 0.0
+    log = QuietLog(logging.getLogger("knotwork.service"), clock=lambda: now)
+    for _ in range(1_000):
+        log.write(logging.WARNING, "refused", "connection refused")
+    log.write(logging.WARNING, "other", "something else")
+    now = 11.0
+    log.write(logging.WARNING, "refused", "connection refused")
+    assert caplog.messages == [
+        "connection refused",
+        "something else",
+        "connection refused (999 more like it before)",
+    ]

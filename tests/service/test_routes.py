@@ -300,13 +300,29 @@ def test_a_server_that_only_reads_changes_nothing(place):
 
 
 def test_every_response_keeps_browsers_careful_and_is_not_kept(client):
-    for path in ("/", "/health/live", f"{API}/workspaces", f"{API}/nowhere"):
-        headers = client.get(path).headers
+    document = client.get(f"{API}/openapi.json").json()
+    asked = [
+        (method.upper(), path.replace("{workspace}", "open"))
+        for path, methods in document["paths"].items()
+        for method in methods
+        if method != "delete"
+    ]
+    pages = [("GET", path) for path in ("/", "/ui", "/ui/assets/gone.js")]
+    others = [("GET", "/nowhere"), ("PUT", f"{API}/workspaces"), ("POST", "/mcp")]
+    for method, path in [*pages, *others, *asked]:
+        response = client.request(method, path, follow_redirects=False)
+        headers = response.headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
-        assert "script-src 'self'" in headers["content-security-policy"]
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "camera=()" in headers["permissions-policy"]
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        is_page = (method, path) in pages
+        assert ("script-src 'self'" if is_page else "default-src 'none'") in policy
         assert "access-control-allow-origin" not in headers
-    assert client.get(f"{API}/workspaces").headers["cache-control"] == "no-store"
+        if response.status_code >= 400 or (method, path) in asked:
+            assert headers["cache-control"] in {"no-store", "private, no-cache"}, path
 
 
 def test_a_thing_that_is_called_just_so_is_found_first(client):

@@ -32,7 +32,7 @@ from knotwork._service.access import (
 from knotwork._service.limits import HeldBytes
 from knotwork._service.private_files import FOLDER_MODE, open_private
 from knotwork._service.workspaces import INCOMPLETE_PREFIX
-from knotwork.errors import InvalidRequest, Overloaded, RequestTooLarge
+from knotwork.errors import InvalidRequest, RequestTooLarge, StoreError
 
 MOST_FILES = 1_000
 _MOST_FIELDS = 50
@@ -114,11 +114,21 @@ async def _private_folder(parent: Path) -> AsyncIterator[Path]:
     """Create a folder for incomplete files, and delete it with what is left in it."""
     folder = parent / f"{INCOMPLETE_PREFIX}{secrets.token_hex(8)}"
     try:
-        await asyncio.to_thread(_make_folder, folder)
+        try:
+            await asyncio.to_thread(_make_folder, folder)
+        except OSError as error:
+            raise _cannot_store(error) from error
         yield folder
     finally:
         # Shielded: an upload that is cancelled must not leave its files.
         await asyncio.shield(asyncio.to_thread(_remove_folder, folder))
+
+
+def _cannot_store(error: OSError) -> StoreError:
+    return StoreError(
+        f"The server cannot store the upload: {error.strerror}.",
+        fix="Check the disk of the server.",
+    )
 
 
 def _make_folder(folder: Path) -> None:
@@ -185,10 +195,7 @@ class _Form:
         except FormParserError as error:
             raise _NOT_A_FORM from error
         except OSError as error:
-            raise Overloaded(
-                f"The server cannot store the upload: {error.strerror}.",
-                fix="Try again later.",
-            ) from error
+            raise _cannot_store(error) from error
         finally:
             self._close()
         return FormData(self._items)

@@ -1,0 +1,39 @@
+"""A server with few files is used by people while it is attacked."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+from benchmarks.service.attacks import attack, attacked_server, check_health, run_together
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def many_files():
+    """Let this process open more files than the server may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 4_096:
+        pytest.skip("this process may not open enough connections")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4_096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_half_requests_statements_and_uploads_keep_nobody_out(many_files):
+    with attacked_server(files=1_024) as server:
+        found = attack(
+            server, half_requests=1_300, statements=8, uploads=5, upload_mb=30, seconds=8
+        )
+        (after,) = run_together([(check_health, (server.target,))], 1)
+    # Medians: the machine that runs the tests may be busy with others.
+    assert found["health"]["requests"] >= 4
+    assert found["health"]["failed"] == found["questions"]["failed"] == 0, found
+    assert found["health"]["median_s"] < 1, found
+    assert found["questions"]["requests"] >= 2, found
+    assert "401" in found["upload_without_key"]
+    assert found["half_requests_opened"] >= 1_300
+    assert found["memory_mb"] < 1_500, found
+    assert found["log_bytes"] < 20_000, found
+    assert min(after) > 0
