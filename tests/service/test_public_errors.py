@@ -1,4 +1,4 @@
-"""No error tells a client where files lie on the server."""
+"""Errors and jobs never contain paths of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused before it is received, and what ends when it may not go on."""
+"""Refuse uploads by their headers, limit those in progress, and end requests of removed keys."""
 
 from __future__ import annotations
 
