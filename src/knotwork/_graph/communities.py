@@ -7,14 +7,16 @@ and enter it in `COMMUNITY_ALGORITHMS`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from knotwork._cancellation import check_cancelled, run_apart
 from knotwork.errors import UnknownName
 
 Labels = NDArray[np.int64]
@@ -122,6 +124,7 @@ def move_nodes(  # noqa: C901  the hot loop, in one piece
     for node in waiting:
         queued[node] = 1
     while waiting:
+        check_cancelled()
         node = waiting.popleft()
         queued[node] = 0
         own = moved[node]
@@ -171,7 +174,8 @@ def leiden(
     if adjacency.nnz == 0:
         return np.arange(nodes, dtype=np.int64)
     if start is None:
-        _, found = graspologic_native.leiden_csr(
+        search = partial(
+            graspologic_native.leiden_csr,
             adjacency.indptr.astype(np.int64),
             adjacency.indices.astype(np.int32),
             adjacency.data.astype(np.float64),
@@ -180,22 +184,37 @@ def leiden(
             iterations=_ITERATIONS,
             seed=seed,
         )
+        _, found = _run_native(search, adjacency)
         return numbered(np.array([found[node] for node in range(nodes)], dtype=np.int64))
     upper = sparse.triu(adjacency, format="coo")
     ends = zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
     edges = [(str(source), str(target), weight) for source, target, weight in ends]
     linked = np.flatnonzero(np.diff(adjacency.indptr))
     before = dict(zip(map(str, linked.tolist()), numbered(start[linked]).tolist(), strict=True))
-    _, moved = graspologic_native.leiden(
+    search = partial(
+        graspologic_native.leiden,
         edges,
         starting_communities=before,
         resolution=resolution,
         iterations=_ITERATIONS,
         seed=seed,
     )
+    _, moved = _run_native(search, adjacency)
     labels = np.arange(nodes, dtype=np.int64) + len(moved)
     labels[linked] = [moved[str(node)] for node in linked.tolist()]
     return numbered(labels)
+
+
+_LARGE_EDGES = 100_000
+"""Entries of a matrix whose search takes more than about a tenth of a second."""
+
+Found = TypeVar("Found")
+
+
+def _run_native(search: Callable[[], Found], adjacency: sparse.csr_array) -> Found:
+    """Run a search of the native library, which cannot be interrupted. Raises Cancelled."""
+    check_cancelled()
+    return run_apart(search) if adjacency.nnz > _LARGE_EDGES else search()
 
 
 def louvain(adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int = 0) -> Labels:
@@ -259,6 +278,7 @@ def propagate_labels(
     for _ in range(_MAX_ROUNDS):
         changed = False
         for node in order:
+            check_cancelled()
             near: dict[int, float] = {}
             for position in range(indptr[node], indptr[node + 1]):
                 label = labels[indices[position]]

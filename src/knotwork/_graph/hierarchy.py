@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._graph.communities import (
     Labels,
     Weights,
@@ -97,6 +98,7 @@ def divide_communities(
     if len(all_nodes):
         pending.append((all_nodes, None, 0, earlier))
     while pending:
+        check_cancelled()
         nodes, parent, level, before = pending.pop(0)
         inner = adjacency[nodes][:, nodes] if level else adjacency
         found = _divide_once(inner, options, level=level, earlier=before)
@@ -217,7 +219,7 @@ def _merge_empty(adjacency: sparse.csr_array, labels: Labels, sizes: Weights) ->
     if is_empty.all() or not is_empty.any():
         return labels
     merged = labels.copy()
-    for label in np.flatnonzero(is_empty).tolist():
+    for label in checked(np.flatnonzero(is_empty).tolist()):
         nodes = np.flatnonzero(labels == label)
         edges = adjacency[nodes]
         neighbours = labels[edges.indices]
@@ -231,7 +233,7 @@ def _merge_empty(adjacency: sparse.csr_array, labels: Labels, sizes: Weights) ->
 def _moved(labels: Labels, before: Labels) -> Mask:
     """Mark the nodes that do not come from the main earlier community of their new one."""
     kept = np.full(len(labels), fill_value=False)
-    for community in members_of(labels):
+    for community in checked(members_of(labels)):
         known = before[community]
         known = known[known >= 0]
         if len(known):
@@ -284,7 +286,7 @@ def match_groups(
     keys = list(old)
     group_of = {node: place for place, key in enumerate(keys) for node in old[key]}
     shared: Counter[tuple[int, int]] = Counter()
-    for position, nodes in enumerate(new):
+    for position, nodes in checked(enumerate(new)):
         for node in nodes:
             if node in group_of:
                 shared[position, group_of[node]] += 1

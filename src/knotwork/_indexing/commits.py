@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from knotwork._cancellation import checked
 from knotwork._indexing.changes import indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
@@ -126,7 +127,7 @@ class Batch:
         items = iter(missing.items())
         chunks = list(missing.values())
         with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
-            for rows in stream:
+            for rows in checked(stream):
                 for (key, chunk), found in zip(islice(items, len(rows)), rows, strict=True):
                     self.vectors[key] = self._unsaved[chunk.id, key] = found
                 done += len(rows)
@@ -186,17 +187,17 @@ def commit_documents(
         before = entities_before(store, [c for ids in replaced.values() for c in ids], mentioned)
         if replaced:
             store.remove_documents(replaced.keys())
-        for prepared in batch:
+        for prepared in checked(batch):
             store.documents.put(prepared.document, prepared.sections, prepared.chunks)
         extractions = [extraction for prepared in batch for extraction in prepared.extractions]
         store.graph.upsert(
-            mentions=(m for extraction in extractions for m in extraction.mentions),
-            relations=(r for extraction in extractions for r in extraction.relations),
+            mentions=(m for extraction in checked(extractions) for m in extraction.mentions),
+            relations=(r for extraction in checked(extractions) for r in extraction.relations),
         )
         store.texts("chunk").add(
             (chunk.id, f"{chunk.context}\n{chunk.text}")
             for prepared in batch
-            for chunk in prepared.leaves
+            for chunk in checked(prepared.leaves)
         )
         _put_vectors(store, batch, vectors)
         drop_kept_vectors(store, [chunk.id for prepared in batch for chunk in prepared.leaves])
@@ -260,9 +261,11 @@ def _put_vectors(
         for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
         if key != NO_VECTORS
     ]
-    store.vectors("chunk").put((i, key, found.chunk[np.newaxis]) for i, key, found in keyed)
+    store.vectors("chunk").put(
+        (i, key, found.chunk[np.newaxis]) for i, key, found in checked(keyed)
+    )
     store.vectors("sentence").put(
-        (i, key, found.sentences) for i, key, found in keyed if len(found.sentences)
+        (i, key, found.sentences) for i, key, found in checked(keyed) if len(found.sentences)
     )
 
 
@@ -287,7 +290,7 @@ def entities_before(store: Store, removed_from: Collection[str], added: set[str]
     """Return the state of the entities of the chunks ``removed_from``, and of those ``added``."""
     old: set[str] = set()
     if removed_from:
-        for mentions in store.graph.mentions(removed_from).values():
+        for mentions in checked(store.graph.mentions(removed_from).values()):
             old.update(mention.entity_id for mention in mentions)
     ids = frozenset(old | added)
     vectors = store.vectors("entity").get(old)

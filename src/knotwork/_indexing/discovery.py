@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
+from knotwork._cancellation import check_cancelled
 from knotwork.errors import IndexingError
 
 IGNORE_FILES = (".gitignore", ".knotignore")
@@ -134,6 +135,7 @@ class _Walk:
     def sources(self) -> Iterator[SourceFile]:
         waiting: list[_Folder | SourceFile] = [_Folder(self._root, (), ())]
         while waiting:
+            check_cancelled()
             item = waiting.pop()
             if isinstance(item, SourceFile):
                 yield item

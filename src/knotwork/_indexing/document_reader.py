@@ -7,6 +7,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from knotwork._cancellation import in_context, wait_for
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.call_limits import PATIENCE, Patience
@@ -56,9 +57,9 @@ class DocumentReader:
         if self._pool is None:
             threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
             self._pool = ThreadPoolExecutor(threads, "knotwork-read")
-        submit = self._pool.submit
         jobs = jobs_of(prepared, self._extractor)
-        futures = deque(submit(self._extractor.extract_chunk, job) for job in jobs)
+        read, submit = self._extractor.extract_chunk, self._pool.submit
+        futures = deque(submit(in_context(read), job) for job in jobs)
         self._documents.append(_Open(prepared, futures))
         self.open_chunks += len(futures)
 
@@ -74,7 +75,7 @@ class DocumentReader:
         """
         oldest = self._documents[0]
         if oldest.futures:
-            outcome = oldest.futures[0].result()
+            outcome = wait_for(oldest.futures[0])
             oldest.futures.popleft()
             oldest.outcomes.append(outcome)
             self.read_chunks += 1

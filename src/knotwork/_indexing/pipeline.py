@@ -16,10 +16,11 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import PurePosixPath
 
+from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
 from knotwork._indexing.changes import (
     Tier,
     Tiers,
@@ -76,6 +77,9 @@ from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.records import ReadingStatus
 
 UNSUPPORTED_NOTE = "The store `{url}` does not support {parts}. They were left out."
+
+_PROGRESS_S = 0.25
+"""Seconds between two events while a large file is prepared."""
 
 REMOVAL_DOCUMENTS = 64
 """Documents that are removed in one transaction."""
@@ -189,15 +193,19 @@ class _Run:
             total_bytes=sum(source.size for source in changed),
         )
         with closing(preparer):
-            for source in candidates:
+            for source in checked(candidates):
                 if source.needs_reading:
                     yield self.tally.event(EventKind.STARTED, source.uri)
                     preparer.begin(source)
                 elif source.entry is not None:
                     yield self._skip(source, source.entry)
                 while preparer.is_ready():
+                    while not preparer.wait(_PROGRESS_S):
+                        check_cancelled()
                     yield from self._take_over(preparer.take())
             while preparer.open:
+                while not preparer.wait(_PROGRESS_S):
+                    check_cancelled()
                 yield from self._take_over(preparer.take())
         yield from self._collect(waiting_chunks=0)
 
@@ -318,11 +326,13 @@ class _Run:
     def commit_finished(self, *, give_up: bool) -> None:
         """Commit the documents of a run that was stopped, if they are read and embedded in full.
 
-        Waits for calls to a language model that are in progress, unless ``give_up``.
+        Waits for calls to a language model that are in progress, unless ``give_up``. A commit that
+        takes too long after a cancellation is rolled back; the next run makes it.
         """
-        for prepared in self.reader.close(give_up=give_up) if self.reader else ():
-            self.batch.add(prepared)
-        self._commit(self.batch.finished())
+        with finishing(), suppress(Cancelled):
+            for prepared in self.reader.close(give_up=give_up) if self.reader else ():
+                self.batch.add(prepared)
+            self._commit(self.batch.finished())
 
     def _remove_gone(
         self, present: set[str], covers: Callable[[LedgerEntry], bool]

@@ -20,11 +20,13 @@ import traceback
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from concurrent.futures import wait as futures_wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from knotwork._cancellation import wait_for
 from knotwork._indexing.loaders.loader_registry import LOADERS
 from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
 from knotwork._indexing.splitters import Splitter
@@ -48,6 +50,8 @@ _BEFORE_BYTES = 32 << 10
 """Text that is prepared before any worker is started, so that a model has some to read."""
 
 _BATCH_BYTES = 16 << 10
+_LARGE_BYTES = 256 << 10
+"""A file from this size on waits for a worker, which can be killed while it reads."""
 _AHEAD_BYTES = 512 << 10
 """Text in progress for each worker, about two seconds of work, which a killed run repeats."""
 _WATCH_S = 1.0
@@ -140,8 +144,14 @@ class Preparer(Protocol):
     def is_ready(self) -> bool:
         """Return True if `take` should be called now: a document is ready, or too many wait."""
 
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long, and return True if `take` would return immediately.
+
+        Returns True as well if the oldest document is prepared in this process.
+        """
+
     def take(self) -> Preparation:
-        """Wait for the oldest document and return it."""
+        """Wait for the oldest document and return it. Raises Cancelled."""
 
     def close(self) -> None:
         """Drop the documents in progress."""
@@ -178,6 +188,9 @@ class SerialPreparer:
 
     def is_ready(self) -> bool:
         return bool(self._sources)
+
+    def wait(self, seconds: float) -> bool:
+        return True
 
     def take(self) -> Preparation:
         return prepare(self._sources.popleft(), self._recipe)
@@ -220,10 +233,12 @@ class ProcessPreparer:
         self.open += 1
         self._forming.sources.append(source)
         self._forming.size += source.size
-        if self._up is None and self._bytes_before <= 0:
+        is_large = source.size >= _LARGE_BYTES
+        if self._up is None and (self._bytes_before <= 0 or is_large):
             self._start()
         self._bytes_before -= source.size
-        if self._forming.size >= _BATCH_BYTES and self._are_up():
+        may_send = self._executor is not None if is_large else self._are_up()
+        if self._forming.size >= _BATCH_BYTES and may_send:
             self._send(self._forming)
             self._batches.append(self._forming)
             self._forming = _Batch()
@@ -231,10 +246,16 @@ class ProcessPreparer:
     def is_ready(self) -> bool:
         if self._done or (self._batches and self._batches[0].is_done()):
             return True
-        if not self._are_up():
+        if not self._are_up() and not self._batches:
             return self.open > 0
         in_progress = sum(batch.size for batch in self._batches)
         return in_progress >= _AHEAD_BYTES * self._workers
+
+    def wait(self, seconds: float) -> bool:
+        head = None if self._done or not self._batches else self._batches[0].future
+        if head is not None:
+            futures_wait([head], timeout=seconds)
+        return head is None or head.done()
 
     def take(self) -> Preparation:
         self.open -= 1
@@ -291,7 +312,7 @@ class ProcessPreparer:
         if batch.future is None:
             return [prepare(source, self._recipe) for source in batch.sources]
         try:
-            return batch.future.result()
+            return wait_for(batch.future)
         except BrokenProcessPool:
             self._restart()
             found = [self._result_alone(source) for source in batch.sources]
@@ -306,7 +327,7 @@ class ProcessPreparer:
         if self._executor is None:
             return prepare(source, self._recipe)
         try:
-            found: list[Preparation] = self._executor.submit(_work, [source]).result()
+            found: list[Preparation] = wait_for(self._executor.submit(_work, [source]))
             return found[0]
         except BrokenProcessPool:
             had_started = self._are_up()

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._cancellation import checked
 from knotwork._config import IndexSettings
 from knotwork._indexing.changes import (
     LEDGER_BATCH,
@@ -323,7 +324,7 @@ def survey_sites(
     entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
     contributions = {
         uri: _edge_keys(file, entries.get(uri), max_file_mb=max_file_mb)
-        for uri, file in offered.items()
+        for uri, file in checked(offered.items())
         if _is_page(uri)
     }
     left = [e for e in entries.values() if e.uri not in offered]

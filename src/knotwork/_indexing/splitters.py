@@ -13,6 +13,7 @@ from itertools import accumulate, groupby, zip_longest
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._registry import Entry, Registry
 from knotwork._text.sentences import character_boundary, split_sentences, wrapping_width
 from knotwork._text.token_counts import token_starts
@@ -440,6 +441,7 @@ def fill_chunks(
     ranges: list[tuple[int, int, int]] = []
     start = 0
     while start < len(units):
+        check_cancelled()
         end = _chunk_end(units, before, start, limit - overlap)
         shared = start
         while (
@@ -522,10 +524,10 @@ def region_units(text: str, regions: Sequence[SectionBody], *, longest: int) -> 
     starts = token_starts(text)
     width = wrapping_width(text)
     units: list[list[Unit]] = []
-    for index, region in enumerate(regions):
+    for index, region in checked(enumerate(regions)):
         own: list[Unit] = []
         for low, high in ((region.start, region.body), (region.body, region.end)):
-            for span in split_sentences(text[low:high], start=low, wrapped_at=width):
+            for span in checked(split_sentences(text[low:high], start=low, wrapped_at=width)):
                 own.extend(
                     Unit(piece, tokens, index, heading=high == region.body)
                     for piece, tokens in _pieces(text, span, starts, longest)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from knotwork._cancellation import checks_due, in_context, sleep, wait_for
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
 from knotwork.errors import ModelError, ModelUnavailable
 
@@ -40,11 +41,11 @@ def work_ordered(
     done = False
     try:
         for item in items:
-            waiting.append(pool.submit(work, item))
+            waiting.append(pool.submit(in_context(work), item))
             if len(waiting) >= _SUBMITTED_AHEAD * concurrency:
-                yield waiting.popleft().result()
+                yield wait_for(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield wait_for(waiting.popleft())
         done = True
     finally:
         if not done and halt is not None:
@@ -219,6 +220,7 @@ class RateLimiter:
             try:
                 while True:
                     self._halt.check()
+                    checks_due()
                     now = self._clock.now()
                     wait_s = self._remaining_wait(waiter, tokens, now)
                     if wait_s <= 0:
@@ -326,7 +328,7 @@ class RetryPolicy:
     longest_wait_s: float = 30.0
     patience_s: float = 120.0
     jitter: float = 0.0
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] = sleep
     chance: Callable[[], float] = random.random
 
     def call(self, action: Callable[[], T]) -> T:

@@ -12,9 +12,11 @@ import weakref
 from collections.abc import Generator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from knotwork._cancellation import run_apart
 from knotwork._config import SecretRef
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
@@ -100,7 +102,8 @@ class ModelServer:
         """
         client = self._client()
         with _ErrorTranslation(self, path):
-            body = client.post(self._url(path), cast_to=str, body=payload, options=self._options)
+            post = partial(client.post, self._url(path), cast_to=str, body=payload)
+            body = run_apart(partial(post, options=self._options))
         return self._parse(body, path)
 
     def get(self, path: str) -> dict[str, Any]:

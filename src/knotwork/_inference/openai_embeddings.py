@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from knotwork._cancellation import in_context, wait_for
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
 from knotwork._inference.model_servers import ModelServer
@@ -67,9 +68,9 @@ class OpenAIEmbedder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         batches = list(batch_texts(texts, batch_tokens=self._batch_tokens))
         with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
-            futures = [pool.submit(self._embed_batch, batch) for batch in batches]
+            futures = [pool.submit(in_context(self._embed_batch), batch) for batch in batches]
             try:
-                parts = [future.result() for future in futures]
+                parts = [wait_for(future) for future in futures]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

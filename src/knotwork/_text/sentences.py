@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from knotwork._cancellation import checked
 from knotwork.records import Span
 
 LONGEST_SENTENCE = 600
@@ -107,7 +108,7 @@ def _trim(text: str, start: int, end: int) -> Span | None:
 def _blocks(text: str, wrapped_at: float | None) -> Iterator[tuple[int, int]]:
     width = wrapping_width(text) if wrapped_at is None else wrapped_at
     start = 0
-    for match in _BLANK_LINE.finditer(text):
+    for match in checked(_BLANK_LINE.finditer(text)):
         yield from unwrapped_parts(text, start, match.start(), width=width)
         start = match.end()
     yield from unwrapped_parts(text, start, len(text), width=width)

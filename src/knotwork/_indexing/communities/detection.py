@@ -36,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._config import CommunitySettings
 from knotwork._graph.communities import Labels, Weights, undirected_adjacency
 from knotwork._graph.hierarchy import (
@@ -225,7 +226,7 @@ def detect_communities(
     importance = _importances(network, groups)
     entities = len(network.entity_ids)
     found: list[Community] = []
-    for group, key, ranks in zip(groups, ids, importance, strict=True):
+    for group, key, ranks in checked(zip(groups, ids, importance, strict=True)):
         members = group.nodes[group.nodes < entities]
         if not len(members):
             continue
@@ -261,7 +262,8 @@ def _previous_division(
     labels = [np.full(nodes, -1, dtype=np.int64) for _ in range(depth)]
     touched = np.zeros(nodes, dtype=np.bool_)
     marked = set(stale)
-    for position, community in sorted(enumerate(earlier), key=lambda item: item[1].level):
+    ordered = sorted(enumerate(earlier), key=lambda item: item[1].level)
+    for position, community in checked(ordered):
         held = [place[m.entity_id] for m in community.members if m.entity_id in place]
         held += [chunk_place[chunk] for chunk in community.chunk_ids if chunk in chunk_place]
         labels[community.level][held] = position
@@ -278,7 +280,7 @@ def _group_ids(
 ) -> list[str]:
     """Return the id of each group: the id of the community that it continues, or a new one."""
     names = network.node_ids
-    nodes = [[names[node] for node in group.nodes.tolist()] for group in groups]
+    nodes = [[names[node] for node in group.nodes.tolist()] for group in checked(groups)]
     at_level: defaultdict[int, list[int]] = defaultdict(list)
     for position, group in enumerate(groups):
         at_level[group.level].append(position)
@@ -308,7 +310,7 @@ def _importances(network: Network, groups: Sequence[DividedCommunity]) -> list[l
     depth = max((group.level for group in groups), default=-1) + 1
     ranks = [_ranks(network.plain, groups, level) for level in range(depth)]
     found: list[list[float]] = []
-    for group in groups:
+    for group in checked(groups):
         own = ranks[group.level][group.nodes[group.nodes < entities]]
         shares = own / own.sum() if len(own) else own
         found.append([round(share, _DIGITS) for share in shares.tolist()])
@@ -388,9 +390,10 @@ class Network:
 def read_network(store: Store) -> Network:
     """Return the network of an index: its mentions, weighted relations and merged names."""
     senses = read_senses(store)
-    mentions = [(e.target, e.source) for e in store.graph.edges(types=[EdgeType.MENTIONS])]
+    edges = store.graph.edges(types=[EdgeType.MENTIONS])
+    mentions = [(edge.target, edge.source) for edge in checked(edges)]
     relations: list[tuple[Meaning, Meaning, float]] = []
-    for edge in store.graph.edges(types=ENTITY_EDGES):
+    for edge in checked(store.graph.edges(types=ENTITY_EDGES)):
         ends = edge.source, edge.target
         relations += _relations_of_meanings(*ends, edge.weight, edge.chunks, senses)
     return _build_network(_mentions(mentions, senses), relations, read_groups(store))
@@ -414,7 +417,7 @@ def _mentions(mentions: Iterable[tuple[str, str]], senses: Senses) -> list[tuple
     """Return the meaning of each mention with its chunk."""
     return [
         (Meaning(entity, senses[entity].get(chunk, 0) if entity in senses else 0), chunk)
-        for entity, chunk in mentions
+        for entity, chunk in checked(mentions)
     ]
 
 
@@ -444,8 +447,10 @@ def _build_network(
     chunk_place = {chunk: position for position, chunk in enumerate(chunks, start=len(entities))}
     nodes = len(entities) + len(chunks)
     relations = [relation for relation in relations if place.keys() >= set(relation[:2])]
+    check_cancelled()
     named: Labels = np.array([place[entity] for entity, _ in mentions], dtype=np.int64)
     holding: Labels = np.array([chunk_place[chunk] for _, chunk in mentions], dtype=np.int64)
+    check_cancelled()
     sources: Labels = np.array([place[source] for source, _, _ in relations], dtype=np.int64)
     targets: Labels = np.array([place[target] for _, target, _ in relations], dtype=np.int64)
     stated: Weights = np.array([weight for _, _, weight in relations], dtype=np.float64)

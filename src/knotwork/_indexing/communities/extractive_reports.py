@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, islice, pairwise
 from typing import TypeAlias
 
+from knotwork._cancellation import checked
 from knotwork._indexing.communities.community_titles import (
     VALUES,
     ThemeHeading,
@@ -318,7 +319,7 @@ def _sentences_of_chunks(
 ) -> Sequence[ReportSentence]:
     mentions = store.graph.mentions(chunks.keys())
     found: list[ReportSentence] = []
-    for key, chunk in chunks.items():
+    for key, chunk in checked(chunks.items()):
         found += sentences_of(chunk, MemberMentions(mentions.get(key, ()), importance))
     return prose_among(found)
 
@@ -334,7 +335,7 @@ def _sentences_below(
 ) -> list[ReportSentence]:
     cited = {chunk for report in below for chunk in report.chunk_ids}
     mentions = store.graph.mentions(cited)
-    named = {chunk: MemberMentions(mentions.get(chunk, ()), importance) for chunk in cited}
+    named = {chunk: MemberMentions(mentions.get(chunk, ()), importance) for chunk in checked(cited)}
     return [
         ReportSentence(
             support,

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from knotwork._cancellation import checked
 from knotwork._indexing.communities.briefs import Brief, BriefBuilder
 from knotwork._indexing.communities.detection import (
     FOREIGN_NAMES,
@@ -467,7 +468,7 @@ def _refresh_extractive(
     pending: list[_Pending] = []
     written: list[CommunityReport] = []
     rated: list[CommunityReport] = []
-    for community in sorted(communities, key=_lowest_first):
+    for community in checked(sorted(communities, key=_lowest_first)):
         material = builder.extractive.material(community)
         known = reports.get(community.id)
         if known is None or not _is_up_to_date(known, community, material, builder):

@@ -13,6 +13,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+from knotwork._cancellation import checked
 from knotwork._graph.editable_graph import Graph
 from knotwork._indexing.commits import Batch, commit_documents, remove_sources
 from knotwork._indexing.embedding import NO_VECTORS, Embedding, check_embedder, check_not_switching
@@ -156,7 +157,7 @@ class _Import:
 
     def _read(self, spool: Spool) -> Iterator[GraphImportStep]:
         total = self.source.size
-        for file, element in self.source.read(self.options):
+        for file, element in checked(self.source.read(self.options)):
             if isinstance(element, ReadBytes):
                 yield GraphImportStep("read", min(element.count, total), total)
             elif isinstance(element, ReadFault):

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._indexing.resolution.name_shapes import (
     HAN_LEGAL_FORMS,
     LEGAL_FORMS,
@@ -100,7 +101,7 @@ def read_profiles(store: Store) -> dict[str, EntityProfile]:
     )
     return {
         entity.id: make_profile(entity)
-        for entity in entities
+        for entity in checked(entities)
         if entity.type not in UNRESOLVED_TYPES and not _is_legal_form(entity.normal_form)
     }
 
@@ -129,7 +130,7 @@ def read_aliases(
         around = store.graph.neighbours(of, types=relates)
         edges = (edge for ends in around.values() for edge in ends)
     stated: defaultdict[EntityPair, set[str]] = defaultdict(set)
-    for edge in edges:
+    for edge in checked(edges):
         if edge.relation == ALIAS_RELATION and edge.source != edge.target:
             ids = min(edge.source, edge.target), max(edge.source, edge.target)
             stated[ids].update(edge.chunks[:_CHUNKS_OF_ALIAS])
@@ -148,7 +149,7 @@ def read_evidence(
         partners[second].add(first)
     evidence.partners = {entity: frozenset(partners.get(entity, ())) for entity in wanted}
     edges = store.graph.neighbours(wanted, types=[EdgeType.MENTIONS], direction="in")
-    for entity in wanted:
+    for entity in checked(wanted):
         evidence.chunks[entity] = frozenset(edge.source for edge in edges.get(entity, ()))
     held = set().union(*evidence.chunks.values()) if wanted else set()
     stating = {chunk for chunks in aliases.values() for chunk in chunks}
@@ -158,7 +159,7 @@ def read_evidence(
             owner[key] = str(node.properties["document"])
             if key in stating:
                 evidence.texts[key] = str(node.properties["text"])
-    for entity in wanted:
+    for entity in checked(wanted):
         evidence.documents[entity] = frozenset(owner[c] for c in evidence.chunks[entity])
     return evidence
 
@@ -171,6 +172,7 @@ def read_mentions(store: Store, evidence: NameEvidence, entity_ids: Collection[s
         for chunk, mentions in store.graph.mentions(batch).items():
             evidence.around[chunk] = frozenset(mention.entity_id for mention in mentions)
             document = evidence.owners[chunk]
+            check_cancelled()
             for mention in mentions:
                 if mention.entity_id not in wanted:
                     continue

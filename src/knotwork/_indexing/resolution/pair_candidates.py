@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._cancellation import checked
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
 from knotwork._indexing.resolution.name_shapes import (
@@ -63,10 +64,10 @@ def find_pair_candidates(
     names = [NamedShape(profile.shape, profile.person) for profile in profiles.values()]
     chosen = [places[entity] for entity in wanted if entity in places]
     found: dict[EntityPair, float] = {}
-    for (one, other), alike in pair_by_spelling(names, chosen).items():
+    for (one, other), alike in checked(pair_by_spelling(names, chosen).items()):
         if are_spellings(names[one].shape, names[other].shape):
             found[ids[one], ids[other]] = alike
-    for one, other in pair_by_keys(names, chosen):
+    for one, other in checked(pair_by_keys(names, chosen)):
         found.setdefault((ids[one], ids[other]), 0.0)
     chosen_ids = set(wanted)
     for pair in (*aliases, *(near or {})):
@@ -74,7 +75,7 @@ def find_pair_candidates(
             found.setdefault(pair, 0.0)
     kept = {
         pair: found[pair]
-        for pair in sorted(found)
+        for pair in checked(sorted(found))
         if rule_apart(profiles[pair[0]], profiles[pair[1]]) is None
     }
     return PairCandidates(kept, len(found) - len(kept))
@@ -114,7 +115,7 @@ def pair_by_keys(names: Sequence[NamedShape], wanted: Collection[int]) -> set[Pa
     buckets: defaultdict[str, list[int]] = defaultdict(list)
     short: defaultdict[str, list[int]] = defaultdict(list)
     full: defaultdict[str, list[int]] = defaultdict(list)
-    for place, name in enumerate(names):
+    for place, name in checked(enumerate(names)):
         for key in _keys(name):
             buckets[key].append(place)
         if len(name.shape.acronym) > 2:
@@ -144,14 +145,14 @@ def _keys(name: NamedShape) -> Iterator[str]:
 def pair_by_spelling(names: Sequence[NamedShape], wanted: Collection[int]) -> dict[Pair, float]:
     """Return the likeness of the pairs that are spelled alike and include a ``wanted`` position."""
     places = [p for p, name in enumerate(names) if len(name.shape.squeezed) >= _FEWEST_LETTERS]
-    grams = {place: grams_of(names[place].shape) for place in places}
+    grams = {place: grams_of(names[place].shape) for place in checked(places)}
     signatures = _sign([grams[place] for place in places])
     asked = set(wanted)
     mask = np.array([place in asked for place in places], dtype=np.bool_)
     found: dict[Pair, float] = {}
     for band in range(BANDS):
         for bucket in _buckets(signatures, mask, band):
-            for pair in _pairs_within([[places[row] for row in bucket]], asked):
+            for pair in checked(_pairs_within([[places[row] for row in bucket]], asked)):
                 if pair not in found:
                     found[pair] = likeness(grams[pair[0]], grams[pair[1]])
     return {pair: alike for pair, alike in found.items() if alike >= ALIKE}
@@ -183,7 +184,7 @@ def _sign(sets: Sequence[frozenset[str]]) -> NDArray[np.int64]:
     lengths = np.array([len(grams) for grams in sets])
     flat = np.fromiter((known[gram] for grams in sets for gram in grams), np.int64, lengths.sum())
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    for column in range(hashes):
+    for column in checked(range(hashes)):
         factor, term = _hash(f"factor {column}") or 1, _hash(f"term {column}")
         # Both factors are below 2^31, so the product fits into 63 bits.
         signatures[:, column] = np.minimum.reduceat((flat * factor + term) % _PRIME, starts)

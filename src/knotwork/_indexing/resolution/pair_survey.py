@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from knotwork._cancellation import checked
 from knotwork._indexing.resolution.name_evidence import (
     EntityPair,
     EntityProfile,
@@ -66,7 +67,7 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     near = find_near(store, profiles, wanted)
     candidates = find_pair_candidates(profiles, aliases, wanted, near)
     rivals = find_rivals(profiles.values())
-    around = {pair: _rivals_of(pair, profiles, rivals) for pair in candidates.likeness}
+    around = {pair: _rivals_of(pair, profiles, rivals) for pair in checked(candidates.likeness)}
     involved = {entity for pair in candidates.likeness for entity in pair}
     if changed is not None:
         aliases = read_aliases(store, sorted(involved | wanted))
@@ -77,7 +78,7 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     read_mentions(store, evidence, _ambiguous(profiles, candidates.likeness, seen))
     homonyms = find_homonyms(sorted(seen), profiles, evidence)
     rulings: dict[EntityPair, Ruling] = {}
-    for pair, likeness in candidates.likeness.items():
+    for pair, likeness in checked(candidates.likeness.items()):
         if not homonyms.keys().isdisjoint(pair):
             continue
         one, other = profiles[pair[0]], profiles[pair[1]]
@@ -144,7 +145,7 @@ def find_homonyms(
 ) -> dict[str, Homonym]:
     """Return the homonyms among entities, by id."""
     found: dict[str, Homonym] = {}
-    for entity in entity_ids:
+    for entity in checked(entity_ids):
         if entity not in profiles:
             continue
         homonym = _by_full_names(profiles[entity], profiles, evidence) or _by_types(

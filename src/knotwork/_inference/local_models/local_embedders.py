@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from knotwork._cancellation import checked, run_apart
 from knotwork._config import EmbeddingSettings
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
@@ -132,7 +133,7 @@ class LocalEmbedder:
     def _load(self) -> Encoder:
         with self._lock:
             if self._encoder is None:
-                self._encoder = self._make_encoder()
+                self._encoder = run_apart(self._make_encoder)
                 _log.info("loaded %s, %d dimensions", self.name, self._encoder.dimension)
             return self._encoder
 
@@ -149,7 +150,7 @@ class LocalEmbedder:
             made = work_ordered(embed, groups, concurrency=min(self._threads, len(groups)))
         else:
             made = map(embed, groups)
-        for vectors in made:
+        for vectors in checked(made):
             yield from vectors
 
     def _pool_late(

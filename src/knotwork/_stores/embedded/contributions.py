@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from knotwork._cancellation import checked
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.packing import pack_keys, pack_spans, unpack_json
 from knotwork._stores.graph_view import entity_type, most_frequent
@@ -81,11 +82,11 @@ def write_contributions(
 ) -> None:
     """Add contributions, or replace those with the same key."""
     difference = _Difference()
-    new_mentions = {(id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in mentions}
-    new_relations = {_contribution_key(relation): relation for relation in relations}
+    new_mentions = {(id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in checked(mentions)}
+    new_relations = {_contribution_key(relation): relation for relation in checked(relations)}
     _subtract_replaced(database, difference, new_mentions, new_relations)
     mention_rows = []
-    for (chunk, entity), mention in new_mentions.items():
+    for (chunk, entity), mention in checked(new_mentions.items()):
         times = max(1, len(mention.spans))
         difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
         difference.normal_forms[entity] = mention.normal_form
@@ -95,7 +96,7 @@ def write_contributions(
         )
     database.write_many(_PUT_MENTION, mention_rows)
     relation_rows = []
-    for (chunk, *key), relation in new_relations.items():
+    for (chunk, *key), relation in checked(new_relations.items()):
         difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
         difference.relations[key[2]] = relation.relation
         span = relation.span or (None, None)
@@ -155,7 +156,7 @@ def _update_entities(database: Database, difference: _Difference) -> None:
     """Update chunk counts, names and types of entities, and delete those without a mention."""
     stored = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
     added, counted, renamed, removed = [], [], [], []
-    for entity, changes in difference.names.items():
+    for entity, changes in checked(difference.names.items()):
         count, name, type_, stored_names, stored_types = stored.get(entity, (0, "", "", "{}", "{}"))
         count += difference.chunks[entity]
         names = _sum(stored_names, changes)
@@ -189,7 +190,7 @@ def _update_edges(database: Database, difference: _Difference) -> None:
     stored = {(source, target, relation): supports for source, target, relation, supports in rows}
     new_edges: Counter[int] = Counter()
     changed, removed = [], []
-    for key, supports in difference.supports.items():
+    for key, supports in checked(difference.supports.items()):
         before = stored.get(key, 0)
         if before + supports <= 0:
             removed.append(key)

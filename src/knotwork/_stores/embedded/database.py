@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +17,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from knotwork._cancellation import check_cancelled, checked, checks_due, finishing
 from knotwork._sqlite_file import (
     FULL,
     Bindings,
@@ -40,6 +43,9 @@ _CHECKPOINT_PAGES = 8_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
 _PAGE_ROWS = 10_000
+_LOCK_WAIT_S = 0.25
+_STEPS_BETWEEN_CHECKS = 20_000
+"""Steps of SQLite's virtual machine, about a millisecond."""
 
 
 class _Thread(threading.local):
@@ -112,12 +118,13 @@ class Database:
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""
+        checks_due()
         return self.connection().execute(sql, bindings).fetchall()
 
     def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
         """Run a query with one parameter for each key; use inside `reading`."""
         execute = self.connection().execute
-        for key in keys:
+        for key in checked(keys):
             yield execute(sql, (key,)).fetchall()
 
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
@@ -136,11 +143,12 @@ class Database:
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""
+        checks_due()
         self._in_transaction().execute(sql, bindings)
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
         """Run a statement for each of many rows inside the open transaction."""
-        self._in_transaction().executemany(sql, rows)
+        self._in_transaction().executemany(sql, checked(rows))
 
     @property
     def writing(self) -> bool:
@@ -160,8 +168,9 @@ class Database:
             try:
                 yield connection
             finally:
-                if connection.in_transaction:  # an error of reading the file ends it
-                    connection.execute("COMMIT")
+                with finishing(math.inf):
+                    if connection.in_transaction:  # an error of reading the file ends it
+                        connection.execute("COMMIT")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -180,19 +189,39 @@ class Database:
             )
         connection = self.connection()
         with self._translated_errors():
-            connection.execute("BEGIN IMMEDIATE")
+            self._lock_for_writing(connection)
             thread = self._thread
             thread.writing = True
             before = connection.total_changes()
             try:
                 yield
-                if connection.total_changes() != before:
-                    connection.execute("UPDATE state SET generation = generation + 1")
-                connection.execute("COMMIT")
+                check_cancelled()
+                with finishing(math.inf):  # a commit that reports an interruption is still made
+                    if connection.total_changes() != before:
+                        connection.execute("UPDATE state SET generation = generation + 1")
+                    connection.execute("COMMIT")
             finally:
                 thread.writing = False
                 if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                    with finishing(math.inf):
+                        connection.execute("ROLLBACK")
+
+    def _lock_for_writing(self, connection: apsw.Connection) -> None:
+        """Begin a write transaction. Raises Cancelled while it waits for another writer."""
+        end = time.monotonic() + self._busy_timeout_s
+        connection.set_busy_timeout(int(min(self._busy_timeout_s, _LOCK_WAIT_S) * 1_000))
+        try:
+            while True:
+                check_cancelled()
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                except apsw.BusyError:
+                    if time.monotonic() >= end:
+                        raise
+                else:
+                    return
+        finally:
+            connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
 
     def _in_transaction(self) -> apsw.Connection:
         """Return the connection. Raises StoreError if SQLite has rolled back its transaction.
@@ -265,6 +294,7 @@ class Database:
     def _connect(self) -> apsw.Connection:
         with self._translated_errors():
             connection = self._open_file()
+            connection.set_progress_handler(checks_due, _STEPS_BETWEEN_CHECKS)
             connection.pragma("cache_size", -_CACHE_KIB)
             connection.pragma("temp_store", "memory")
             if not self.read_only:

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
 from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.embedded.contributions import (
@@ -126,7 +127,7 @@ class EmbeddedGraph:
         with self._database.reading():
             rows = self._database.fetch(_MENTIONS, (pack_keys(keys.values()),))
         grouped: defaultdict[int, list[Mention]] = defaultdict(list)
-        for key, normal_form, name, type_, spans, about in rows:
+        for key, normal_form, name, type_, spans, about in checked(rows):
             mention = Mention(int_to_id(key), normal_form, name, type_, unpack_spans(spans), about)
             grouped[key].append(mention)
         return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
@@ -137,7 +138,7 @@ class EmbeddedGraph:
         with self._database.reading():
             rows = self._database.fetch(_RELATIONS, (pack_keys(keys.values()),))
         grouped: defaultdict[int, list[Relation]] = defaultdict(list)
-        for key, source, name, target, weight, start, end, description in rows:
+        for key, source, name, target, weight, start, end, description in checked(rows):
             span = None if start is None else Span(start, end)
             ends = int_to_id(source), int_to_id(target)
             grouped[key].append(
@@ -417,7 +418,7 @@ class Adjacency:
 
     def __call__(self, nodes: Sequence[int]) -> Iterator[list[AdjacentEdge[int]]]:
         """Yield the edges of each node, strongest first."""
-        for node in nodes:
+        for node in checked(nodes):
             edges = self._relation_edges(node) if self._has_relations else []
             for type_, out, sql in self._structure:
                 rows = self._execute(sql, (node,)).fetchall()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._cancellation import checked
 from knotwork._text.names import STOP_NAMES, normal_form
 from knotwork._transform.rules.lexicon import (
     CALENDAR,
@@ -69,7 +70,7 @@ def gather_evidence(sentences: Iterable[EnglishSentence]) -> NameEvidence:
     """Collect the words of a document that occur in lower case, and those with a capital."""
     lower: set[str] = set()
     capitalised: set[str] = set()
-    for sentence in sentences:
+    for sentence in checked(sentences):
         if sentence.headline:
             continue
         tokens = sentence.tokens
@@ -496,7 +497,7 @@ def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> d
     A phrase inside a longer one counts only if it also occurs often enough outside it.
     """
     counts: Counter[tuple[str, ...]] = Counter()
-    for sentence in sentences:
+    for sentence in checked(sentences):
         for run in _phrase_runs(sentence.tokens):
             size = len(run)
             for length in range(2, min(_LONGEST_PHRASE, size) + 1):

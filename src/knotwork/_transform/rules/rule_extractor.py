@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from knotwork._cancellation import checked
 from knotwork._text.names import normal_form, without_suffix
 from knotwork._text.sentences import split_sentences
 from knotwork._transform.rules.aboutness import (
@@ -107,7 +108,7 @@ class RuleExtractor:
         )
         extractions: list[Extraction] = []
         before: Chunk | None = None
-        for chunk in leaves:
+        for chunk in checked(leaves):
             extractions.append(_ChunkReading(reading, chunk, before).extraction())
             before = chunk
         return extractions
@@ -346,7 +347,9 @@ class DocumentReading:
         self._phrase_terms = TermMatcher(Term(phrase) for phrase in self.phrases)
         self.definitions = read_definitions(document)
         places = SentencePlaces(document, chunks)
-        self._places = {span: places.of(s.text, span) for span, s in self.sentences.items()}
+        self._places = {
+            span: places.of(s.text, span) for span, s in checked(self.sentences.items())
+        }
         self.entities = {normal_form(entry.term) for entry in dictionary.entries}
         """Normal forms of the names that are entities; the others are keywords."""
         self.names = self._find_names()
@@ -382,7 +385,7 @@ class DocumentReading:
         """Return the document's first spelling of a name."""
         if self._surfaces is None:
             self._surfaces = {}
-            for span, names in self.names.items():
+            for span, names in checked(self.names.items()):
                 text = self.sentences[span].text
                 for name in names:
                     self._surfaces.setdefault(name.form, text[name.start : name.end])
@@ -407,7 +410,7 @@ class DocumentReading:
     def _find_names(self) -> dict[Span, list[Occurrence]]:
         names: dict[Span, list[Occurrence]] = {}
         nouns: dict[Span, list[Occurrence]] = {}
-        for span, sentence in self.sentences.items():
+        for span, sentence in checked(self.sentences.items()):
             place = self._places[span]
             if isinstance(sentence, HanSentence):
                 names[span], nouns[span] = find_han_names(sentence)
@@ -418,7 +421,7 @@ class DocumentReading:
         counts = count_nouns(nouns.values())
         for span, found in nouns.items():
             names[span] = _merged(names[span], (n for n in found if self._repeated(n, counts)))
-        for span, sentence in self.sentences.items():
+        for span, sentence in checked(self.sentences.items()):
             for matcher in (self.dictionary.matcher, self._terms, self._phrase_terms):
                 if matcher:
                     names[span] = _merged(names[span], _dictionary_matches(matcher, sentence))
@@ -434,7 +437,7 @@ class DocumentReading:
         """Return the type of each name: from its own words, else by vote over its contexts."""
         types: dict[str, str] = {}
         votes: dict[str, Counter[str]] = {}
-        for span, names in self.names.items():
+        for span, names in checked(self.names.items()):
             text = self.sentences[span].text
             for name in names:
                 known = types.get(name.form)
@@ -488,7 +491,7 @@ class DocumentReading:
 
     def _find_aliases(self) -> tuple[dict[str, str], dict[str, str]]:
         stated: dict[str, str] = {}
-        for span, names in self.names.items():
+        for span, names in checked(self.names.items()):
             for alias in find_aliases(self.sentences[span].text, names):
                 if alias.full not in stated and stated.get(alias.full) != alias.short:
                     stated.setdefault(*alias)
@@ -541,7 +544,7 @@ def _spans_of(chunk: Chunk) -> Sequence[Span]:
 
 def _read_sentences(document: Document, chunks: Iterable[Chunk]) -> dict[Span, AnySentence]:
     sentences: dict[Span, AnySentence] = {}
-    for chunk in chunks:
+    for chunk in checked(chunks):
         for span in _spans_of(chunk):
             if span not in sentences:
                 sentences[span] = _read_sentence(document.text[span.start : span.end], span.start)
