@@ -21,10 +21,11 @@ from tests.service.serving import (
     wait_until,
 )
 
+from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._service import job_runner as runner_module
 from knotwork._service import job_runner as work_module
 from knotwork._service.job_runner import JobRunner
-from knotwork._service.job_store import JobState, JobStopped, JobStore, Progress
+from knotwork._service.job_store import JobState, JobStore, Progress
 from knotwork._service.server import ServerConfig
 from knotwork._service.workspaces import Workspaces
 from knotwork.errors import KnotworkError, StoreBusy
@@ -251,15 +252,16 @@ def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path):
         process.communicate(timeout=20)
 
 
-def test_a_job_that_is_told_to_stop_does_so_at_its_next_step():
-    told = []
-    progress = Progress(
-        lambda kind, body: told.append((kind, body["stage"])), is_stopping=lambda: bool(told)
-    )
-    progress.enter("first")
-    with pytest.raises(JobStopped):
-        progress.enter("second")
-    assert told == [("progress", "first")]
+def test_a_job_that_is_cancelled_stops_at_its_next_step():
+    stages = []
+    progress = Progress(lambda kind, body: stages.append((kind, body["stage"])))
+    cancellation = Cancellation()
+    with cancellation.scope():
+        progress.enter("first")
+        cancellation.cancel()
+        with pytest.raises(Cancelled):
+            progress.enter("second")
+    assert stages == [("progress", "first")]
 
 
 def test_a_step_that_does_not_end_holds_the_server_up_no_longer_than_it_may(tmp_path, monkeypatch):
@@ -278,7 +280,7 @@ def test_a_step_that_does_not_end_holds_the_server_up_no_longer_than_it_may(tmp_
     job = runner.submit("one", "communities", {"rebuild": False})
     assert begun.wait(20)
     assert not runner.close(wait_s=0.01)
-    assert records.find("one", job.id).state is JobState.RUNNING
+    assert records.find("one", job.id).state is JobState.QUEUED, "the next server continues it"
     gate.set()
     assert runner.close(wait_s=20)
     workspaces.close()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from knotwork._cli.interruption import Terminated
 from knotwork._cli.session import common_options, show_examples, take_common
 from knotwork._cli.terminal import Terminal, printable_errors
 from knotwork.errors import KnotworkError, UnknownName
@@ -22,6 +23,7 @@ PROGRAM = "knotwork"
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SPACE_FIX = "Free some space, or write to another disk."
@@ -74,6 +76,8 @@ def _describe_error(error: BaseException) -> CommandFailure:
     if isinstance(error, click.ClickException):
         message, fix = _describe_usage_error(error)
         return CommandFailure("usage_error", message, fix, error.exit_code)
+    if isinstance(error, Terminated):
+        return CommandFailure("terminated", "Terminated.", exit_code=EXIT_TERMINATED)
     if isinstance(error, click.Abort | KeyboardInterrupt):
         return CommandFailure("interrupted", "Interrupted.", exit_code=EXIT_INTERRUPTED)
     if isinstance(error, OSError):

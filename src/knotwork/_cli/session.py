@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotwork._cli.interruption import stop_on_signals
 from knotwork._cli.terminal import Terminal
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
@@ -333,10 +335,11 @@ def common_options(
     return decorate
 
 
-def with_session(*, hides_store: bool = False) -> Decorator:
+def with_session(*, hides_store: bool = False, handles_signals: bool = False) -> Decorator:
     """Add the common options to a command, and call it with a `Session` created from them.
 
-    ``hides_store`` keeps --store out of the help of a command that needs no index.
+    ``hides_store`` keeps --store out of the help of a command that needs no index. Ctrl-C and
+    SIGTERM stop the work of the command (`stop_on_signals`), unless it ``handles_signals`` itself.
     """
 
     def decorate(function: CommandFunction) -> CommandFunction:
@@ -348,7 +351,8 @@ def with_session(*, hides_store: bool = False) -> Decorator:
             session = Session(given.over(before) if isinstance(before, CommonOptions) else given)
             context.call_on_close(session.close)
             try:
-                function(session, **arguments)
+                with nullcontext() if handles_signals else stop_on_signals():
+                    function(session, **arguments)
             except KnotworkError:
                 session.discard_created()
                 raise

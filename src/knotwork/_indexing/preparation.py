@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from knotwork._cancellation import wait_for
+from knotwork._cancellation import current_cancellation, wait_for
 from knotwork._indexing.loaders.loader_registry import LOADERS
 from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
 from knotwork._indexing.splitters import Splitter
@@ -189,7 +189,7 @@ class SerialPreparer:
     def is_ready(self) -> bool:
         return bool(self._sources)
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:  # noqa: ARG002  there is nothing to wait for
         return True
 
     def take(self) -> Preparation:
@@ -294,7 +294,9 @@ class ProcessPreparer:
 
     def _stop(self) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=True)
+            # A worker that was killed may still be sending a large result, which is not waited for.
+            wait = not current_cancellation().is_cancelled
+            self._executor.shutdown(wait=wait, kill_workers=True)
         self._executor = self._up = None
 
     def _restart(self) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
+from knotwork._cancellation import Cancellation
 from knotwork._config import Settings
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
@@ -64,9 +65,18 @@ class WorkerThreads:
         self._stops: set[Callable[[], None]] = set()
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Run a function and return its result."""
-        run = partial(contextvars.copy_context().run, function)
-        return await asyncio.get_running_loop().run_in_executor(self._calls, run)
+        """Run a function and return its result. If this task is cancelled, the function stops."""
+        cancellation = Cancellation()
+        work = partial(_call_cancellably, function, cancellation)
+        run = partial(contextvars.copy_context().run, work)
+        self._stops.add(cancellation.cancel)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._calls, run)
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            raise
+        finally:
+            self._stops.discard(cancellation.cancel)
 
     async def iterate(self, begin: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
         """Yield the items of the generator that ``begin`` returns, run in one thread.
@@ -90,7 +100,7 @@ class WorkerThreads:
                 await asyncio.shield(asyncio.wrap_future(job))
 
     def stop_runs(self) -> None:
-        """Make all runs stop at their next item."""
+        """Make all runs and calls stop."""
         for stop in tuple(self._stops):
             stop()
 
@@ -219,8 +229,8 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     Calls run in at most ``threads`` worker threads. Runs with events (`ask`, `index`, `embed`,
     `graph.import_files`) have as many threads of their own, so that calls made while a run is open
     cannot starve; further ones are queued. Cancelling such a run, or closing its events early (with
-    `contextlib.aclosing`), stops it at its next step and keeps what it has finished. Any other
-    cancelled call continues in its thread, and its result is dropped.
+    `contextlib.aclosing`), stops it within about two seconds, and keeps what it has finished. Any
+    other cancelled call stops as well, and a change that it has begun is rolled back.
     """
 
     graph: AsyncKnowledgeGraph
@@ -258,7 +268,7 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop all runs at their next step, wait for every thread, and close the index."""
+        """Stop all runs and calls, wait for every thread, and close the index."""
         self._workers.stop_runs()
         await asyncio.to_thread(self._close)
 
@@ -324,6 +334,17 @@ async def open_async(  # noqa: PLR0913 - the parts of `knotwork.open`
         yield opened
 
 
+def _call_cancellably(function: Callable[[], T], cancellation: Cancellation) -> T:
+    try:
+        with cancellation.scope():
+            return function()
+    except KeyboardInterrupt:
+        if not cancellation.is_cancelled:
+            raise
+        # Raised where the result is awaited. A KeyboardInterrupt there would end the event loop.
+        raise StoreError("The index was closed before this call had finished.") from None
+
+
 class _Channel(Generic[T]):
     """A bounded queue from a worker thread to an event loop."""
 
@@ -331,31 +352,35 @@ class _Channel(Generic[T]):
         self._loop = loop
         self._waiting: asyncio.Queue[T | _End] = asyncio.Queue()
         self._room = threading.Semaphore(AHEAD_ITEMS)
-        self._stopped = threading.Event()
+        self._cancellation = Cancellation()
 
     @property
     def is_stopped(self) -> bool:
         """Whether the consumer wants no more items."""
-        return self._stopped.is_set()
+        return self._cancellation.is_cancelled
 
     def fill(self, begin: Callable[[], Iterator[T]]) -> None:
         """Run the generator in the worker thread until it ends or the channel is stopped."""
         if self.is_stopped:
             return
-        with closing(cast("Generator[T]", begin())) as made:
-            for item in made:
-                self._room.acquire()
-                if self.is_stopped:
-                    return
-                self._loop.call_soon_threadsafe(self._waiting.put_nowait, item)
+        try:
+            with self._cancellation.scope(), closing(cast("Generator[T]", begin())) as made:
+                for item in made:
+                    self._room.acquire()
+                    if self.is_stopped:
+                        return
+                    self._loop.call_soon_threadsafe(self._waiting.put_nowait, item)
+        except KeyboardInterrupt:
+            if not self.is_stopped:
+                raise
 
     def end(self) -> None:
         """Signal the consumer that there are no more items."""
         self._waiting.put_nowait(_END)
 
     def stop(self) -> None:
-        """Make the worker thread stop at its next item."""
-        self._stopped.set()
+        """Make the worker thread stop."""
+        self._cancellation.cancel()
         self._room.release()
 
     async def items(self) -> AsyncIterator[T]:

@@ -1,7 +1,8 @@
 """Run jobs in worker threads: one at a time in each workspace, oldest first.
 
-`WORK` maps each kind of job to its function. An interrupted job can be started again and does only
-what is left.
+Workspaces take turns (`job_turns.py`): a job that has worked for a while pauses where it checks
+its cancellation, and goes on when it is its turn again. `WORK` maps each kind of job to its
+function. An interrupted job can be started again and does only what is left.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from knotwork._cancellation import Cancellation, check_cancelled, checks_due
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.graph_import.graph_importer import describe_graph_import
-from knotwork._indexing.report import IndexReport
+from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._service.evaluation_job import run_evaluation_job
-from knotwork._service.job_store import Job, JobState, JobStopped, JobStore, Progress
+from knotwork._service.job_store import Job, JobState, JobStore, Progress
+from knotwork._service.job_turns import JobTurns
 from knotwork._service.private_files import make_private_folder
 from knotwork._service.responses import describe_error
 from knotwork._service.workspaces import Workspace, Workspaces
@@ -42,6 +46,12 @@ if TYPE_CHECKING:
 
 
 MOST_QUEUED = 1_000
+MOST_STARTED = 8
+"""Jobs that have been started and not ended, of which all but a few wait for their turn."""
+
+MOST_CRASHES = 2
+"""Times that a server may die at one place of a job before the job fails."""
+
 _INTERNAL_ERROR = {
     "code": "internal_error",
     "message": "The job failed with an internal error.",
@@ -51,26 +61,81 @@ _INTERNAL_ERROR = {
 _log = logging.getLogger("knotwork.service")
 
 
+class JobCancellation(Cancellation):
+    """The cancellation of one job, which also calls ``give_way`` wherever the job may pause."""
+
+    def __init__(self, give_way: Callable[[], None]) -> None:
+        super().__init__()
+        self._give_way = give_way
+        self._thread = 0
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Make this the cancellation of the job that this thread runs."""
+        self._thread = threading.get_ident()
+        with super().scope():
+            yield
+
+    def check(self) -> None:
+        """Raise Cancelled if the job must stop; wait if it is not its turn."""
+        super().check()
+        if threading.get_ident() == self._thread:  # threads of the job hold what others wait for
+            self._give_way()
+
+
+@dataclass(slots=True)
+class _StartedJob:
+    job: Job
+    cancellation: JobCancellation
+    thread: threading.Thread
+    is_paused: bool = False
+
+
 class JobRunner:
     """Run the stored jobs, at most ``most`` at a time. Thread-safe."""
 
-    def __init__(self, workspaces: Workspaces, records: JobStore, *, most: int) -> None:
+    def __init__(
+        self,
+        workspaces: Workspaces,
+        records: JobStore,
+        *,
+        most: int,
+        turns: JobTurns | None = None,
+    ) -> None:
         self._workspaces = workspaces
         self._records = records
-        self._most = most
-        self._threads: dict[str, threading.Thread] = {}
+        self._most = max(most, MOST_STARTED)
+        self._turns = turns or JobTurns(most)
         self._lock = threading.RLock()
-        self._running: dict[str, Job] = {}
-        self._cancelled: set[str] = set()
+        self._turn_changed = threading.Condition(self._lock)
+        self._started: dict[str, _StartedJob] = {}
+        """By workspace."""
         self._pausing = False
 
     def start(self) -> None:
-        """Continue the jobs that were not finished when the last server stopped."""
+        """Continue the jobs that were not finished when the last server stopped.
+
+        A job that was running when the last servers died, each time at the same place, fails.
+        """
         with self._lock:
             for job in self._records.open_jobs():
-                if job.state is JobState.RUNNING:
-                    self._records.set_state(job.id, JobState.QUEUED)
+                if job.state is JobState.STOPPING:
+                    self._records.set_state(job.id, JobState.CANCELLED)
+                elif job.state is JobState.RUNNING:
+                    self._record_crash(job)
             self._dispatch()
+
+    def _record_crash(self, job: Job) -> None:
+        if self._records.count_crash(job) < MOST_CRASHES:
+            self._records.set_state(job.id, JobState.QUEUED)
+            return
+        at = f"`{job.progress['uri']}`" if job.progress.get("uri") else "the same step"
+        error = {
+            "code": "job_interrupted",
+            "message": f"The server ended {MOST_CRASHES} times while this job worked on {at}.",
+            "fix": "Remove or split the file, or give the server more memory. Then retry the job.",
+        }
+        self._records.set_state(job.id, JobState.FAILED, error=error)
 
     def submit(self, workspace: str, kind: str, arguments: Mapping[str, Any]) -> Job:
         """Queue a job and return it, or return an equal job that is already queued.
@@ -95,18 +160,21 @@ class JobRunner:
             raise Overloaded("The server is stopping.", fix="Try again later.")
 
     def cancel(self, workspace: str, job_id: str) -> Job:
-        """Stop a job after its current step; its results so far are kept.
+        """Stop a job, within about two seconds; its results so far are kept.
 
-        Raises NotFound, or Conflict if the job has ended.
+        Returns the job, which is "stopping" until it has ended. Raises NotFound, or Conflict if the
+        job has ended.
         """
         with self._lock:
             job = self.find(workspace, job_id)
-            if job.state is JobState.RUNNING and job.id in self._running:
-                self._cancelled.add(job.id)
-            elif not job.state.is_final:
-                self._records.set_state(job.id, JobState.CANCELLED)
-            else:
-                raise Conflict(f"The job is already {job.state}.", fix="Start a new job.")
+            if job.state is not JobState.STOPPING:
+                is_running = job.state is JobState.RUNNING
+                state = JobState.STOPPING if is_running else JobState.CANCELLED
+                self._records.set_state(job.id, state)
+            started = self._started.get(workspace)
+            if started is not None and started.job.id == job.id:
+                started.cancellation.cancel()
+                self._turn_changed.notify_all()
             return self.find(workspace, job_id)
 
     def find(self, workspace: str, job_id: str) -> Job:
@@ -119,73 +187,126 @@ class JobRunner:
     def is_busy(self, workspace: str) -> bool:
         """Return True if a job is running in a workspace."""
         with self._lock:
-            return any(job.workspace == workspace for job in self._running.values())
+            return workspace in self._started
 
     def pause(self) -> None:
-        """Stop all jobs after their current step. The next server continues them."""
+        """Stop all jobs, within about two seconds. The next server continues them."""
         with self._lock:
             self._pausing = True
+            for started in self._started.values():
+                started.cancellation.cancel()
+            self._turn_changed.notify_all()
 
     def close(self, *, wait_s: float) -> bool:
-        """Pause, wait for running jobs, and return True if all stopped within ``wait_s``."""
+        """Pause, wait for running jobs, and return True if all stopped within ``wait_s``.
+
+        The others are recorded, so that the next server continues them as well.
+        """
         self.pause()
         end = time.monotonic() + wait_s
         with self._lock:
-            threads = list(self._threads.values())
+            threads = [started.thread for started in self._started.values()]
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
+        with self._lock:
+            left = [started.job.id for started in self._started.values()]
+            for job in self._records.open_jobs():
+                if job.id in left and job.state is JobState.RUNNING:
+                    self._records.set_state(job.id, JobState.QUEUED)
         return not any(thread.is_alive() for thread in threads)
 
     def _dispatch(self) -> None:
-        """Start the queued jobs that may run now. The caller holds the lock."""
+        """Begin the turns that are free: start jobs, or let paused ones go on. Holds the lock."""
         if self._pausing:
             return
-        busy = {job.workspace for job in self._running.values()}
+        waiting: dict[str, Job] = {}
         for job in self._records.open_jobs():
-            if len(self._running) >= self._most:
-                return
-            if job.state is JobState.QUEUED and job.workspace not in busy:
-                busy.add(job.workspace)
-                self._running[job.id] = job
-                self._records.set_state(job.id, JobState.RUNNING)
-                # A daemon: a step that never ends must not keep the process alive. Unfinished
-                # writes are then recovered as after a kill.
-                thread = threading.Thread(target=self._run, args=(job,), daemon=True)
-                self._threads[job.id] = thread
-                thread.start()
+            if job.state is JobState.QUEUED and job.workspace not in self._started:
+                waiting.setdefault(job.workspace, job)
+        if len(self._started) >= self._most:
+            waiting.clear()
+        paused = [name for name, started in self._started.items() if started.is_paused]
+        for workspace in self._turns.grant([*paused, *waiting]):
+            if workspace in waiting:
+                self._start(waiting[workspace])
+        self._turn_changed.notify_all()
 
-    def _run(self, job: Job) -> None:
+    def _start(self, job: Job) -> None:
+        self._records.set_state(job.id, JobState.RUNNING)
+        cancellation = JobCancellation(partial(self._give_way, job.workspace))
+        # A daemon: a step that never ends must not keep the process alive. Unfinished writes are
+        # then recovered as after a kill.
+        thread = threading.Thread(
+            target=self._run, args=(job, cancellation), name=f"job-{job.id}", daemon=True
+        )
+        self._started[job.workspace] = _StartedJob(job, cancellation, thread)
+        thread.start()
+
+    def _give_way(self, workspace: str) -> None:
+        """Pause the job of this thread if its turn is over, until its next turn."""
+        if not self._turns.is_over(workspace):  # without the lock: called very often
+            return
+        with self._lock:
+            started = self._started[workspace]
+            self._turns.end(workspace)
+            started.is_paused = True
+            try:
+                self._dispatch()
+                while not self._turns.has(workspace):
+                    checks_due()
+                    self._turn_changed.wait()
+            finally:
+                started.is_paused = False
+
+    def _run(self, job: Job, cancellation: JobCancellation) -> None:
         """Run a job, record how it ended, and start the next one."""
-        state, report, error = self._attempt(job)
+        with cancellation.scope():
+            state, report, error = self._attempt(job)
         with self._lock:
             try:
+                if state is None:
+                    is_stopping = self.find(job.workspace, job.id).state is JobState.STOPPING
+                    state = JobState.CANCELLED if is_stopping else JobState.QUEUED
                 self._records.set_state(job.id, state, report=report, error=error)
+            except Conflict:
+                _log.info("job %s ended after it was recorded for the next start", job.id)
             except KnotworkError:
                 # The job stays recorded as running, so the next server starts it again.
                 _log.exception("cannot record the end of job %s", job.id)
-            self._running.pop(job.id, None)
-            self._threads.pop(job.id, None)
-            self._cancelled.discard(job.id)
+            del self._started[job.workspace]
+            self._turns.end(job.workspace)
             self._dispatch()
 
-    def _attempt(
-        self, job: Job
-    ) -> tuple[JobState, Mapping[str, Any] | None, Mapping[str, Any] | None]:
-        progress = Progress(
-            partial(self._records.add_event, job.id),
-            is_stopping=lambda: self._pausing or job.id in self._cancelled,
-        )
+    def _attempt(self, job: Job) -> _Outcome:
+        """Return the new state, report and error of a job; no state if it was interrupted."""
+        progress = Progress(partial(self._records.add_event, job.id))
         try:
-            with self._workspaces.lease(job.workspace) as workspace, workspace.writing:
+            with self._workspaces.lease(job.workspace) as workspace, _writing(workspace):
                 return JobState.FINISHED, WORK[job.kind](workspace, job.arguments, progress), None
-        except JobStopped:
-            cancelled = job.id in self._cancelled
-            return (JobState.CANCELLED if cancelled else JobState.QUEUED), None, None
+        except IndexingInterrupted as interruption:
+            return None, index_report_json(interruption.report), None
+        except KeyboardInterrupt:
+            return None, None, None
         except KnotworkError as error:
             return JobState.FAILED, None, describe_error(error)
         except Exception:  # noqa: BLE001  a bug or a full disk ends this job only
             _log.exception("job %s failed", job.id)
             return JobState.FAILED, None, _INTERNAL_ERROR
+
+
+_Outcome = tuple[JobState | None, Mapping[str, Any] | None, Mapping[str, Any] | None]
+_LOCK_WAIT_S = 0.1
+
+
+@contextmanager
+def _writing(workspace: Workspace) -> Iterator[None]:
+    """Hold the lock of a workspace. Raises Cancelled while an upload holds it."""
+    while not workspace.writing.acquire(timeout=_LOCK_WAIT_S):
+        check_cancelled()
+    try:
+        yield
+    finally:
+        workspace.writing.release()
 
 
 JobReport = dict[str, Any]

@@ -16,9 +16,10 @@ from typing import Any
 
 import apsw
 
+from knotwork._cancellation import check_cancelled
 from knotwork._indexing.report import EventKind, IndexEvent
 from knotwork._sqlite_file import FULL, NORMAL, create_private, sync_commits
-from knotwork.errors import StoreBusy, StoreError
+from knotwork.errors import Conflict, StoreBusy, StoreError
 
 MOST_EVENTS = 5_000
 """Events stored for one job; the oldest are deleted first."""
@@ -40,6 +41,8 @@ CREATE INDEX IF NOT EXISTS event_job ON event (job, n);
 CREATE TABLE IF NOT EXISTS answer (
     caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
     created REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS crash (
+    job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL);
 """
 _COLUMNS = (
     "id, workspace, kind, arguments, state, created, started, finished, progress, report, error"
@@ -51,6 +54,7 @@ class JobState(StrEnum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    STOPPING = "stopping"
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -58,7 +62,24 @@ class JobState(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether the job has ended."""
-        return self not in (JobState.QUEUED, JobState.RUNNING)
+        return not NEXT_STATES[self]
+
+
+NEXT_STATES: Mapping[JobState, frozenset[JobState]] = {
+    JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
+    JobState.RUNNING: frozenset(
+        # Queued again: the server was stopped, and the next one continues the job.
+        {JobState.STOPPING, JobState.FINISHED, JobState.FAILED, JobState.QUEUED}
+    ),
+    JobState.STOPPING: frozenset({JobState.CANCELLED, JobState.FINISHED, JobState.FAILED}),
+    JobState.FINISHED: frozenset(),
+    JobState.FAILED: frozenset(),
+    JobState.CANCELLED: frozenset(),
+}
+"""The states that may follow each state; none after a final one."""
+
+_OPEN_STATES = tuple(state for state in JobState if not state.is_final)
+_OPEN_PLACES = ", ".join("?" for _ in _OPEN_STATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +180,9 @@ class JobStore:
             )
 
     def open_jobs(self) -> list[Job]:
-        """Return the queued and running jobs of all workspaces, oldest first."""
+        """Return the jobs of all workspaces that have not ended, oldest first."""
         with self._lock:
-            return self._select("state IN (?, ?) ORDER BY n", (JobState.QUEUED, JobState.RUNNING))
+            return self._select(f"state IN ({_OPEN_PLACES}) ORDER BY n", _OPEN_STATES)
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs by state."""
@@ -177,9 +198,15 @@ class JobStore:
         report: Mapping[str, Any] | None = None,
         error: Mapping[str, Any] | None = None,
     ) -> None:
-        """Store the state of a job, with its report or its error, and add a "state" event."""
+        """Store the state of a job, with its report or its error, and add a "state" event.
+
+        Raises Conflict if the state cannot follow the current one (`NEXT_STATES`).
+        """
         column = "started" if state is JobState.RUNNING else "finished" if state.is_final else ""
         with self._writing():
+            for (before,) in self._connection.execute("SELECT state FROM job WHERE id = ?", (job,)):
+                if state not in NEXT_STATES[JobState(before)]:
+                    raise Conflict(f"The job is already {before}.", fix="Start a new job.")
             if column:
                 self._connection.execute(
                     f"UPDATE job SET state = ?, {column} = ? WHERE id = ?",  # noqa: S608
@@ -207,6 +234,23 @@ class JobStore:
                     "UPDATE job SET progress = ? WHERE id = ?", (json.dumps(body), job)
                 )
             self._insert_event(job, kind, body)
+
+    def count_crash(self, job: Job) -> int:
+        """Count that a server died while it ran a job; return how often in a row at this place.
+
+        The place is the file in progress, or the step with what it had done.
+        """
+        progress = job.progress
+        place = progress.get("uri") or f"{progress.get('stage', '')} {progress.get('done', 0)}"
+        with self._writing():
+            self._connection.execute(
+                "INSERT INTO crash VALUES (?1, ?2, 1) ON CONFLICT (job) DO UPDATE SET"
+                " times = CASE WHEN place = ?2 THEN times + 1 ELSE 1 END, place = ?2",
+                (job.id, place),
+            )
+            rows = self._connection.execute("SELECT times FROM crash WHERE job = ?", (job.id,))
+            found: list[Any] = rows.fetchall()
+        return int(found[0][0])
 
     def events(self, job: str, *, after: int = 0, limit: int = 500) -> list[JobEvent]:
         """Return the events of a job with a number above ``after``, in order."""
@@ -253,6 +297,10 @@ class JobStore:
                 "DELETE FROM event WHERE job IN (SELECT id FROM job WHERE workspace = ?)",
                 (workspace,),
             )
+            self._connection.execute(
+                "DELETE FROM crash WHERE job IN (SELECT id FROM job WHERE workspace = ?)",
+                (workspace,),
+            )
             for table in ("job", "answer"):
                 self._connection.execute(f"DELETE FROM {table} WHERE workspace = ?", (workspace,))  # noqa: S608
 
@@ -286,11 +334,12 @@ class JobStore:
 
     def _delete_old_jobs(self, workspace: str) -> None:
         old = (
-            "SELECT id FROM job WHERE workspace = ? AND state NOT IN (?, ?) "
+            f"SELECT id FROM job WHERE workspace = ? AND state NOT IN ({_OPEN_PLACES}) "  # noqa: S608
             "ORDER BY n DESC LIMIT -1 OFFSET ?"
         )
-        bindings = (workspace, JobState.QUEUED, JobState.RUNNING, MOST_FINISHED)
+        bindings = (workspace, *_OPEN_STATES, MOST_FINISHED)
         self._connection.execute(f"DELETE FROM event WHERE job IN ({old})", bindings)  # noqa: S608
+        self._connection.execute(f"DELETE FROM crash WHERE job IN ({old})", bindings)  # noqa: S608
         self._connection.execute(f"DELETE FROM job WHERE id IN ({old})", bindings)  # noqa: S608
 
     def _select(self, where: str, bindings: Sequence[str | int]) -> list[Job]:
@@ -342,28 +391,26 @@ _STAGES = {
 _STORE_STAGE = "store"
 
 
-class JobStopped(Exception):
-    """The job was cancelled or the server is stopping; finished work is kept."""
-
-
 class Progress:
-    """Report the progress of a job at a limited rate, and stop the job on request."""
+    """Report the progress of a job at a limited rate.
 
-    def __init__(self, add_event: AddEvent, *, is_stopping: Callable[[], bool]) -> None:
+    Each method raises Cancelled if the job must stop.
+    """
+
+    def __init__(self, add_event: AddEvent) -> None:
         self._add_event = add_event
-        self._is_stopping = is_stopping
         self._reported_s = 0.0
         self._stage = ""
         self._failed = 0
 
     def enter(self, stage: str) -> None:
-        """Report the start of a stage. Raises JobStopped."""
-        self._check()
+        """Report the start of a stage."""
+        check_cancelled()
         self._report({"stage": stage})
 
     def show(self, event: IndexEvent) -> None:
-        """Report an indexing event; every failure gets an event of its own. Raises JobStopped."""
-        self._check()
+        """Report an indexing event; every failure gets an event of its own."""
+        check_cancelled()
         if event.kind is EventKind.FAILED:
             self._failed += 1
             failure = {"uri": event.uri, "reason": event.reason, "message": event.message}
@@ -386,11 +433,8 @@ class Progress:
         )
 
     def count(self, stage: str, done: int, total: int, **more: object) -> None:
-        """Report how much of a stage is done; steps other than the first and last may be skipped.
-
-        Raises JobStopped.
-        """
-        self._check()
+        """Report how much of a stage is done; only the first and last step are always stored."""
+        check_cancelled()
         if stage != self._stage or done == total or self._is_due():
             self._report({"stage": stage, "done": done, "total": total, **more})
 
@@ -400,7 +444,3 @@ class Progress:
     def _report(self, body: Mapping[str, Any]) -> None:
         self._reported_s, self._stage = time.monotonic(), str(body["stage"])
         self._add_event("progress", body)
-
-    def _check(self) -> None:
-        if self._is_stopping():
-            raise JobStopped

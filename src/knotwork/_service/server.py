@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import os
 import signal
 import socket
 import sys
@@ -43,8 +44,11 @@ from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import ConfigError, KnotworkError, MissingExtra
 
 RECORDS_FILE = ".knotwork-service.db"
-JOB_GRACE_S = 15.0
+JOB_GRACE_S = 3.0
 """Grace period of running jobs at shutdown, in seconds."""
+
+SHUTDOWN_S = 4.5
+"""Seconds after a signal when the process ends, even if a request or a job has not."""
 
 _FAILURES_PER_MINUTE = 60
 _MOST_BODIES = 128 * MEGABYTE
@@ -162,23 +166,23 @@ class Service:
             return None
 
     def begin_closing(self) -> None:
-        """Accept no new work, and stop jobs and streams after their current step."""
+        """Accept no new work, and stop jobs and streams."""
         self.closing = True
         self.jobs.pause()
 
     def close(self) -> None:
         """Wait for jobs and requests, and close all files.
 
-        A job whose step exceeds the grace period is killed with the process. Its index recovers as
-        after a crash, and the next server starts the job again.
+        A job whose step exceeds the grace period ends with the process. Its index recovers as after
+        a crash, and the next server continues the job.
         """
         self.begin_closing()
-        self.warmer.wait()
         if not self.jobs.close(wait_s=JOB_GRACE_S):
             _log.warning(
                 "a job did not stop within %g s; the next start runs it again", JOB_GRACE_S
             )
             return
+        self.warmer.wait()
         self.threads.close()
         self.statements.close()
         self.workspaces.close()
@@ -236,7 +240,7 @@ class ModelLoader:
         _log.info("%s is ready after %.1f s", self._embedder.name, time.monotonic() - started)
 
 
-REQUEST_GRACE_S = 20
+REQUEST_GRACE_S = 2
 """Grace period of open requests at shutdown, in seconds."""
 
 _WAITING_CONNECTIONS = 1_024
@@ -267,6 +271,7 @@ class KnotworkServer(uvicorn.Server):
         )
         self._quiet = QuietLog(_log)
         self._closed: Counter[str] = Counter()
+        self._may_exit = False
         super().__init__(
             uvicorn.Config(
                 app,
@@ -291,7 +296,8 @@ class KnotworkServer(uvicorn.Server):
         from starting.
         """
         listening = _listen(host, port)
-        if threading.current_thread() is threading.main_thread():
+        self._may_exit = threading.current_thread() is threading.main_thread()
+        if self._may_exit:
             # uvicorn shuts down on this signal and raises it again afterwards.
             signal.signal(signal.SIGTERM, _ignore_signal)
         address = listening.getsockname()
@@ -340,6 +346,10 @@ class KnotworkServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no new connections, and wait for requests in progress."""
+        if self._may_exit:
+            deadline = threading.Timer(SHUTDOWN_S, _exit_now)
+            deadline.daemon = True
+            deadline.start()
         service = getattr(self._knotwork.state, "service", None)
         if service is not None:
             service.begin_closing()
@@ -359,6 +369,12 @@ def _short_turns() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+def _exit_now() -> None:
+    """End the process, which a thread that cannot be interrupted would keep alive."""
+    _log.warning("some work did not stop within %g s; the next start continues it", SHUTDOWN_S)
+    os._exit(0)
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:

@@ -51,7 +51,7 @@ CHAT_COMMANDS = {
 @click.option(
     "--budget", metavar="AMOUNT", default="", help="Spending limit per question, such as 3k."
 )
-@with_session()
+@with_session(handles_signals=True)
 def chat_command(
     session: Session,
     *,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from knotwork._cli.interruption import interrupted_exit_code
 from knotwork._cli.session import Session, check_choice, complete_from, show_examples, with_session
 from knotwork._cli.terminal import Terminal, count_of
 from knotwork.errors import ModelError
@@ -107,7 +108,7 @@ def index_command(
         if session.common.json:
             terminal.emit(describe_report(interruption.report))
         print_interruption(terminal, interruption.report)
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(interrupted_exit_code()) from None
     if session.common.json:
         terminal.emit(describe_report(report))
     show_report(report)
@@ -186,7 +187,7 @@ def embed_command(session: Session, *, model: str) -> None:
                 report = event.report or report
     except EmbeddingInterrupted as interruption:
         _print_embed_interruption(terminal, interruption.report)
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(interrupted_exit_code()) from None
     assert report is not None, "the last event has the report"
     if session.common.json:
         terminal.emit(describe_embedding(report))

@@ -51,7 +51,7 @@ _PORT_RANGE = click.IntRange(0, 65_535)
     "--keys", metavar="FILE", type=click.Path(), help="Key file. [env: KNOTWORK_SERVICE_KEYS]"
 )
 @click.option("--read-only", is_flag=True, help="Refuse uploads and changes of indexes.")
-@with_session()
+@with_session(handles_signals=True)
 def serve_command(
     session: Session,
     *,
@@ -299,7 +299,7 @@ MCP_PORT = 8766
     help="Folder that may be indexed. May be repeated.",
 )
 @click.option("--no-llm", is_flag=True, help="Do not use the language model.")
-@with_session()
+@with_session(handles_signals=True)
 def mcp_command(
     session: Session, *, http: bool, port: int, write: bool, allow: tuple[Path, ...], no_llm: bool
 ) -> None:

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from knotwork._cancellation import checked
 from knotwork._indexing.foreign_indexes.foreign_index import (
     ForeignClaim,
     ForeignEntity,
@@ -100,11 +101,11 @@ class _Assembly:
         self.counts: Counter[str] = Counter()
 
     def assemble(self) -> Contributions:
-        for entity in self.index.entities:
+        for entity in checked(self.index.entities):
             self._add_entity(entity)
-        for relation in self.index.relations:
+        for relation in checked(self.index.relations):
             self._add_relation(relation)
-        for claim in self.index.claims:
+        for claim in checked(self.index.claims):
             self._add_claim(claim)
         self._describe()
         entities = self._by_chunk()
@@ -246,7 +247,7 @@ class _Assembly:
 
     def _describe(self) -> None:
         """Add descriptions to the first chunk of each document, preferring chunks with the name."""
-        for entity in self.entities.values():
+        for entity in checked(self.entities.values()):
             first: dict[str, str] = {}
             for key in sorted(
                 entity.places, key=lambda key: (not entity.places[key], self.chunks[key].ordinal)
@@ -258,7 +259,7 @@ class _Assembly:
 
     def _by_chunk(self) -> dict[str, list[_MergedRows]]:
         found: defaultdict[str, list[_MergedRows]] = defaultdict(list)
-        for entity in self.entities.values():
+        for entity in checked(self.entities.values()):
             if is_in_capitals(entity.name):
                 entity.name = self._name_in_text(entity) or entity.name
             for key in entity.places:
@@ -325,7 +326,7 @@ class _Assembly:
         return list(found.values())
 
     def _counted(self) -> Counter[str]:
-        for unit in self.index.units:
+        for unit in checked(self.index.units):
             self._cite("sources", unit.number, self.chunks_of.get(unit.id, ()))
         places = [spans for entity in self.entities.values() for spans in entity.places.values()]
         self.counts["entities"] = len(self.entities)
@@ -373,7 +374,7 @@ class NamePlaces:
         self.names: dict[str, str] = {}
         self._chunks = chunks
         wanted: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        for name, unit_ids in _links(index):
+        for name, unit_ids in checked(_links(index)):
             form = normal_form(name)
             if form:
                 self.names.setdefault(form, name)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from knotwork._cancellation import checked
 from knotwork._indexing.foreign_indexes.foreign_index import (
     ForeignClaim,
     ForeignCommunity,
@@ -134,7 +135,7 @@ def _documents(rows: Sequence[ForeignRow]) -> list[ForeignDocument]:
 
 def _units(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignUnit]:
     found: dict[str, ForeignUnit] = {}
-    for place, row in enumerate(rows):
+    for place, row in checked(enumerate(rows)):
         key, text = column_text(row, "id"), raw_column_text(row, "text", "chunk")
         documents = column_ids(row, "document_ids", "document_id")
         if not text:
@@ -153,7 +154,7 @@ def _entities(
 ) -> list[ForeignEntity]:
     listed = _listed_in_units(units, "entity_ids")
     found: list[ForeignEntity] = []
-    for place, row in enumerate(rows):
+    for place, row in checked(enumerate(rows)):
         name = _unquoted(column_text(row, "title", "name"))
         if not name:
             losses.add("entities", "without a name")
@@ -170,7 +171,7 @@ def _relations(
 ) -> list[ForeignRelation]:
     listed = _listed_in_units(units, "relationship_ids")
     found: list[ForeignRelation] = []
-    for place, row in enumerate(rows):
+    for place, row in checked(enumerate(rows)):
         source, target = (_unquoted(column_text(row, end)) for end in ("source", "target"))
         if not source or not target:
             losses.add("relations", "an end has no name")
@@ -192,7 +193,7 @@ def _listed_in_units(units: Iterable[ForeignRow], column: str) -> dict[str, list
 
 def _claims(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignClaim]:
     found: list[ForeignClaim] = []
-    for place, row in enumerate(rows):
+    for place, row in checked(enumerate(rows)):
         subject, about = (_unquoted(column_text(row, end)) for end in ("subject_id", "object_id"))
         if not subject or subject.casefold() in _NO_ROW:
             losses.add("claims", "without a subject")

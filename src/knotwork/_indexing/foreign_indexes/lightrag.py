@@ -14,6 +14,7 @@ from typing import Any
 
 from lxml import etree
 
+from knotwork._cancellation import checked
 from knotwork._indexing.foreign_indexes.foreign_index import (
     ForeignDocument,
     ForeignEntity,
@@ -149,7 +150,7 @@ def _entities(
     losses: Losses,
 ) -> list[ForeignEntity]:
     found: list[ForeignEntity] = []
-    for place, (key, row) in enumerate(nodes.items()):
+    for place, (key, row) in checked(enumerate(nodes.items())):
         name = plain_name(key)
         if not name:
             losses.add("entities", "without a name")
@@ -164,7 +165,7 @@ def _relations(
     edges: Iterable[tuple[str, str, Mapping[str, str]]], chunks: Mapping[str, tuple[str, ...]]
 ) -> list[ForeignRelation]:
     found = []
-    for place, (source, target, row) in enumerate(edges):
+    for place, (source, target, row) in checked(enumerate(edges)):
         whole = chunks.get(_SEPARATOR.join(sorted((source, target))), ())
         units = _joined(_parts(row.get("source_id", "")), whole)
         keywords = _parts(row.get("keywords", ""))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from knotwork._cancellation import checked
 from knotwork._indexing.foreign_indexes.foreign_index import ForeignIndex, ForeignUnit
 from knotwork._indexing.splitters import SectionTree
 from knotwork._text.languages import detect_language
@@ -53,7 +54,7 @@ def place_units(index: ForeignIndex) -> Placement:
     chunks_of: defaultdict[str, list[Chunk]] = defaultdict(list)
     names: set[str] = set()
     waiting = dict.fromkeys(units)
-    for foreign in index.documents:
+    for foreign in checked(index.documents):
         made = _start_document(foreign.title, foreign.text, index, names)
         spans, missing = _spans_in(foreign.text, [units[key] for key in listed[foreign.id]])
         _add_chunks(made, spans, chunks_of)
@@ -67,7 +68,7 @@ def place_units(index: ForeignIndex) -> Placement:
             index.losses.add("documents", reason)
     titles = {unit.id: title for title, unit in reversed(apart)}
     lost = [units[key] for key in waiting]
-    for unit in lost:
+    for unit in checked(lost):
         title = f"{titles.get(unit.id) or index.name} #{unit.number}"
         made = _start_document(title, unit.text, index, names)
         _add_chunks(made, [(unit.id, Span(0, len(unit.text)))], chunks_of)

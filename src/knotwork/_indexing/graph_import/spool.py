@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import apsw
 
+from knotwork._cancellation import checked
 from knotwork._indexing.graph_import.formats import SPACE, EntityRow, Properties, RelationRow, pack
 from knotwork.records import PropertyValue
 
@@ -179,11 +180,11 @@ class Spool:
 
     def rows(self, sql: str, bindings: tuple[object, ...] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement."""
-        yield from self._database.cursor().execute(sql, bindings)
+        yield from checked(self._database.cursor().execute(sql, bindings))
 
     def write(self, sql: str, rows: Iterable[tuple[object, ...]]) -> None:
         """Run a statement for each row."""
-        self._database.executemany(sql, rows)
+        self._database.executemany(sql, checked(rows))
 
     def count(self, sql: str) -> int:
         """Return the single number that a query yields."""

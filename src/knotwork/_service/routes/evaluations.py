@@ -240,7 +240,7 @@ async def delete_evaluation(
         server.jobs.check()
         known = EvaluationStore(workspace)
         shown = _describe(known.find(evaluation), _jobs(server, workspace))
-        if shown.state in ("queued", "running"):
+        if shown.state in ("queued", "running", "stopping"):
             raise Conflict(
                 "The evaluation is still running.",
                 fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",

@@ -92,7 +92,10 @@ async def show_job(server: Server, workspace: ReadWorkspace, job: JobId) -> Enve
 
 @router.post("/workspaces/{workspace}/jobs/{job}/cancel")
 async def cancel_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Envelope[JobShape]:
-    """Stop a job after its current step; its results so far are kept."""
+    """Stop a job, within about two seconds. Its results so far are kept.
+
+    Until it has ended, its state is "stopping".
+    """
     found = await server.threads.run(server.jobs.cancel, workspace.name, job)
     return wrap(JobShape.of(found))
 

@@ -172,7 +172,7 @@ class DocumentContents(BaseModel):
 
 
 class JobShape(View):
-    """A job: ``state`` is queued, running, finished, failed or cancelled."""
+    """A job: ``state`` is queued, running, stopping, finished, failed or cancelled."""
 
     id: str
     kind: str
