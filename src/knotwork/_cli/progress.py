@@ -79,7 +79,11 @@ def _describe_event(event: IndexEvent) -> dict[str, Any]:
         "total": event.total,
         "chunks": event.chunks,
         "chunks_known": event.chunks_known,
+        "bytes": event.bytes_read,
+        "bytes_total": event.bytes_total,
     }
+    if event.kind is EventKind.READING:
+        described["seconds"] = round(event.seconds, 1)
     if event.kind is EventKind.ENRICHING:
         described["step"] = event.message
     if event.kind is EventKind.LOADING:
@@ -89,6 +93,10 @@ def _describe_event(event: IndexEvent) -> dict[str, Any]:
     if event.report is not None:
         described["report"] = describe_report(event.report)
     return described
+
+
+_MEGABYTE = 1_000_000
+_NAMED_KINDS = (EventKind.STARTED, EventKind.READING)
 
 
 class PlainView(SilentView):
@@ -115,7 +123,10 @@ class PlainView(SilentView):
             self._terminal.note(f"skipped {describe_failure(event.uri, event.message)}")
         elif now - self._last_line_s >= LINE_INTERVAL_S:
             self._last_line_s = now
-            self._terminal.note(self._describe_counts(event, left))
+            line = self._describe_counts(event, left)
+            if event.kind is EventKind.READING:
+                line += f", reading {join_lines(event.uri)} for {format_seconds(event.seconds)}"
+            self._terminal.note(line)
 
     def _show_step(self, event: IndexEvent, now: float) -> None:
         if not event.total and not event.done:
@@ -130,6 +141,9 @@ class PlainView(SilentView):
 
     def _describe_counts(self, event: IndexEvent, left: str) -> str:
         line = f"{event.done:,} of {event.total:,} files, {count_of(event.chunks, 'chunk')}"
+        if event.bytes_total >= _MEGABYTE:
+            read, total = event.bytes_read / _MEGABYTE, event.bytes_total / _MEGABYTE
+            line += f", {read:,.1f} of {total:,.1f} MB read"
         worked_s = self._time_left.worked_s
         if not event.chunks or worked_s <= 0:
             return line
@@ -173,7 +187,7 @@ class BarView(SilentView):
             rate=_format_rate(event.done, worked_s),
             left=left,
             skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
+            name=_shorten_name(event.uri) if event.kind in _NAMED_KINDS else "",
         )
         self._progress.update(
             self._chunks,

@@ -52,7 +52,13 @@ from knotwork._indexing.embedding import (
     check_not_switching,
 )
 from knotwork._indexing.kept_vectors import drop_kept_vectors
-from knotwork._indexing.preparation import Preparation, load_error_of, open_preparer, timed
+from knotwork._indexing.preparation import (
+    Preparation,
+    Preparer,
+    load_error_of,
+    open_preparer,
+    timed,
+)
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.report import (
     OUTCOMES,
@@ -200,14 +206,19 @@ class _Run:
                 elif source.entry is not None:
                     yield self._skip(source, source.entry)
                 while preparer.is_ready():
-                    while not preparer.wait(_PROGRESS_S):
-                        check_cancelled()
-                    yield from self._take_over(preparer.take())
+                    yield from self._take_next(preparer)
             while preparer.open:
-                while not preparer.wait(_PROGRESS_S):
-                    check_cancelled()
-                yield from self._take_over(preparer.take())
+                yield from self._take_next(preparer)
         yield from self._collect(waiting_chunks=0)
+
+    def _take_next(self, preparer: Preparer) -> Iterator[IndexEvent]:
+        """Wait for the oldest document, with events while that takes long, and take it over."""
+        started_s = self.pipeline.clock()
+        while not preparer.wait(_PROGRESS_S):
+            check_cancelled()
+            event = self.tally.event(EventKind.READING, preparer.oldest)
+            yield replace(event, seconds=self.pipeline.clock() - started_s)
+        yield from self._take_over(preparer.take())
 
     def _skip(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
         """Leave a source as it was indexed, or as it failed, and update what the ledger knows."""
@@ -403,10 +414,15 @@ class ChunkForecast:
         self._formats: defaultdict[str, _Format] = defaultdict(_Format)
         self.total = 0
         """The chunks of the whole run."""
+        self.bytes_read = 0
+        """The bytes of the files that were read so far."""
+        self.bytes_total = 0
+        """The bytes of all files to read."""
 
     def expect(self, source: Candidate) -> None:
         """Add a file that will be read."""
         self._formats[_suffix(source)].left += source.size
+        self.bytes_total += source.size
         self._count()
 
     def note(self, source: Candidate, chunks: int) -> None:
@@ -414,6 +430,7 @@ class ChunkForecast:
         found = self._formats[_suffix(source)]
         found.left = max(found.left - source.size, 0)
         found.read += source.size
+        self.bytes_read += source.size
         found.chunks += chunks
         self._count()
 
@@ -483,6 +500,8 @@ class Tally:
             chunks=self.chunks_shown,
             chunks_known=self.chunks_known,
             chunks_expected=self.forecast.total,
+            bytes_read=self.forecast.bytes_read,
+            bytes_total=self.forecast.bytes_total,
         )
 
     def failure(self, failure: Failure) -> IndexEvent:

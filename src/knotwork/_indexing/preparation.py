@@ -138,6 +138,10 @@ class Preparer(Protocol):
     def open(self) -> int:
         """The number of documents that were offered and not yet taken."""
 
+    @property
+    def oldest(self) -> str:
+        """The uri of the oldest document in progress; empty for none."""
+
     def begin(self, source: Candidate) -> None:
         """Add a document to the queue."""
 
@@ -182,6 +186,10 @@ class SerialPreparer:
     @property
     def open(self) -> int:
         return len(self._sources)
+
+    @property
+    def oldest(self) -> str:
+        return self._sources[0].uri if self._sources else ""
 
     def begin(self, source: Candidate) -> None:
         self._sources.append(source)
@@ -228,6 +236,12 @@ class ProcessPreparer:
         self._batches: deque[_Batch] = deque()
         self._done: deque[Preparation] = deque()
         self.open = 0
+
+    @property
+    def oldest(self) -> str:
+        for batch in (*self._batches, self._forming):
+            return batch.sources[0].uri if batch.sources else ""
+        return ""
 
     def begin(self, source: Candidate) -> None:
         self.open += 1

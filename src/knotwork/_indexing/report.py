@@ -20,6 +20,7 @@ class EventKind(StrEnum):
 
     DISCOVERED = "discovered"
     STARTED = "started"
+    READING = "reading"
     READ = "read"
     LOADING = "loading"
     EMBEDDED = "embedded"
@@ -50,7 +51,9 @@ class IndexEvent:
 
     ``done`` of ``total`` sources have their outcome. ``chunks`` were read by a model, embedded or
     stored so far, out of ``chunks_known`` found so far; the whole run will have about
-    ``chunks_expected``, 0 if unknown. ``reason`` and ``message`` explain a failure. In ``LOADING``,
+    ``chunks_expected``, 0 if unknown. ``bytes_read`` of ``bytes_total`` of the files that changed
+    were read. ``READING`` repeats these while a large file is read, with the seconds so far.
+    ``reason`` and ``message`` explain a failure. In ``LOADING``,
     ``message`` names the embedding model that is loaded next. In ``ENRICHING``, ``message`` names
     the step, and ``done`` and ``total`` are those of the step. ``FINISHED`` and ``STOPPED`` have
     the ``report``; after ``STOPPED``, the error of the language model is raised.
@@ -63,6 +66,9 @@ class IndexEvent:
     chunks: int = 0
     chunks_known: int = 0
     chunks_expected: int = 0
+    bytes_read: int = 0
+    bytes_total: int = 0
+    seconds: float = 0.0
     reason: str = ""
     message: str = ""
     report: IndexReport | None = None

@@ -383,6 +383,7 @@ AddEvent = Callable[[str, Mapping[str, Any]], None]
 _STAGES = {
     EventKind.DISCOVERED: "discover",
     EventKind.STARTED: "load",
+    EventKind.READING: "load",
     EventKind.READ: "extract",
     EventKind.LOADING: "embed",
     EventKind.EMBEDDED: "embed",
@@ -428,6 +429,8 @@ class Progress:
                 "total": event.total,
                 "chunks": event.chunks,
                 "chunks_known": event.chunks_known,
+                "bytes": event.bytes_read,
+                "bytes_total": event.bytes_total,
                 "failed": self._failed,
             }
         )

@@ -705,7 +705,9 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description Stop a job after its current step; its results so far are kept.
+         * @description Stop a job, within about two seconds. Its results so far are kept.
+         *
+         *     Until it has ended, its state is "stopping".
          */
         post: operations["cancel_job"];
         delete?: never;
@@ -2533,7 +2535,7 @@ export interface components {
         };
         /**
          * JobShape
-         * @description A job: ``state`` is queued, running, finished, failed or cancelled.
+         * @description A job: ``state`` is queued, running, stopping, finished, failed or cancelled.
          */
         JobShape: {
             /** Arguments */

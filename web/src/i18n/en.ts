@@ -94,6 +94,7 @@ export const en = {
     states: {
       queued: "Waiting",
       running: "Running",
+      stopping: "Stopping",
       finished: "Finished",
       failed: "Failed",
       cancelled: "Cancelled",
@@ -128,6 +129,7 @@ export const en = {
       known
         ? `${new Intl.NumberFormat("en").format(n)} of ${plural(known, "passage", "passages")}`
         : plural(n, "passage", "passages"),
+    megabytes: (read: string, total: string) => `${read} of ${total} MB read`,
     unread: (n: number) => `${new Intl.NumberFormat("en").format(n)} could not be read`,
     rate: (n: string) => `${n} a second`,
     outcomes: {

@@ -92,6 +92,7 @@ export const zh: Messages = {
     states: {
       queued: "等待中",
       running: "运行中",
+      stopping: "正在停止",
       finished: "已完成",
       failed: "失败",
       cancelled: "已取消",
@@ -118,6 +119,7 @@ export const zh: Messages = {
     moreWait: (n) => `另有 ${written(n)} 个等待中`,
     passages: (n, known) =>
       known ? `${written(n)} / ${written(known)} 个段落` : `${written(n)} 个段落`,
+    megabytes: (read, total) => `已读取 ${read} / ${total} MB`,
     unread: (n) => `${written(n)} 个无法读取`,
     rate: (n) => `每秒 ${n} 个`,
     outcomes: {

@@ -17,6 +17,9 @@ export interface Progress {
   chunks: number;
   /** Passages that are known of so far. */
   known: number;
+  /** Bytes of the changed files that were read, of all of them. */
+  bytes: number;
+  bytesTotal: number;
   failed: number;
 }
 
@@ -33,10 +36,14 @@ export function isOpen(job: Job): boolean {
   return !FINAL.has(job.state);
 }
 
+function isStarted(job: Job): boolean {
+  return job.state === "running" || job.state === "stopping";
+}
+
 export const openJobs = computed(() => (jobs.value ?? []).filter(isOpen));
 /** The one that runs, or comes next. */
 export const currentJob = computed(
-  () => openJobs.value.find((job) => job.state === "running") ?? openJobs.value.at(-1) ?? null,
+  () => openJobs.value.find(isStarted) ?? openJobs.value.at(-1) ?? null,
 );
 
 /** The workspace that is shown, once it is known to be there. */
@@ -67,9 +74,21 @@ export function addJob(job: Job): void {
 export function readProgress(data: unknown): Progress {
   const given = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress> & {
     chunks_known?: number;
+    bytes_total?: number;
   };
-  const { stage = "", uri = "", done = 0, total = 0, chunks = 0, failed = 0 } = given;
-  return { stage, uri, done, total, chunks, known: given.chunks_known ?? 0, failed };
+  const { stage = "", uri = "", done = 0, total = 0, chunks = 0, bytes = 0, failed = 0 } = given;
+  const known = given.chunks_known ?? 0;
+  return {
+    stage,
+    uri,
+    done,
+    total,
+    chunks,
+    known,
+    bytes,
+    bytesTotal: given.bytes_total ?? 0,
+    failed,
+  };
 }
 
 function note(event: ServerEvent): void {

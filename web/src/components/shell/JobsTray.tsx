@@ -56,9 +56,10 @@ export function CurrentJob() {
   const job = currentJob.value;
   const reported = progress.value;
   if (!job) return null;
-  const stage = reported
-    ? (words.stages[reported.stage] ?? reported.stage)
-    : (words.states[job.state] ?? "");
+  const stage =
+    reported && job.state !== "stopping"
+      ? (words.stages[reported.stage] ?? reported.stage)
+      : (words.states[job.state] ?? "");
   return (
     <div class="current-job">
       <div class="row between">

@@ -127,10 +127,12 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
   return (
     <span class="run-progress">
       <span class={`state ${run.state}`}>
-        {reported?.total ? t.value.common.of(count(reported.done), count(reported.total)) : state}
+        {reported?.total && run.state !== "stopping"
+          ? t.value.common.of(count(reported.done), count(reported.total))
+          : state}
       </span>
       <Progress done={reported?.done ?? 0} total={reported?.total ?? 0} label={words.progress} />
-      {mayWrite.value && (
+      {mayWrite.value && run.state !== "stopping" && (
         <Button kind="quiet" icon="stop" onClick={() => cancel(run, reload)}>
           {t.value.common.cancel}
         </Button>

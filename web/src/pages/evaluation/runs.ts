@@ -31,7 +31,7 @@ export function readSide(written: string): Side | null {
 }
 
 export function isUnderWay(run: Run): boolean {
-  return run.state === "queued" || run.state === "running";
+  return ["queued", "running", "stopping"].includes(run.state);
 }
 
 /** Return the names of all metrics that runs were measured by, in the order in which they come. */

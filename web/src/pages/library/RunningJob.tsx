@@ -2,7 +2,16 @@ import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Progress } from "../../components/Progress";
 import { count, decimal, duration, t } from "../../i18n";
-import { addJob, currentJob, isCutOff, type Job, openJobs, pace, progress } from "../../state/jobs";
+import {
+  addJob,
+  currentJob,
+  isCutOff,
+  type Job,
+  openJobs,
+  pace,
+  progress,
+  type Progress as Reported,
+} from "../../state/jobs";
 import { workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 
@@ -14,6 +23,7 @@ const STEPS = [
   { name: "communities", stages: ["reports", "communities"] },
 ] as const;
 
+const MEGABYTE = 1_000_000;
 const COUNTS_DOCUMENTS = new Set<string>([...STEPS[0].stages, ...STEPS[1].stages]);
 
 /** The job that runs: its stage, how far, how fast, how long still, and a way to stop it. */
@@ -22,9 +32,11 @@ export function RunningJob() {
   if (!job) return null;
   const words = t.value.jobs;
   const reported = progress.value;
-  const stage = reported
-    ? (words.stages[reported.stage] ?? reported.stage)
-    : (words.states[job.state] ?? "");
+  const isStopping = job.state === "stopping";
+  const stage =
+    reported && !isStopping
+      ? (words.stages[reported.stage] ?? reported.stage)
+      : (words.states[job.state] ?? "");
   const others = openJobs.value.length - 1;
   return (
     <section class="card running" aria-labelledby="running-title">
@@ -32,7 +44,7 @@ export function RunningJob() {
         <h2 id="running-title">{words.kinds[job.kind] ?? job.kind}</h2>
         <div class="row">
           {others > 0 && <span class="tag">{words.moreWait(others)}</span>}
-          {mayWrite.value && (
+          {mayWrite.value && !isStopping && (
             <Button icon="stop" onClick={() => cancel(job)}>
               {words.stop}
             </Button>
@@ -56,18 +68,17 @@ export function RunningJob() {
   );
 }
 
-/** Documents that are done; where none is yet, as while a model reads, passages. */
+/** Documents that are done; passages or bytes, as long as no document is. */
 function Bar({ label }: { label: string }) {
-  const reported = progress.value;
-  const isReading = reported !== null && reported.done === 0 && reported.known > 0;
-  const done = isReading ? reported.chunks : (reported?.done ?? 0);
-  return (
-    <Progress
-      done={done}
-      total={isReading ? reported.known : (reported?.total ?? 0)}
-      label={label}
-    />
-  );
+  const [done, total] = progress.value ? measure(progress.value) : [0, 0];
+  return <Progress done={done} total={total} label={label} />;
+}
+
+function measure(reported: Reported): readonly [number, number] {
+  if (reported.done > 0) return [reported.done, reported.total];
+  if (reported.known > 0) return [reported.chunks, reported.known];
+  if (reported.bytes > 0) return [reported.bytes, reported.bytesTotal];
+  return [0, reported.uri ? 0 : reported.total];
 }
 
 function Figures() {
@@ -81,11 +92,17 @@ function Figures() {
       : t.value.common.of(count(reported.done), count(reported.total)),
     reported.chunks > 0 &&
       words.passages(reported.chunks, reported.known > reported.chunks ? reported.known : 0),
+    reported.bytesTotal > MEGABYTE &&
+      words.megabytes(megabytes(reported.bytes), megabytes(reported.bytesTotal)),
     reported.failed > 0 && words.unread(reported.failed),
     speed && words.rate(decimal(speed.rate, speed.rate < 10 ? 1 : 0)),
     speed && words.left(duration(speed.leftS)),
   ];
   return <span class="number">{parts.filter(Boolean).join(" · ")}</span>;
+}
+
+function megabytes(bytes: number): string {
+  return decimal(bytes / MEGABYTE, 1);
 }
 
 function Steps({ stage }: { stage: string }) {
