@@ -245,17 +245,17 @@ class ProcessPreparer:
 
     def begin(self, source: Candidate) -> None:
         self.open += 1
-        self._forming.sources.append(source)
-        self._forming.size += source.size
         is_large = source.size >= _LARGE_BYTES
         if self._up is None and (self._bytes_before <= 0 or is_large):
             self._start()
-        self._bytes_before -= source.size
         may_send = self._executor is not None if is_large else self._are_up()
+        if is_large and may_send and self._forming.sources:
+            self._send_forming()  # they do not wait for the large one
+        self._bytes_before -= source.size
+        self._forming.sources.append(source)
+        self._forming.size += source.size
         if self._forming.size >= _BATCH_BYTES and may_send:
-            self._send(self._forming)
-            self._batches.append(self._forming)
-            self._forming = _Batch()
+            self._send_forming()
 
     def is_ready(self) -> bool:
         if self._done or (self._batches and self._batches[0].is_done()):
@@ -320,6 +320,11 @@ class ProcessPreparer:
     def _are_up(self) -> bool:
         """Return True if a worker has started. None does if the recipe cannot be sent."""
         return self._up is not None and self._up.done() and self._up.exception() is None
+
+    def _send_forming(self) -> None:
+        self._send(self._forming)
+        self._batches.append(self._forming)
+        self._forming = _Batch()
 
     def _send(self, batch: _Batch) -> None:
         batch.future = self._executor.submit(_work, batch.sources) if self._executor else None
