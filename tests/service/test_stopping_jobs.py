@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import httpx2 as httpx
 import pytest
@@ -200,31 +201,30 @@ def test_a_job_that_was_stopping_when_the_server_died_is_cancelled(tmp_path):
     records.close()
 
 
-def start_server(folder):
+@contextmanager
+def serve(folder):
+    """Yield a client of a server in a process of its own, which ends on SIGTERM."""
     command = [sys.executable, "-m", "knotwork", "serve", str(folder), "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True)
-    return process, json.loads(process.stdout.readline())["address"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
+        try:
+            address = json.loads(process.stdout.readline())["address"]
+            with httpx.Client(base_url=address, timeout=60) as client:
+                yield client
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(DEADLINE_S) == 0
+        finally:
+            process.kill()
 
 
 def test_sigterm_ends_the_server_in_the_middle_of_a_file_and_the_next_one_goes_on(tmp_path, large):
-    process, address = start_server(tmp_path)
-    try:
-        with httpx.Client(base_url=address, timeout=60) as client:
-            client.post(f"{API}/workspaces", json={"name": "one"}).raise_for_status()
-            job = upload(client, "one", {"large.txt": large}).json()["data"]["job"]
-            wait_until(lambda: show(client, job)["progress"].get("stage") == "load")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(DEADLINE_S) == 0
-        process, address = start_server(tmp_path)
-        with httpx.Client(base_url=address, timeout=60) as client:
-            wait_until(lambda: show(client, job)["state"] == "running")
-            cancel(client, job)
-            assert await_job(client, "one", job)["state"] == "cancelled"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(DEADLINE_S) == 0
-    finally:
-        process.kill()
-        process.communicate(timeout=20)
+    with serve(tmp_path) as client:
+        client.post(f"{API}/workspaces", json={"name": "one"}).raise_for_status()
+        job = upload(client, "one", {"large.txt": large}).json()["data"]["job"]
+        wait_until(lambda: show(client, job)["progress"].get("stage") == "load")
+    with serve(tmp_path) as client:
+        wait_until(lambda: show(client, job)["state"] == "running")
+        cancel(client, job)
+        assert await_job(client, "one", job)["state"] == "cancelled"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -234,18 +234,19 @@ def test_a_signal_ends_knotwork_index_and_the_next_run_continues(tmp_path, large
     (folder / "a.md").write_text("Ivo Brandt lights lanterns.", encoding="utf-8")
     (folder / "large.txt").write_text(large, encoding="utf-8")
     command = [sys.executable, "-m", "knotwork", "index", str(folder), "--progress", "json"]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "--store", str(tmp_path / "x.knot"), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
         text=True,
-    )
-    for line in process.stderr:
-        if json.loads(line)["event"] == "reading":
-            break
-    process.send_signal(number)
-    output, errors = process.communicate(timeout=DEADLINE_S)
+    ) as process:
+        for line in process.stderr:
+            event = json.loads(line)
+            if event["event"] == "reading" and event["uri"].endswith("large.txt"):
+                break
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 128 + number
     assert "Traceback" not in errors
     report = json.loads(output)

@@ -218,6 +218,8 @@ class _Run:
             check_cancelled()
             event = self.tally.event(EventKind.READING, preparer.oldest)
             yield replace(event, seconds=self.pipeline.clock() - started_s)
+            if self.batch.is_full(self.batch_chunks):
+                yield from self._flush()
         yield from self._take_over(preparer.take())
 
     def _skip(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
