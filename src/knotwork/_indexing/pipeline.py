@@ -252,7 +252,7 @@ class _Run:
         leaves = prepared.leaves
         self.tally.chunks_known += len(leaves)
         if embedding := self.stages.embedding:
-            prepared = replace(prepared, keys=tuple(map(embedding.chunk_key, leaves)))
+            prepared = replace(prepared, keys=tuple(map(embedding.chunk_key, checked(leaves))))
         if self.reader and prepared.source.wants_model:
             self.reader.begin(prepared)
         else:

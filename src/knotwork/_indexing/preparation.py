@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from knotwork._cancellation import current_cancellation, wait_for
 from knotwork._indexing.loaders.loader_registry import LOADERS
+from knotwork._indexing.parcels import Parcel, pack, unpack
 from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
 from knotwork._indexing.splitters import Splitter
 from knotwork._transform.extractor import Extractor
@@ -213,7 +214,7 @@ class _Batch:
 
     sources: list[Candidate] = field(default_factory=list)
     size: int = 0
-    future: Future[list[Preparation]] | None = None
+    future: Future[list[Preparation | Parcel]] | None = None
 
     def is_done(self) -> bool:
         return self.future is not None and self.future.done()
@@ -333,7 +334,7 @@ class ProcessPreparer:
         if batch.future is None:
             return [prepare(source, self._recipe) for source in batch.sources]
         try:
-            return wait_for(batch.future)
+            return [unpack(found) for found in wait_for(batch.future)]
         except BrokenProcessPool:
             self._restart()
             found = [self._result_alone(source) for source in batch.sources]
@@ -348,8 +349,8 @@ class ProcessPreparer:
         if self._executor is None:
             return prepare(source, self._recipe)
         try:
-            found: list[Preparation] = wait_for(self._executor.submit(_work, [source]))
-            return found[0]
+            found = wait_for(self._executor.submit(_work, [source]))
+            return unpack(found[0])
         except BrokenProcessPool:
             had_started = self._are_up()
             self._restart()
@@ -390,6 +391,6 @@ def _report() -> None:
     """Do nothing, which shows that a worker has started."""
 
 
-def _work(sources: Sequence[Candidate]) -> list[Preparation]:
+def _work(sources: Sequence[Candidate]) -> list[Preparation | Parcel]:
     assert _recipe is not None
-    return [prepare(source, _recipe) for source in sources]
+    return [pack(prepare(source, _recipe)) for source in sources]

@@ -1,0 +1,65 @@
+"""Send large prepared documents between processes in pieces.
+
+Unpickling a document of 60 MB at once would stop all threads of the receiving process for seconds:
+a server would not answer, and the run could not be cancelled.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from knotwork._cancellation import checked
+from knotwork._indexing.prepared import Prepared, Unprepared
+from knotwork.records import Chunk, Description, Extraction, Section
+
+PIECE_CHUNKS = 256
+"""Chunks in a piece, which take some tens of milliseconds to unpickle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A document without the parts that grow with it, and the pickled pieces of these."""
+
+    rest: Prepared
+    pieces: tuple[bytes, ...]
+
+
+_Piece = tuple[Sequence[Section], Sequence[Chunk], Sequence[Extraction], Sequence[Description]]
+
+
+def pack(found: Prepared | Unprepared) -> Prepared | Unprepared | Parcel:
+    """Return a document as it is sent to another process: a large one in a parcel."""
+    if not isinstance(found, Prepared) or len(found.chunks) <= PIECE_CHUNKS:
+        return found
+    parts = (found.sections, found.chunks, found.extractions, found.descriptions)
+    pieces = [
+        pickle.dumps(tuple(part[start : start + PIECE_CHUNKS] for part in parts), protocol=5)
+        for start in range(0, max(map(len, parts)), PIECE_CHUNKS)
+    ]
+    rest = replace(found, sections=(), chunks=(), extractions=(), descriptions=())
+    return Parcel(rest, tuple(pieces))
+
+
+def unpack(found: Prepared | Unprepared | Parcel) -> Prepared | Unprepared:
+    """Return the document that was sent. Raises Cancelled between the pieces of a parcel."""
+    if not isinstance(found, Parcel):
+        return found
+    sections: list[Section] = []
+    chunks: list[Chunk] = []
+    extractions: list[Extraction] = []
+    descriptions: list[Description] = []
+    for data in checked(found.pieces):
+        piece: _Piece = pickle.loads(data)  # noqa: S301  from a worker of this run
+        sections.extend(piece[0])
+        chunks.extend(piece[1])
+        extractions.extend(piece[2])
+        descriptions.extend(piece[3])
+    return replace(
+        found.rest,
+        sections=tuple(sections),
+        chunks=tuple(chunks),
+        extractions=tuple(extractions),
+        descriptions=tuple(descriptions),
+    )

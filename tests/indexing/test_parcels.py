@@ -1,0 +1,55 @@
+"""A document that is sent in pieces arrives as it was."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from knotwork._cancellation import Cancellation, Cancelled
+from knotwork._indexing.parcels import PIECE_CHUNKS, Parcel, pack, unpack
+from knotwork._indexing.preparation import Recipe, prepare
+from knotwork._indexing.prepared import Unprepared, document_source
+from knotwork._indexing.splitters import make_splitter
+from knotwork._transform.rules.rule_extractor import RuleExtractor
+from knotwork.records import Document
+
+
+@pytest.fixture
+def recipe():
+    return Recipe(make_splitter(chunk_tokens=32), RuleExtractor())
+
+
+def prepared(recipe, lines):
+    text = "\n\n".join(f"Ivo Brandt of Marrow Lane {n} sold lantern {n}." for n in range(lines))
+    return prepare(document_source(Document("a.txt", text)), recipe)
+
+
+def test_a_large_document_is_sent_in_pieces(recipe):
+    whole = prepared(recipe, 3_000)
+    assert len(whole.chunks) > PIECE_CHUNKS
+    parcel = pack(whole)
+    assert isinstance(parcel, Parcel)
+    assert max(map(len, parcel.pieces)) < 5 * sum(map(len, parcel.pieces)) / len(parcel.pieces)
+    received = unpack(pickle.loads(pickle.dumps(parcel)))
+    assert received.chunks == whole.chunks
+    assert received.extractions == whole.extractions
+    assert received.descriptions == whole.descriptions
+    assert received.sections == whole.sections
+    assert received.document == whole.document
+
+
+def test_a_small_document_and_a_failure_are_sent_as_they_are(recipe):
+    small = prepared(recipe, 3)
+    failed = Unprepared(small.source)
+    assert pack(small) is small
+    assert unpack(small) is small
+    assert unpack(pack(failed)) is failed
+
+
+def test_a_cancellation_leaves_the_other_pieces_closed(recipe):
+    parcel = pack(prepared(recipe, 3_000))
+    cancellation = Cancellation()
+    cancellation.cancel()
+    with cancellation.scope(), pytest.raises(Cancelled):
+        unpack(parcel)
