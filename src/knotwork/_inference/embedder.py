@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._cancellation import checked
 from knotwork.records import Chunk, Span, content_id
 
 FloatMatrix = NDArray[np.float32]
@@ -143,7 +144,7 @@ class HashingEmbedder:
 
     def _embed(self, texts: Sequence[str]) -> FloatMatrix:
         rows = np.zeros((len(texts), self.dimension), dtype=np.float64)
-        for row, text in zip(rows, texts, strict=True):
+        for row, text in checked(zip(rows, texts, strict=True)):
             for feature, weight in _features(text):
                 code = _hash(feature)
                 row[(code >> 1) % self.dimension] += weight if code & 1 else -weight

@@ -65,7 +65,7 @@ def serve_command(
 
     By default, the index of the settings is served. The API is under /api/v1, and an
     OpenAI-compatible API under /v1. Without keys, only this machine has access; see `knotwork
-    keys`. Ctrl-C stops the server after open requests; jobs continue at the next start.
+    keys`. Ctrl-C or SIGTERM stops the server within 5 s; jobs continue at the next start.
     """
     from knotwork._service import require_extra
 
