@@ -16,11 +16,13 @@ from tests.service.serving import (
     wait_until,
 )
 
+from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._service import job_runner as runner_module
 from knotwork._service import job_runner as work_module
+from knotwork._service import job_store
 from knotwork._service.evaluation_job import run_evaluation_job
 from knotwork._service.evaluation_store import EvaluationStore
-from knotwork._service.job_store import JobStopped, Progress
+from knotwork._service.job_store import Progress
 from knotwork._service.server import ServerConfig
 from knotwork._service.workspaces import Workspaces
 from knotwork.testing.model_server import ModelTestServer
@@ -85,7 +87,7 @@ def test_a_line_that_a_kill_broke_off_is_asked_again(sample_index, tmp_path, ask
     (folder / f"incoming-{'0' * 16}").mkdir()
     workspaces = Workspaces(tmp_path, make_settings())
     told: list[object] = []
-    progress = Progress(lambda _kind, body: told.append(body["done"]), is_stopping=lambda: False)
+    progress = Progress(lambda _kind, body: told.append(body["done"]))
     with workspaces.lease("open") as workspace:
         (found,) = EvaluationStore(workspace).listed()
         assert len(list(found.results())) == 2
@@ -131,7 +133,9 @@ def test_a_budget_is_for_all_questions_and_what_it_paid_for_stays(sample_index, 
             assert {case["results"][0]["answer"]["model"] for case in told["cases"]} - {""}
 
 
-def test_a_job_that_was_stopped_between_questions_keeps_what_is_done(tmp_path, sample_index):
+def test_a_job_that_was_stopped_between_questions_keeps_what_is_done(
+    tmp_path, sample_index, monkeypatch
+):
     """Every result is on disk before the next question is asked."""
     copy_index(sample_index, tmp_path / "open.knot")
     with open_client(ServerConfig(tmp_path, make_settings())) as client:
@@ -140,17 +144,17 @@ def test_a_job_that_was_stopped_between_questions_keeps_what_is_done(tmp_path, s
     folder = tmp_path / "open.files" / "evaluations" / identifier
     (folder / "results.jsonl").unlink()
     workspaces = Workspaces(tmp_path, make_settings())
-    steps: list[int] = []
+    cancellation = Cancellation()
+    done: list[int] = []
 
-    def stopping():
-        steps.append(len((folder / "results.jsonl").read_bytes().splitlines()) if steps else 0)
-        return len(steps) > 3
+    def note(_kind, body):
+        done.append(body["done"])
+        if body["done"] == 2:
+            cancellation.cancel()
 
-    with workspaces.lease("open") as workspace, pytest.raises(JobStopped):
-        run_evaluation_job(
-            workspace,
-            {"evaluation": identifier},
-            Progress(lambda *_: None, is_stopping=stopping),
-        )
+    monkeypatch.setattr(job_store, "PROGRESS_INTERVAL_S", 0.0)
+    with workspaces.lease("open") as workspace, cancellation.scope(), pytest.raises(Cancelled):
+        run_evaluation_job(workspace, {"evaluation": identifier}, Progress(note))
     workspaces.close()
-    assert steps == [0, 1, 2, 3]
+    assert done == [0, 1, 2]
+    assert len((folder / "results.jsonl").read_bytes().splitlines()) == 2

@@ -47,7 +47,7 @@ RECORDS_FILE = ".knotwork-service.db"
 JOB_GRACE_S = 3.0
 """Grace period of running jobs at shutdown, in seconds."""
 
-SHUTDOWN_S = 4.5
+SHUTDOWN_S = 4.0
 """Seconds after a signal when the process ends, even if a request or a job has not."""
 
 _FAILURES_PER_MINUTE = 60
