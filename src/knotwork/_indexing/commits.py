@@ -54,7 +54,7 @@ EMBEDDED_BATCH_CHUNKS = 256
 READ_BATCH_CHUNKS = 128
 """If a language model reads everything: its server waits while a batch is written."""
 
-BATCH_S = 2.0
+BATCH_S = 3.0
 """Seconds of work after which a batch is committed, however small it is.
 
 A killed run repeats at most five seconds: these, the time of the commit, and what workers prepared

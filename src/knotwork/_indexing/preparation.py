@@ -53,8 +53,8 @@ _BEFORE_BYTES = 32 << 10
 _BATCH_BYTES = 16 << 10
 _LARGE_BYTES = 256 << 10
 """A file from this size on waits for a worker, which can be killed while it reads."""
-_AHEAD_BYTES = 512 << 10
-"""Text in progress for each worker, about two seconds of work, which a killed run repeats."""
+_AHEAD_BYTES = 256 << 10
+"""Text in progress for each worker, about a second of work, which a killed run repeats."""
 _WATCH_S = 1.0
 _GARBAGE_OBJECTS = 20_000
 """New objects after which a worker collects garbage: few of its objects are in cycles."""
