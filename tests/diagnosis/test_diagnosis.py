@@ -62,6 +62,7 @@ def test_a_sound_installation_passes_every_check(tmp_path, index_path):
         "Settings",
         "Parts",
         "Disk",
+        "Permissions",
         "Index",
         "Checksums",
         "Integrity",
