@@ -269,7 +269,7 @@ def _locate(path: Path) -> str:
 
 
 def describe_damage(tables: Mapping[str, str] | Collection[str], documents: Sequence[str]) -> str:
-    """Return a phrase with the damaged parts and documents; "" if there are none."""
+    """Return a phrase with the damaged parts and documents; "" for no damage."""
     if not tables:
         return ""
     phrase = ", ".join(dict.fromkeys(map(part_of, tables)))
