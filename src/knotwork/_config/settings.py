@@ -216,10 +216,29 @@ class IndexSettings:
         minimum=0.001,
         maximum=100_000,
     )
+    max_file_characters: int = _setting(
+        10_000_000,
+        "the most text to take from a file; one of more than a quarter as many bytes may have 4\n"
+        "characters for each byte",
+        minimum=1_000,
+        maximum=10_000_000_000,
+    )
+    max_file_memory_mb: float = _setting(
+        1_500.0,
+        "memory for reading a file of up to 10 MB; a larger one has more in proportion",
+        minimum=50,
+        maximum=10_000_000,
+    )
+    max_file_seconds: float = _setting(
+        60.0,
+        "processor seconds for reading a file of up to 2 MB; a larger one has more in proportion",
+        minimum=1,
+        maximum=100_000,
+    )
     workers: int = _setting(
         -1,
-        "worker processes that load and split files once there is much to do; 0 uses none, -1 one\n"
-        "per spare core",
+        "worker processes that read files; -1 is one per spare core, at least one, 0 reads files\n"
+        "in this process, without the limits of memory and time",
         minimum=-1,
         maximum=64,
     )

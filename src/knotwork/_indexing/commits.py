@@ -16,12 +16,15 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from knotwork._cancellation import checked
+from knotwork._config import IndexSettings
 from knotwork._indexing.changes import indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
@@ -34,9 +37,11 @@ from knotwork._indexing.embedding import (
     known_vectors,
     stamp_embedder,
 )
+from knotwork._indexing.file_reading import read_files
 from knotwork._indexing.kept_vectors import drop_kept_vectors, find_kept_vectors, keep_vectors
 from knotwork._indexing.loaders import load_file
 from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
@@ -348,8 +353,12 @@ def _add_vectors(
 SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
 
 
-def add_tables(tables: TableFile, path: Path) -> list[TableShape]:
+def add_tables(
+    tables: TableFile, path: Path, settings: IndexSettings | None = None
+) -> list[TableShape]:
     """Store all tables of a file beside an index, each under its file's or sheet's name.
+
+    The file is read in a worker process, within the limits of the settings.
 
     Raises LoadError for a file without a table, StoreError if they cannot be stored.
     """
@@ -360,7 +369,18 @@ def add_tables(tables: TableFile, path: Path) -> list[TableShape]:
             f"`{path}` is not a table file.",
             fix=f"Supported suffixes are {valid}.",
         )
-    found = _named_tables(load_file(path, uri=str(path)))
+    settings = settings or IndexSettings()
+    size = path.stat().st_size if path.is_file() else 0
+    load = partial(
+        _load_named_tables,
+        max_file_mb=settings.max_file_mb,
+        max_characters=settings.max_file_characters,
+    )
+    limits = ReadingLimits.of(settings)
+    (result,) = read_files(
+        load, [(path.absolute(), str(path), size)], workers=settings.workers, limits=limits
+    )
+    found = result()
     if not found:
         raise LoadError(
             "empty",
@@ -368,6 +388,10 @@ def add_tables(tables: TableFile, path: Path) -> list[TableShape]:
             fix="Check that the first row names the columns.",
         )
     return [tables.put_table(name, table, source=str(path)) for name, table in found]
+
+
+def _load_named_tables(path: Path, uri: str, **options: Any) -> list[tuple[str, Table]]:  # noqa: ANN401
+    return _named_tables(load_file(path, uri=uri, **options))
 
 
 def put_tables(store: Store, documents: Sequence[Document]) -> None:

@@ -5,9 +5,9 @@ transaction; a document is never split over two. If a run stops, the index is as
 commit, and the next run continues from there, because the ledger commits with the documents. The
 result depends on the documents alone, not on the batches or their order.
 
-The pipeline itself runs in one thread, so that an interruption finds everything at rest. If there
-is much to read, files are prepared in other processes (`preparation.py`), and a language model is
-called from threads of its own (`document_reader.py`). `Tally` counts what a run does and builds its
+The pipeline itself runs in one thread, so that an interruption finds everything at rest. Files are
+prepared in other processes (`preparation.py`), and a language model is called from threads of its
+own (`document_reader.py`). `Tally` counts what a run does and builds its
 events and report; `ChunkForecast` estimates the number of chunks from file sizes.
 """
 
@@ -60,6 +60,7 @@ from knotwork._indexing.preparation import (
     timed,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.report import (
     OUTCOMES,
     EventKind,
@@ -97,7 +98,8 @@ class Pipeline:
 
     A commit holds about ``batch_chunks`` chunks, by default as many as suit the stages; the
     embedder gets ``embedding_chunks`` at a time. ``workers`` are processes that prepare documents,
-    -1 for one per spare core. ``clock`` returns seconds.
+    -1 for one per spare core, and ``limits`` what one document may take there. ``clock`` returns
+    seconds.
     """
 
     store: Store
@@ -106,6 +108,7 @@ class Pipeline:
     batch_chunks: int | None = None
     embedding_chunks: int = EMBEDDING_CHUNKS
     workers: int = 0
+    limits: ReadingLimits = DEFAULT_LIMITS
     clock: Callable[[], float] = time.monotonic
 
     def run(
@@ -197,6 +200,7 @@ class _Run:
             self.stages.recipe,
             workers=self.pipeline.workers,
             total_bytes=sum(source.size for source in changed),
+            limits=self.pipeline.limits,
         )
         with closing(preparer):
             for source in checked(candidates):

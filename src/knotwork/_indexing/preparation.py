@@ -1,64 +1,49 @@
-"""Prepare documents, in this process or in workers: load, split and extract by rules.
+"""Prepare documents: load, split and extract by rules, in worker processes.
 
 Preparation depends on the document and the `Recipe` alone and knows no store, so it can run in
-other processes. Loading, splitting and rules are pure Python, which runs one thread at a time;
-while a server reads many chunks at once, or the index is written, they run in workers. The result
-is the same, in the same order. A file that crashes its worker is one failed file.
+other processes, which are limited (`worker_pool.py`): any file may be damaged or hostile. Short
+plain texts are prepared in this process if there are few, since a process takes 0.3 seconds to
+start. Loading, splitting and rules are pure Python, which runs one thread at a time; if there is
+much to read, all of it goes to the workers, while a server reads chunks or the index is written.
+The result is the same, in the same order.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
-import multiprocessing
-import os
-import pickle
-import signal
-import threading
 import time
 import traceback
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from concurrent.futures import wait as futures_wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import wait as wait_for_futures
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
 
-from knotwork._cancellation import current_cancellation, wait_for
-from knotwork._indexing.loaders.loader_registry import LOADERS
+from knotwork._cancellation import check_cancelled, wait_for
+from knotwork._indexing.file_reading import open_pool, worker_count
+from knotwork._indexing.loaders.loader_registry import ReadElsewhere
 from knotwork._indexing.parcels import Parcel, pack, unpack
 from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
+from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.splitters import Splitter
+from knotwork._indexing.worker_pool import UNSENDABLE, WorkerPool, WorkersUnavailable
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import recall_similar
 from knotwork.errors import KnotworkError, LoadError
-
-if TYPE_CHECKING:
-    from loky import ProcessPoolExecutor
-
+from knotwork.records import Document
 
 _log = logging.getLogger("knotwork.indexing")
 
-MOST_WORKERS = 8
-"""Workers that are started if their number is not set; each takes 50 to 100 MB."""
-
 WORTH_BYTES = 512 << 10
-"""Less text than this is prepared in this process before a worker has started."""
+"""Short texts of less than this in all are prepared in this process."""
 
 _BEFORE_BYTES = 32 << 10
 """Text that is prepared before any worker is started, so that a model has some to read."""
 
-_BATCH_BYTES = 16 << 10
-_LARGE_BYTES = 256 << 10
-"""A file from this size on waits for a worker, which can be killed while it reads."""
 _AHEAD_BYTES = 256 << 10
 """Text in progress for each worker, about a second of work, which a killed run repeats."""
-_WATCH_S = 1.0
-_GARBAGE_OBJECTS = 20_000
-"""New objects after which a worker collects garbage: few of its objects are in cycles."""
-_UNSENDABLE = (pickle.PicklingError, TypeError, AttributeError)
 
 Preparation: TypeAlias = Prepared | Unprepared
 
@@ -79,7 +64,7 @@ class Recipe:
 def prepare(source: Candidate, recipe: Recipe) -> Preparation:
     """Return a document ready to be embedded and stored, but for its content keys.
 
-    Never raises: what goes wrong is the ``error`` of the result.
+    What goes wrong is the ``error`` of the result; only MemoryError and ReadElsewhere are raised.
     """
     seconds: defaultdict[str, float] = defaultdict(float)
     try:
@@ -95,6 +80,8 @@ def prepare(source: Candidate, recipe: Recipe) -> Preparation:
             extractions = recipe.extractor.extract(document, leaves)
             if source.wants_model:
                 memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
+    except (MemoryError, ReadElsewhere):
+        raise
     except KnotworkError as error:
         return Unprepared(source, error, seconds=seconds)
     except Exception as fault:  # noqa: BLE001 - a bug that one document meets must not stop a run
@@ -141,7 +128,7 @@ class Preparer(Protocol):
 
     @property
     def oldest(self) -> str:
-        """The uri of the oldest document in progress; empty for none."""
+        """The uri of the document that `take` returns next; "" if there is none."""
 
     def begin(self, source: Candidate) -> None:
         """Add a document to the queue."""
@@ -162,19 +149,23 @@ class Preparer(Protocol):
         """Drop the documents in progress."""
 
 
-def open_preparer(recipe: Recipe, *, workers: int, total_bytes: int) -> Preparer:
+def open_preparer(
+    recipe: Recipe, *, workers: int, total_bytes: int, limits: ReadingLimits = DEFAULT_LIMITS
+) -> Preparer:
     """Return a preparer of ``total_bytes`` of text with ``workers`` processes beside this one.
 
-    -1 starts one for each spare core. None is started if the work is done sooner without.
+    -1 starts one for each spare core, at least one. 0 prepares all documents in this process,
+    without limits.
     """
-    may_start = not multiprocessing.current_process().daemon  # a daemon may have no children
-    if total_bytes < WORTH_BYTES or not may_start:
+    if not workers:
         return SerialPreparer(recipe)
-    if workers < 0:
-        import loky
-
-        workers = min(loky.cpu_count() - 1, MOST_WORKERS)
-    return ProcessPreparer(recipe, workers=workers) if workers else SerialPreparer(recipe)
+    spare = worker_count(workers)
+    return WorkerPreparer(
+        recipe,
+        workers=max(1, spare),
+        limits=limits,
+        shares_work=spare > 0 and total_bytes >= WORTH_BYTES,
+    )
 
 
 class SerialPreparer:
@@ -198,7 +189,7 @@ class SerialPreparer:
     def is_ready(self) -> bool:
         return bool(self._sources)
 
-    def wait(self, seconds: float) -> bool:  # noqa: ARG002  there is nothing to wait for
+    def wait(self, seconds: float) -> bool:  # noqa: ARG002 - of the protocol
         return True
 
     def take(self) -> Preparation:
@@ -209,188 +200,187 @@ class SerialPreparer:
 
 
 @dataclass(slots=True)
-class _Batch:
-    """Documents that are sent to a worker together, since each round trip takes a while."""
+class _Item:
+    """A document in the queue: in progress in a worker (``future``), or not begun."""
 
-    sources: list[Candidate] = field(default_factory=list)
-    size: int = 0
-    future: Future[list[Preparation | Parcel]] | None = None
-
-    def is_done(self) -> bool:
-        return self.future is not None and self.future.done()
+    source: Candidate
+    future: Future[Preparation | Parcel | _Loaded] | None = None
+    result: Preparation | None = None
 
 
-class ProcessPreparer:
-    """Prepares documents in ``workers`` processes, and in this one while they start.
+class WorkerPreparer:
+    """Prepares documents in ``workers`` processes, and short plain texts in this one.
 
-    A document that crashes its worker is one failed document. What cannot be sent to a worker is
-    prepared in this process. Implements `Preparer`.
+    With ``shares_work``, workers prepare short texts too, as soon as one has started. A document
+    that exceeds a limit or crashes its worker is one failed document. A document in memory that
+    cannot be sent to a worker, and the file of a loader that cannot, are prepared in this process;
+    so are all if no worker can be started. If the recipe cannot be sent, workers load the files,
+    and the rest is done here. Implements `Preparer`.
     """
 
-    def __init__(self, recipe: Recipe, *, workers: int) -> None:
+    def __init__(
+        self, recipe: Recipe, *, workers: int, limits: ReadingLimits, shares_work: bool = True
+    ) -> None:
         self._recipe = recipe
         self._workers = workers
+        self._limits = limits
+        self._shares_work = shares_work
         self._bytes_before = _BEFORE_BYTES
-        self._executor: ProcessPoolExecutor | None = None
-        self._up: Future[None] | None = None
-        self._forming = _Batch()
-        self._batches: deque[_Batch] = deque()
-        self._done: deque[Preparation] = deque()
-        self.open = 0
+        self._pool: WorkerPool | None = None
+        self._loads_only = False
+        self._items: deque[_Item] = deque()
+
+    @property
+    def open(self) -> int:
+        return len(self._items)
 
     @property
     def oldest(self) -> str:
-        for batch in (*self._batches, self._forming):
-            return batch.sources[0].uri if batch.sources else ""
-        return ""
+        return self._items[0].source.uri if self._items else ""
 
     def begin(self, source: Candidate) -> None:
-        self.open += 1
-        is_large = source.size >= _LARGE_BYTES
-        if self._up is None and (self._bytes_before <= 0 or is_large):
-            self._start()
-        may_send = self._executor is not None if is_large else self._are_up()
-        if is_large and may_send and self._forming.sources:
-            self._send_forming()  # they do not wait for the large one
+        item = _Item(source)
+        self._items.append(item)
+        if source.read_here is None or (self._shares_work and self.is_up):
+            self._send(item)
+        elif self._shares_work and self._pool is None and self._bytes_before <= 0:
+            self._open_pool().start()
         self._bytes_before -= source.size
-        self._forming.sources.append(source)
-        self._forming.size += source.size
-        if self._forming.size >= _BATCH_BYTES and may_send:
-            self._send_forming()
 
     def is_ready(self) -> bool:
-        if self._done or (self._batches and self._batches[0].is_done()):
+        if not self._items:
+            return False
+        head = self._items[0]
+        if head.future is None or head.future.done():
             return True
-        if not self._are_up() and not self._batches:
-            return self.open > 0
-        in_progress = sum(batch.size for batch in self._batches)
+        in_progress = sum(item.source.size for item in self._items if item.future is not None)
         return in_progress >= _AHEAD_BYTES * self._workers
 
     def wait(self, seconds: float) -> bool:
-        head = None if self._done or not self._batches else self._batches[0].future
-        if head is not None:
-            futures_wait([head], timeout=seconds)
-        return head is None or head.done()
+        if not self._items:
+            return True
+        future = self._items[0].future
+        if future is not None:
+            self._prepare_meanwhile(future, time.monotonic() + seconds)
+            wait_for_futures([future], timeout=seconds)
+        return future is None or future.done()
 
     def take(self) -> Preparation:
-        self.open -= 1
-        if self._done:
-            return self._done.popleft()
-        if self._batches:
-            self._done.extend(self._result(self._batches.popleft()))
-            return self._done.popleft()
-        source = self._forming.sources.pop(0)
-        self._forming.size -= source.size
-        return prepare(source, self._recipe)
+        item = self._items[0]
+        if item.future is not None:
+            self._prepare_meanwhile(item.future, float("inf"))
+        self._items.popleft()
+        if item.future is None:
+            return item.result or self._prepare_here(item.source)
+        return self._result(item.source, item.future)
 
     def close(self) -> None:
-        self._stop()
-        self._forming = _Batch()
-        self._batches.clear()
-        self._done.clear()
-        self.open = 0
+        self._items.clear()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
-    def _start(self) -> None:
-        from loky import ProcessPoolExecutor
+    @property
+    def is_up(self) -> bool:
+        """True once a worker has started."""
+        return self._pool is not None and self._pool.is_ready
 
-        executor = ProcessPoolExecutor(
-            self._workers,
-            initializer=_begin_work,
-            initargs=(self._recipe, LOADERS.registered(), os.getpid()),
-        )
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The ids of the worker processes that run now."""
+        return self._pool.processes if self._pool else ()
+
+    def _open_pool(self) -> WorkerPool:
+        if self._pool is None:
+            try:
+                self._pool = self._make_pool(self._recipe)
+            except UNSENDABLE as error:
+                _log.info("workers load files only: the recipe cannot be sent to them: %s", error)
+                self._loads_only = True
+                self._pool = self._make_pool(None)
+        return self._pool
+
+    def _make_pool(self, shared: Recipe | None) -> WorkerPool:
+        return open_pool(shared, workers=self._workers, limits=self._limits)
+
+    def _send(self, item: _Item) -> None:
+        """Send a document to a worker; one that cannot be sent is prepared when it is taken."""
+        pool = self._open_pool()
+        source = replace(item.source, read_here=None)
+        function: Callable[[Candidate, Any], Any] = _load if self._loads_only else _prepare
         try:
-            self._up = executor.submit(_report)
-            self._executor = executor
-        except (*_UNSENDABLE, OSError) as error:
-            _log.info("no workers; documents are prepared in this process: %s", error)
-            executor.shutdown(kill_workers=True)
-            self._up = Future()
-            self._up.set_exception(error)
+            item.future = pool.submit(function, source, uri=source.uri, size=source.size)
+        except UNSENDABLE:
+            item.future = None
 
-    def _stop(self) -> None:
-        if self._executor is not None:
-            # A worker that was killed may still be sending a large result, which is not waited for.
-            wait = not current_cancellation().is_cancelled
-            self._executor.shutdown(wait=wait, kill_workers=True)
-        self._executor = self._up = None
+    def _prepare_meanwhile(self, head: Future[Any], until: float) -> None:
+        """Prepare documents that no worker has while the oldest one is in progress."""
+        for item in self._items:
+            check_cancelled()
+            if head.done() or time.monotonic() > until:
+                return
+            if item.future is None and item.result is None and item.source.read_here is not None:
+                item.result = self._prepare_here(item.source)
 
-    def _restart(self) -> None:
-        self._stop()
-        self._start()
-
-    def _are_up(self) -> bool:
-        """Return True if a worker has started. None does if the recipe cannot be sent."""
-        return self._up is not None and self._up.done() and self._up.exception() is None
-
-    def _send_forming(self) -> None:
-        self._send(self._forming)
-        self._batches.append(self._forming)
-        self._forming = _Batch()
-
-    def _send(self, batch: _Batch) -> None:
-        batch.future = self._executor.submit(_work, batch.sources) if self._executor else None
-
-    def _result(self, batch: _Batch) -> list[Preparation]:
-        if batch.future is None:
-            return [prepare(source, self._recipe) for source in batch.sources]
-        try:
-            return [unpack(found) for found in wait_for(batch.future)]
-        except BrokenProcessPool:
-            self._restart()
-            found = [self._result_alone(source) for source in batch.sources]
-            for waiting in self._batches:
-                self._send(waiting)
-            return found
-        except _UNSENDABLE:
-            return [prepare(source, self._recipe) for source in batch.sources]
-
-    def _result_alone(self, source: Candidate) -> Preparation:
-        """Prepare one document of a batch whose worker crashed, in a worker of its own."""
-        if self._executor is None:
+    def _prepare_here(self, source: Candidate) -> Preparation:
+        if source.read_here is None:
             return prepare(source, self._recipe)
         try:
-            found = wait_for(self._executor.submit(_work, [source]))
-            return unpack(found[0])
-        except BrokenProcessPool:
-            had_started = self._are_up()
-            self._restart()
-            if not had_started:  # the document is not the cause
-                return prepare(source, self._recipe)
-            error = LoadError(
-                "crashed",
-                f"`{source.uri}` crashed the process that read it.",
-                fix="Leave it out with `exclude`, or save it in another format.",
-            )
+            found = prepare(replace(source, read=source.read_here), self._recipe)
+        except ReadElsewhere:
+            pass  # the content is not that of the name
+        else:
+            return replace(found, source=replace(found.source, read=source.read))
+        item = _Item(source)
+        self._send(item)
+        if item.future is None:
+            return prepare(source, self._recipe)
+        return self._result(source, item.future)
+
+    def _result(
+        self, source: Candidate, future: Future[Preparation | Parcel | _Loaded]
+    ) -> Preparation:
+        """Wait for the result of a worker, and return it or what is done in its place."""
+        try:
+            found = wait_for(future)
+        except LoadError as error:
             return Unprepared(source, error)
+        except WorkersUnavailable as error:
+            _log.warning(
+                "no worker process can be started, so files are read in this one, without limits "
+                "of memory and time: %s",
+                error,
+            )
+            return prepare(source, self._recipe)
+        except ReadElsewhere:
+            return prepare(source, self._recipe)
+        except TypeError as error:  # a loader or an extractor of a plugin
+            return Unprepared(source, LoadError("fault", f"`{source.uri}`: {error}."))
+        if isinstance(found, _Loaded):
+            return prepare(replace(source, read=found.read), self._recipe)
+        return unpack(found)
 
 
-_recipe: Recipe | None = None
-"""In a worker: the recipe of all its documents."""
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What a worker loaded: a document, or the error of its file."""
+
+    document: Document | None
+    error: LoadError | None
+
+    def read(self) -> Document:
+        if self.document is None:
+            assert self.error is not None
+            raise self.error
+        return self.document
 
 
-def _begin_work(recipe: Recipe, loaders: Mapping[str, object], parent: int) -> None:
-    """Set up a worker: keep the recipe and the loaders of the program, ignore Ctrl-C, and exit when
-    the parent process has.
-    """
-    global _recipe  # noqa: PLW0603
-    _recipe = recipe
-    for name, loader in loaders.items():
-        LOADERS.register(name, loader)
-    gc.set_threshold(_GARBAGE_OBJECTS)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+def _prepare(source: Candidate, recipe: Recipe) -> Preparation | Parcel:
+    return pack(prepare(source, recipe))
 
 
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_WATCH_S)
-    os._exit(0)
-
-
-def _report() -> None:
-    """Do nothing, which shows that a worker has started."""
-
-
-def _work(sources: Sequence[Candidate]) -> list[Preparation | Parcel]:
-    assert _recipe is not None
-    return [pack(prepare(source, _recipe)) for source in sources]
+def _load(source: Candidate, _shared: None) -> _Loaded:
+    try:
+        return _Loaded(source.read(), None)
+    except LoadError as error:
+        return _Loaded(None, error)

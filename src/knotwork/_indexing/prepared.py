@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
+from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import KnotworkError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
@@ -21,10 +22,12 @@ from knotwork.records import Chunk, ChunkReading, Description, Document, Extract
 class Candidate:
     """A source to index: its identity, how to read it, and what the ledger decides about it.
 
-    ``read`` raises LoadError if the source cannot be read. ``edge_keys`` and ``repeated`` are those
-    of `LedgerEntry`, for a page of a web site. ``size`` is in bytes, the times are those of
-    `LedgerEntry`. ``hash_file`` returns the ``digest`` of the file's bytes, empty if they changed
-    since its times were read; it is None for a source that is not a file.
+    ``read`` raises LoadError if the source cannot be read. ``read_here`` does the same for a short
+    plain text, which needs no worker process; it raises ReadElsewhere if the source is not one.
+    ``edge_keys`` and ``repeated`` are those of `LedgerEntry`, for a page of a web site. ``size`` is
+    in bytes, the times are those of `LedgerEntry`. ``hash_file`` returns the ``digest`` of the
+    file's bytes, empty if they changed since its times were read; it is None for a source that is
+    not a file.
 
     The other fields are set by `changes.compare_with_ledger`. ``entry`` is the ledger's entry, if
     any. The source is skipped unless ``needs_reading``, and left as it is if its file has the
@@ -43,6 +46,7 @@ class Candidate:
     checked_ns: int = 0
     hash_file: Callable[[], str] | None = None
     digest: str = ""
+    read_here: Callable[[], Document] | None = None
     entry: LedgerEntry | None = None
     needs_reading: bool = True
     known_digest: str = ""
@@ -79,7 +83,9 @@ def document_source(document: Document) -> Candidate:
                 f"The metadata `{key}` of `{document.uri}` is {value!r}, but must be text, such as "
                 f"{str(value)!r}."
             )
-    return Candidate(document.uri, partial(_same, document), size=len(document.text))
+    read = partial(_same, document)
+    size = len(document.text)
+    return Candidate(document.uri, read, size=size, read_here=read if size <= LIGHT_BYTES else None)
 
 
 def _same(document: Document) -> Document:

@@ -7,17 +7,19 @@ few chunks to price what a model would read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from knotwork._config import Settings
+from knotwork._config import IndexSettings, Settings
 from knotwork._indexing.changes import Tier, compare_with_ledger
 from knotwork._indexing.communities.detection import CommunityOptions
 from knotwork._indexing.document_reader import jobs_of
 from knotwork._indexing.enrichment import Enricher, Enrichment
 from knotwork._indexing.pipeline import Pipeline, Tally
-from knotwork._indexing.preparation import load_error_of, prepare
+from knotwork._indexing.preparation import Preparation, Recipe, load_error_of, open_preparer
 from knotwork._indexing.prepared import Candidate, Unprepared
+from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
@@ -96,8 +98,10 @@ class IndexingRun:
         Raises as `Pipeline.run`, and ModelError of the model. What is finished is stored, and the
         last event before a ModelError is ``STOPPED``, with the report.
         """
-        workers = self._settings.index.workers
-        pipeline = Pipeline(self._store, self.stages, workers=workers)
+        index = self._settings.index
+        pipeline = Pipeline(
+            self._store, self.stages, workers=index.workers, limits=ReadingLimits.of(index)
+        )
         done = Enrichment()
         try:
             for event in pipeline.run(
@@ -167,6 +171,7 @@ class IndexingRun:
             ledger=self._store.ledger,
             stages=self.stages,
             prices=self.models.prices,
+            settings=self._settings.index,
         )
 
     def close(self) -> None:
@@ -204,6 +209,7 @@ def estimate_reading(
     ledger: Ledger,
     stages: IndexingStages,
     prices: PriceTable,
+    settings: IndexSettings | None = None,
 ) -> IndexEstimate:
     """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
 
@@ -213,7 +219,12 @@ def estimate_reading(
     if extractor is None:
         return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
     model = extractor.model
-    jobs = list(_jobs(sources, ledger, stages, extractor))
+    wanted = [
+        source
+        for source in compare_with_ledger(sources, ledger, stages.tiers)
+        if source.wants_model and source.needs_reading
+    ]
+    jobs = list(_jobs(wanted, stages.recipe, extractor, settings or IndexSettings()))
     cached: list[_Pair] = []
     new: list[_Pair] = []
     for job in jobs:
@@ -239,17 +250,31 @@ def estimate_reading(
 
 
 def _jobs(
-    sources: Sequence[Candidate], ledger: Ledger, stages: IndexingStages, extractor: ModelExtractor
+    sources: Sequence[Candidate],
+    recipe: Recipe,
+    extractor: ModelExtractor,
+    settings: IndexSettings,
 ) -> Iterator[ChunkJob]:
-    recipe = stages.recipe
-    for source in compare_with_ledger(sources, ledger, stages.tiers):
-        if not (source.wants_model and source.needs_reading):
-            continue
-        found = prepare(source, recipe)
-        if isinstance(found, Unprepared):
-            load_error_of(found)  # raises what concerns more than this document
-        else:
-            yield from jobs_of(found, extractor)
+    preparer = open_preparer(
+        recipe,
+        workers=settings.workers,
+        total_bytes=sum(source.size for source in sources),
+        limits=ReadingLimits.of(settings),
+    )
+    with closing(preparer):
+        for source in sources:
+            preparer.begin(source)
+            while preparer.is_ready():
+                yield from _jobs_of(preparer.take(), extractor)
+        while preparer.open:
+            yield from _jobs_of(preparer.take(), extractor)
+
+
+def _jobs_of(found: Preparation, extractor: ModelExtractor) -> Iterator[ChunkJob]:
+    if isinstance(found, Unprepared):
+        load_error_of(found)  # raises what concerns more than this document
+    else:
+        yield from jobs_of(found, extractor)
 
 
 def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:

@@ -22,6 +22,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +43,13 @@ from knotwork._indexing.discovery import (
     file_digest,
     source_file,
 )
+from knotwork._indexing.file_reading import read_files
 from knotwork._indexing.loaders import load_edge_keys, load_file
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._indexing.loaders.loader_registry import may_be_light
 from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, LoadError, UnknownName
 from knotwork.records import content_id
@@ -85,7 +89,7 @@ def select_files(
     ]
     _check_names(store, files)
     covers = _coverage(paths, folders)
-    survey = survey_sites(store, files, covers=covers, max_file_mb=settings.max_file_mb)
+    survey = survey_sites(store, files, covers=covers, settings=settings)
     candidates = [
         _candidate(file, survey.pages.get(file.uri, SitePage()), settings)
         for file in (*files, *survey.others)
@@ -96,15 +100,19 @@ def select_files(
 def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Candidate:
     is_too_large = file.size > settings.max_file_mb * MEGABYTE
     is_readable = file.modified_ns != UNKNOWN_TIME_NS and not is_too_large
+    read = partial(
+        load_file,
+        file.path,
+        uri=file.uri,
+        max_file_mb=settings.max_file_mb,
+        max_characters=settings.max_file_characters,
+        repeated=page.repeated,
+    )
+    is_light = may_be_light(file.uri, file.size)
     return Candidate(
         file.uri,
-        partial(
-            load_file,
-            file.path,
-            uri=file.uri,
-            max_file_mb=settings.max_file_mb,
-            repeated=page.repeated,
-        ),
+        read,
+        read_here=partial(read, only_light=True) if is_light else None,
         root=file.root,
         size=file.size,
         modified_ns=file.modified_ns,
@@ -311,7 +319,7 @@ def survey_sites(
     files: Sequence[SourceFile],
     *,
     covers: Callable[[LedgerEntry], bool] | None,
-    max_file_mb: float,
+    settings: IndexSettings,
 ) -> SiteSurvey:
     """Find the repeated lines of the sites that the pages in ``files`` belong to.
 
@@ -322,11 +330,9 @@ def survey_sites(
     if covers is None and not any(map(_is_page, offered)):
         return SiteSurvey({})
     entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
-    contributions = {
-        uri: _edge_keys(file, entries.get(uri), max_file_mb=max_file_mb)
-        for uri, file in checked(offered.items())
-        if _is_page(uri)
-    }
+    contributions = _edge_keys(
+        {uri: file for uri, file in offered.items() if _is_page(uri)}, entries, settings
+    )
     left = [e for e in entries.values() if e.uri not in offered]
     if covers is not None:
         left = [e for e in left if not covers(e) or lies_in(e.uri, offered)]
@@ -343,15 +349,40 @@ def _is_page(uri: str) -> bool:
     return "/" in uri and uri.lower().endswith(_PAGE_SUFFIXES)
 
 
-def _edge_keys(file: SourceFile, entry: LedgerEntry | None, *, max_file_mb: float) -> bytes:
-    """Return the line keys of a page, from the ledger if it is unchanged, else from its file."""
-    if entry is not None and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
-        return entry.edge_keys
-    try:
-        keys = load_edge_keys(file.path, uri=file.uri, max_file_mb=max_file_mb)
-    except LoadError:
-        return entry.edge_keys if entry is not None and entry.chunks else b""
-    return np.array(keys, _KEY_TYPE).tobytes()
+def _edge_keys(
+    files: Mapping[str, SourceFile], entries: Mapping[str, LedgerEntry], settings: IndexSettings
+) -> dict[str, bytes]:
+    """Return the line keys of pages, of unchanged ones from the ledger, of others from the file."""
+    found: dict[str, bytes] = {}
+    changed: list[SourceFile] = []
+    for uri, file in checked(files.items()):
+        entry = entries.get(uri)
+        if entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
+            found[uri] = entry.edge_keys
+        else:
+            changed.append(file)
+    load = partial(
+        _load_edge_keys,
+        max_file_mb=settings.max_file_mb,
+        max_characters=settings.max_file_characters,
+    )
+    results = read_files(
+        load,
+        ((file.path, file.uri, file.size) for file in changed),
+        workers=settings.workers,
+        limits=ReadingLimits.of(settings),
+    )
+    for file, result in zip(changed, results, strict=True):
+        entry = entries.get(file.uri)
+        try:
+            found[file.uri] = np.array(result(), _KEY_TYPE).tobytes()
+        except LoadError:
+            found[file.uri] = entry.edge_keys if entry is not None and entry.chunks else b""
+    return {uri: found[uri] for uri in files}
+
+
+def _load_edge_keys(path: Path, uri: str, **options: Any) -> list[int]:  # noqa: ANN401
+    return load_edge_keys(path, uri=uri, **options)
 
 
 def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from knotwork._config import IndexSettings
 from knotwork._stores.base import Store
 from knotwork.records import PropertyValue, QueryResult
 
@@ -19,8 +20,9 @@ class Tables:
     All methods raise ConfigError if the index is not a file, since tables are stored beside it.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, settings: IndexSettings | None = None) -> None:
         self._store = store
+        self._settings = settings
 
     def list(self) -> Sequence[TableShape]:
         """Return the tables by name, each with its columns, types and number of rows."""
@@ -58,7 +60,11 @@ class Tables:
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         tables = self._file()
         with self._store.transaction():
-            return [t for path in named for t in add_tables(tables, Path(path).expanduser())]
+            return [
+                t
+                for path in named
+                for t in add_tables(tables, Path(path).expanduser(), self._settings)
+            ]
 
     def remove(self, name: str) -> None:
         """Remove a table. Raises UnknownName if it does not exist, else as `add`."""

@@ -40,7 +40,8 @@ def add(session: Session, *, files: tuple[Path, ...]) -> None:
     from knotwork._indexing.commits import add_tables
 
     tables = _open_tables(session)
-    _show_tables(session, [shape for path in files for shape in add_tables(tables, path)])
+    index = session.settings.index
+    _show_tables(session, [shape for path in files for shape in add_tables(tables, path, index)])
 
 
 @tables_command.command(

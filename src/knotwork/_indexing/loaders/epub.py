@@ -47,6 +47,7 @@ class EpubLoader:
                 )
                 if path not in names:
                     continue
+                names.discard(path)  # a spine may name a document once
                 page = decode_text(Source(f"{source.uri}/{path}", archive.read(path)))
                 root = parse_html(page)
                 if root is not None:

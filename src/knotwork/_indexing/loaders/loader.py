@@ -21,8 +21,10 @@ from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
-"""A text may have this many characters for each byte of the limit: the lines of a table repeat the
+"""A text may have this many characters for each byte of its file: the lines of a table repeat the
 names of its columns."""
+MAX_CHARACTERS = 10_000_000
+"""Characters that a file may have in any case, as packed files unfold."""
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
@@ -41,13 +43,14 @@ class Source:
     """The bytes of a file, with the limit and the password for reading them.
 
     ``max_bytes`` limits the file itself and the text of an archive after decompression. The text of
-    the document may be `TEXT_FACTOR` times as long.
+    the document may have ``max_characters``, or `TEXT_FACTOR` for each byte of the file.
     """
 
     uri: str
     data: bytes
     max_bytes: int = 100 * MEGABYTE
     password: str = ""
+    max_characters: int = MAX_CHARACTERS
 
     @property
     def name(self) -> str:
@@ -58,6 +61,11 @@ class Source:
     def suffix(self) -> str:
         """The suffix of the name in lower case, with its dot; "" without one."""
         return "." + self.name.rpartition(".")[2].lower() if "." in self.name else ""
+
+    @property
+    def text_limit(self) -> int:
+        """The most characters that the text of the document may have."""
+        return max(self.max_characters, TEXT_FACTOR * len(self.data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,26 @@ def lead_in_sentence(text: str) -> str:
     return line[last.start : last.end]
 
 
+class TextMeter:
+    """Counts the characters that are taken from a file, while they are taken."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._limit = source.text_limit
+        self._count = 0
+
+    def add(self, characters: int) -> None:
+        """Count characters, or cells. Raises LoadError ("too_large") beyond the limit."""
+        self._count += characters
+        if self._count > self._limit:
+            raise LoadError(
+                "too_large",
+                f"`{self._source.uri}` has {format_size(len(self._source.data))} and unfolds to "
+                f"more than {self._limit:,} characters.",
+                fix="Raise `index.max_file_characters` if you trust the file.",
+            )
+
+
 class TextBuilder:
     """Builds a text from blocks, and records its headings, pages, frames, tables and links.
 
@@ -156,7 +184,7 @@ class TextBuilder:
     """
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self._meter = TextMeter(source)
         self._parts: list[str] = []
         self._length = 0
         self.headings: list[Heading] = []
@@ -237,14 +265,7 @@ class TextBuilder:
     def _append(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
-        limit = TEXT_FACTOR * self._source.max_bytes
-        if self._length > limit:
-            raise LoadError(
-                "too_large",
-                f"The text of `{self._source.uri}` has more than {limit:,} characters, as parts of "
-                "the file are repeated in it.",
-                fix="Raise `index.max_file_mb` if you trust the file.",
-            )
+        self._meter.add(len(text))
 
 
 def broken_file_error(source: Source, reason: str) -> LoadError:
@@ -265,8 +286,13 @@ def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
 ZIP_SIGNATURE = b"PK\x03\x04"
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAX_MEMBERS = 50_000
+MAX_RATIO = 200
+"""Text of an archive may be this many times as large as the archive, or `FREE_BYTES` large."""
+FREE_BYTES = 20 * MEGABYTE
 MEDIA_FACTOR = 4
 """All members together, images included, may be this many times as large as the text limit."""
+_MEMBER_SIGNATURE = b"PK\x01\x02"
+"""Precedes each member in the directory of an archive."""
 _MARKUP = (".xml", ".rels", ".html", ".xhtml", ".htm", ".opf", ".ncx", ".vml")
 
 
@@ -288,29 +314,47 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
             f"`{source.uri}` is in the binary Office format used before 2007.",
             fix="Save it as .docx, .pptx or .xlsx.",
         )
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(source.data))
-    except zipfile.BadZipFile as error:
-        raise broken_file_error(source, f"not a whole ZIP archive ({error})") from error
-    with archive:
+    with _open_zip(source) as archive:
         members = archive.infolist()
         if any(member.flag_bits & 1 for member in members):
             raise encrypted_file_error(source)
         total = sum(member.file_size for member in members)
         markup = sum(m.file_size for m in members if m.filename.lower().endswith(_MARKUP))
-        if (
-            len(members) > MAX_MEMBERS
-            or markup > source.max_bytes
-            or total > MEDIA_FACTOR * source.max_bytes
-        ):
+        limit = min(source.max_bytes, max(FREE_BYTES, MAX_RATIO * len(source.data)))
+        if markup > limit or total > MEDIA_FACTOR * source.max_bytes:
             raise LoadError(
                 "too_large",
-                f"`{source.uri}` decompresses to {format_size(total)} in {len(members):,} "
-                f"members; the limit is {format_size(source.max_bytes)} of text and "
-                f"{MAX_MEMBERS:,} members.",
-                fix="Raise `index.max_file_mb` if you trust the file.",
+                f"`{source.uri}` decompresses to {format_size(total)}, of which "
+                f"{format_size(markup)} are text; the limit for an archive of "
+                f"{format_size(len(source.data))} is {format_size(limit)} of text.",
+                fix="Open it in the program that made it, and save its parts as files of their "
+                "own. Raise `index.max_file_mb` if the archive itself is large.",
             )
         yield archive
+
+
+def archive_names(source: Source) -> set[str]:
+    """Return the names of the members of an archive.
+
+    Raises LoadError if it has too many ("too_large") or is not a ZIP archive ("broken").
+    """
+    with _open_zip(source) as archive:
+        return set(archive.namelist())
+
+
+def _open_zip(source: Source) -> zipfile.ZipFile:
+    # Count before opening: `zipfile` makes an object for each member.
+    members = source.data.count(_MEMBER_SIGNATURE)
+    if members > MAX_MEMBERS:
+        raise LoadError(
+            "too_large",
+            f"`{source.uri}` is an archive of {members:,} members; the limit is {MAX_MEMBERS:,}.",
+            fix="Leave it out with `exclude`, or unpack it.",
+        )
+    try:
+        return zipfile.ZipFile(io.BytesIO(source.data))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise broken_file_error(source, f"not a whole ZIP archive ({error})") from error
 
 
 def check_archive(source: Source) -> None:

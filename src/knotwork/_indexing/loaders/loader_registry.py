@@ -9,22 +9,22 @@ import logging
 import re
 import stat
 import warnings
-import zipfile
 from collections.abc import Collection, Mapping
 from functools import cache
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import (
     FORMATS,
+    MAX_CHARACTERS,
     MEGABYTE,
     OLE_SIGNATURE,
     ZIP_SIGNATURE,
     Content,
     Loader,
     Source,
+    archive_names,
     check_archive,
     format_size,
 )
@@ -56,6 +56,9 @@ LOADERS: Registry[Loader] = Registry(
     kind="loader",
     protocol=Loader,
 )
+_LIBXML_OUT_OF_MEMORY = 2
+"""The code of an error of lxml that means what MemoryError does."""
+
 _DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
 """Drawings stored as text: indexing them would fill the index with names of fonts."""
 
@@ -70,6 +73,14 @@ _BY_MEMBER = {
 
 _BY_SUFFIX = {suffix: name for name in FORMATS for suffix in FORMATS[name].suffixes}
 """The built-in loaders by suffix."""
+
+LIGHT_BYTES = 64_000
+"""Plain text up to this size is read in about 0.2 seconds, whatever it contains."""
+_LIGHT_LOADERS = frozenset({"text", "markdown"})
+
+
+class ReadElsewhere(Exception):
+    """The file must be read in another process than this one."""
 
 
 @cache
@@ -141,30 +152,50 @@ def load_file(
     *,
     uri: str,
     max_file_mb: float = 100.0,
+    max_characters: int = MAX_CHARACTERS,
     password: str = "",
     repeated: Collection[int] = (),
+    only_light: bool = False,
 ) -> Document:
     """Return a file as a document.
 
-    ``uri`` is the document's name in the index and in errors. ``repeated`` are the keys of lines
-    that the file's site repeats; they are removed.
+    ``uri`` is the document's name in the index and in errors. ``max_characters`` limits the text of
+    a small file; a larger one may have 4 characters for each byte. ``repeated`` are the keys of
+    lines that the file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a
+    file that is not a short plain text.
 
     Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
     "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
     return load_document(
-        data, uri=uri, max_file_mb=max_file_mb, password=password, repeated=repeated
+        data,
+        uri=uri,
+        max_file_mb=max_file_mb,
+        max_characters=max_characters,
+        password=password,
+        repeated=repeated,
+        only_light=only_light,
     )
 
 
-def load_edge_keys(path: Path, *, uri: str, max_file_mb: float = 100.0) -> list[int]:
+def may_be_light(uri: str, size: int) -> bool:
+    """Return True if a file of this name and size in bytes may be a short plain text."""
+    suffix = Source(uri, b"").suffix
+    return size <= LIGHT_BYTES and _BY_SUFFIX.get(suffix) in _LIGHT_LOADERS
+
+
+def load_edge_keys(
+    path: Path, *, uri: str, max_file_mb: float = 100.0, max_characters: int = MAX_CHARACTERS
+) -> list[int]:
     """Return the keys of the lines of a web page that its site may repeat: see `edge_line_keys`.
 
     Raises LoadError, as `load_file` does.
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
-    return edge_line_keys(_load_content(Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE))))
+    max_bytes = int(max_file_mb * MEGABYTE)
+    source = Source(uri, data, max_bytes=max_bytes, max_characters=max_characters)
+    return edge_line_keys(_load_content(source))
 
 
 def _read_file(path: Path, *, uri: str, max_file_mb: float) -> bytes:
@@ -194,17 +225,25 @@ def load_document(
     *,
     uri: str,
     max_file_mb: float = 100.0,
+    max_characters: int = MAX_CHARACTERS,
     password: str = "",
     repeated: Collection[int] = (),
+    only_light: bool = False,
 ) -> Document:
     """Return the bytes of a file as a document; the name and suffix are those of ``uri``.
 
-    ``repeated`` and the errors are those of `load_file`.
+    The other arguments and the errors are those of `load_file`.
     """
     if len(data) > max_file_mb * MEGABYTE:
         raise _too_large(uri, len(data), max_file_mb)
-    source = Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE), password=password)
-    content = _load_content(source)
+    source = Source(
+        uri,
+        data,
+        max_bytes=int(max_file_mb * MEGABYTE),
+        password=password,
+        max_characters=max_characters,
+    )
+    content = _load_content(source, only_light=only_light)
     if repeated:
         content = remove_boilerplate(content, repeated)
     return Document(
@@ -221,18 +260,22 @@ def load_document(
     )
 
 
-def _load_content(source: Source) -> Content:
+def _load_content(source: Source, *, only_light: bool = False) -> Content:
     if not source.data.strip():
         raise _empty(source.uri)
     loader = _choose_loader(source)
+    if only_light and (len(source.data) > LIGHT_BYTES or loader.name not in _LIGHT_LOADERS):
+        raise ReadElsewhere
     try:
         with warnings.catch_warnings():
             # Parsers warn about sloppy files; the user only needs to know if one cannot be read.
             warnings.simplefilter("ignore")
             content = loader.load(source)
-    except LoadError:
+    except (LoadError, MemoryError, ReadElsewhere):
         raise
     except Exception as error:
+        if getattr(error, "code", None) == _LIBXML_OUT_OF_MEMORY:
+            raise MemoryError from error
         # Hostile or damaged bytes make parsers raise any exception, from KeyError to
         # RecursionError. It concerns this one file, so it is reported as an error of the file.
         reason = " ".join(str(error).split())[:200] or "no reason given"
@@ -304,9 +347,10 @@ def _choose_loader(source: Source) -> Loader:
 def _archive_format(source: Source) -> str | None:
     """Return the loader that reads the members of a ZIP archive, None for an unknown format."""
     try:
-        with zipfile.ZipFile(BytesIO(source.data)) as archive:
-            names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        names = archive_names(source)
+    except LoadError as error:
+        if error.reason == "too_large":
+            raise
         return None
     return next((_BY_MEMBER[name] for name in _BY_MEMBER if name in names), None)
 

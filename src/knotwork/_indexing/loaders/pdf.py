@@ -15,6 +15,7 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
+    TextMeter,
     clean_line,
     clean_text,
     encrypted_file_error,
@@ -89,7 +90,11 @@ class PdfLoader:
             raise encrypted_file_error(source)
         correct_space_widths(reader)
         fonts = PdfFonts()
-        pages = [read_lines(page, number, fonts) for number, page in enumerate(reader.pages)]
+        meter = TextMeter(source)
+        pages = []
+        for number, page in enumerate(reader.pages):
+            pages.append(read_lines(page, number, fonts))
+            meter.add(sum(len(line.text) for line in pages[-1]))
         if not any(pages):
             held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
             raise LoadError(

@@ -21,6 +21,7 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
+    TextMeter,
     check_archive,
     clean_text,
     flat_metadata,
@@ -57,6 +58,7 @@ class SheetsLoader:
             io.BytesIO(source.data), read_only=True, data_only=True, keep_links=False
         )
         builder = TextBuilder(source)
+        meter = TextMeter(source)
         try:
             for sheet in workbook.worksheets:
                 builder.page(sheet.title)
@@ -65,7 +67,7 @@ class SheetsLoader:
                 # Ignore the declared dimensions, which may be absurd, and read the actual rows.
                 sheet.reset_dimensions()
                 rows = ([_cell_text(value) for value in row] for row in sheet.values)
-                _add_grid(builder, read_grid(rows), name=str(sheet.title))
+                _add_grid(builder, read_grid(rows, meter), name=str(sheet.title))
             properties = workbook.properties
         finally:
             workbook.close()
@@ -99,7 +101,7 @@ class DelimitedLoader:
         rows: Iterable[list[str]] = reader
         if is_neutralized_export(text[:_SAMPLE_CHARACTERS]):
             rows = ([restore_cell(cell) for cell in row] for row in reader)
-        _add_grid(builder, read_grid(rows))
+        _add_grid(builder, read_grid(rows, TextMeter(source)))
         return builder.content(
             "text/tab-separated-values" if tabs else "text/csv", title=readable_name(source.name)
         )
@@ -172,17 +174,20 @@ class Grid:
     totals: frozenset[int] = frozenset()
 
 
-def read_grid(rows: Iterable[Sequence[str]]) -> Grid:
+def read_grid(rows: Iterable[Sequence[str]], meter: TextMeter | None = None) -> Grid:
     """Split the rows of a file or sheet at the header, leaving out blank rows.
+
+    ``meter`` counts the characters, and the cells before the last one of a row.
 
     The header is the first row that is about as wide as the rows below it, provided that it has
     short texts and no numbers. Narrower rows above it are a title and notes.
     """
-    filled = [
-        (number, tuple(" ".join(_clean_cells(cell).split()) for cell in row))
-        for number, row in enumerate(rows, start=1)
-        if any(_clean_cells(cell).strip() for cell in row)
-    ]
+    filled: list[tuple[int, tuple[str, ...]]] = []
+    for number, row in enumerate(rows, start=1):
+        if meter is not None:
+            meter.add(sum(map(len, row)) + len(row))
+        if any(_clean_cells(cell).strip() for cell in row):
+            filled.append((number, tuple(" ".join(_clean_cells(cell).split()) for cell in row)))
     place = _find_header(filled)
     if place is None:
         return Grid((), (), tuple(filled))
@@ -275,6 +280,8 @@ def make_table(grid: Grid, spans: Sequence[Span], *, name: str = "") -> Table | 
         kind, converted = type_column(cells)
         columns.append(Column(label or f"column {place + 1}", kind))
         values.append(converted)
+        if len(columns) > MAX_COLUMNS:
+            return None
     if not MIN_COLUMNS <= len(columns) <= MAX_COLUMNS:
         return None
     return Table(
