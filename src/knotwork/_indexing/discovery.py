@@ -27,7 +27,10 @@ UNKNOWN_TIME_NS = -1
 
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "$RECYCLE.BIN"])
 _SKIPPED_FILES = GitIgnoreSpec.from_lines(
-    ["~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm", "*.knot.calls*"]
+    [
+        *("~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm"),
+        *("*.knot.calls*", "*.knot.begun*"),
+    ]
 )
 
 

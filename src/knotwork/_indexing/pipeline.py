@@ -21,6 +21,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import PurePosixPath
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
+from knotwork._indexing.attempts import MOST_STARTS, Attempts, killed_error
 from knotwork._indexing.changes import (
     Tier,
     Tiers,
@@ -146,6 +147,7 @@ class Pipeline:
         finally:
             if run.reader:
                 run.reader.close(give_up=True)
+            run.attempts.close()
 
 
 class _Run:
@@ -158,6 +160,7 @@ class _Run:
         self.stages = stages
         self.tally = tally
         self.batch = Batch(clock=pipeline.clock)
+        self.attempts = Attempts(pipeline.store.url)
         self.batch_chunks = pipeline.batch_chunks or _usual_batch_chunks(stages)
         self.reader: DocumentReader | None = None
         if stages.model_extractor:
@@ -202,18 +205,36 @@ class _Run:
             total_bytes=sum(source.size for source in changed),
             limits=self.pipeline.limits,
         )
+        suspects: list[Candidate] = []
         with closing(preparer):
             for source in checked(candidates):
-                if source.needs_reading:
-                    yield self.tally.event(EventKind.STARTED, source.uri)
-                    preparer.begin(source)
-                elif source.entry is not None:
-                    yield self._skip(source, source.entry)
+                attempts = 0 if retry else self.attempts.count(source)
+                if not source.needs_reading:
+                    if source.entry is not None:
+                        yield self._skip(source, source.entry)
+                elif attempts >= MOST_STARTS:
+                    yield self._fail(source, killed_error(source, attempts))
+                elif attempts == MOST_STARTS - 1:
+                    suspects.append(source)
+                else:
+                    yield self._begin(source, preparer)
                 while preparer.is_ready():
                     yield from self._take_next(preparer)
             while preparer.open:
                 yield from self._take_next(preparer)
-        yield from self._collect(waiting_chunks=0)
+            yield from self._collect(waiting_chunks=0)
+            for source in suspects:
+                # Alone: the others of its last runs are committed whatever it does.
+                yield from self._flush()
+                yield self._begin(source, preparer)
+                yield from self._take_next(preparer)
+                yield from self._collect(waiting_chunks=0)
+
+    def _begin(self, source: Candidate, preparer: Preparer) -> IndexEvent:
+        """Put a source in the queue of those that are prepared."""
+        self.attempts.begin(source)
+        preparer.begin(source)
+        return self.tally.event(EventKind.STARTED, source.uri)
 
     def _take_next(self, preparer: Preparer) -> Iterator[IndexEvent]:
         """Wait for the oldest document, with events while that takes long, and take it over."""
@@ -233,6 +254,8 @@ class _Run:
         touched = touched_entry(entry, source)
         if touched != entry:
             self.batch.entries.append(touched)
+        else:
+            self.attempts.end([source.uri])
         return self.tally.event(EventKind.UNCHANGED, source.uri)
 
     def _take_over(self, found: Preparation) -> Iterator[IndexEvent]:
@@ -266,6 +289,8 @@ class _Run:
         failed = failed_entry(source, error, self.stages.tiers)
         if failed != source.entry:
             self.batch.entries.append(failed)
+        else:
+            self.attempts.end([source.uri])
         return self.tally.failure(_failure_of(failed))
 
     def _collect(self, *, waiting_chunks: int) -> Iterator[IndexEvent]:
@@ -327,6 +352,12 @@ class _Run:
                     entries=batch.entries,
                     questions=questions,
                 )
+            self.attempts.end(
+                [
+                    *(prepared.source.uri for prepared in batch.prepared),
+                    *(entry.uri for entry in batch.entries),
+                ]
+            )
         stored = batch.prepared
         self.tally.chunks += batch.chunks
         self.batch.release(batch)

@@ -44,9 +44,9 @@ class ReadingLimits:
         """Return the processor time for a file of ``size`` bytes, in whole seconds."""
         return math.ceil(self.seconds * max(1.0, size / SECONDS_FOR_BYTES))
 
-    def clock_s(self, size: int) -> int:
+    def clock_s(self, size: int) -> float:
         """Return how long reading a file may last, in seconds, idle time included."""
-        return _WAITING_FACTOR * self.processor_s(size)
+        return _WAITING_FACTOR * self.seconds * max(1.0, size / SECONDS_FOR_BYTES)
 
 
 DEFAULT_LIMITS = ReadingLimits()

@@ -37,7 +37,7 @@ _OUTSIDE = re.compile(r'[<>:"|?*]')
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _SKIPPED = re.compile(
     r"node_modules|__pycache__|__macosx|\$recycle\.bin|thumbs\.db|desktop\.ini|pyvenv\.cfg|~\$.*"
-    r"|.*\.knot(-wal|-shm|\.calls.*)?",
+    r"|.*\.knot(-wal|-shm|\.calls.*|\.begun.*)?",
     re.IGNORECASE,
 )
 """Names that indexing a folder skips silently."""

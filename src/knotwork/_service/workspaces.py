@@ -29,7 +29,7 @@ INCOMPLETE_PREFIX = "incoming-"
 """Prefix of files and folders that are not completely written yet."""
 
 _COMPANIONS = (
-    *("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm"),
+    *("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm", ".begun"),
     *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX),
 )
 
