@@ -118,19 +118,20 @@ def test_the_index_is_current_until_the_extractor_changes(example, index):
 
 def test_workers_use_it(example, index):
     program = (
-        "import os\n"
         "from functools import partial\n"
         "from pathlib import Path\n"
-        "from loky import ProcessPoolExecutor\n"
         "from knotwork._indexing.loaders import load_file\n"
-        "from knotwork._indexing.preparation import Recipe, _begin_work, _work\n"
+        "from knotwork._indexing.preparation import Recipe, WorkerPreparer\n"
         "from knotwork._indexing.prepared import Candidate\n"
+        "from knotwork._indexing.reading_limits import ReadingLimits\n"
         "from knotwork.plugins import make_extractor, make_splitter\n"
         "recipe = Recipe(make_splitter(), make_extractor('ini'))\n"
-        "begin = {'initializer': _begin_work, 'initargs': (recipe, {}, os.getpid())}\n"
-        "with ProcessPoolExecutor(1, **begin) as pool:\n"
-        "    read = partial(load_file, Path('files/server.ini'), uri='server.ini')\n"
-        "    (made,) = pool.submit(_work, [Candidate('server.ini', read)]).result()\n"
+        "preparer = WorkerPreparer(recipe, workers=1, limits=ReadingLimits())\n"
+        "read = partial(load_file, Path('files/server.ini'), uri='server.ini')\n"
+        "preparer.begin(Candidate('server.ini', read))\n"
+        "made = preparer.take()\n"
+        "assert preparer.is_up\n"
+        "preparer.close()\n"
         "print([h.title for h in made.document.headings], made.extractions[0].mentions[-1].type)\n"
     )
     done = run(example, "-c", program, cwd=index)

@@ -58,17 +58,29 @@ def many_paragraphs(*, paragraphs=2_500_000, text="x"):
 def repeated_page_book(*, times=20_000, characters=100_000):
     """Return a book whose spine names one page many times."""
     page = f"<html><body><p>{'word ' * (characters // 5)}</p></body></html>"
+    return book_of({"p.xhtml": page}, ["p.xhtml"] * times)
+
+
+def long_book(*, pages=200, characters=100_000):
+    """Return a book of many pages, small as they repeat one word."""
+    page = f"<html><body><p>{'word ' * (characters // 5)}</p></body></html>"
+    names = [f"{number}.xhtml" for number in range(pages)]
+    return book_of(dict.fromkeys(names, page), names)
+
+
+def book_of(pages, spine):
+    """Return a book of these pages by name, with the names in reading order."""
     container = (
         '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
         '<rootfile full-path="b.opf"/></rootfiles></container>'
     )
-    spine = '<itemref idref="p"/>' * times
+    items = "".join(f'<item id="{name}" href="{name}"/>' for name in pages)
+    order = "".join(f'<itemref idref="{name}"/>' for name in spine)
     package = (
-        '<package xmlns="http://www.idpf.org/2007/opf"><manifest>'
-        '<item id="p" href="p.xhtml"/></manifest>'
-        f"<spine>{spine}</spine></package>"
+        f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest>'
+        f"<spine>{order}</spine></package>"
     )
-    return make_zip({"META-INF/container.xml": container, "b.opf": package, "p.xhtml": page})
+    return make_zip({"META-INF/container.xml": container, "b.opf": package, **pages})
 
 
 def many_slide_paragraphs(*, paragraphs=400_000):

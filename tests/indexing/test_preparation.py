@@ -1,6 +1,5 @@
 """Documents prepared in worker processes: the same, in the same order, despite failures."""
 
-import multiprocessing
 import os
 import random
 import signal
@@ -8,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -18,14 +18,16 @@ import knotwork
 from knotwork._indexing.loaders import load_file
 from knotwork._indexing.preparation import (
     WORTH_BYTES,
-    ProcessPreparer,
     Recipe,
     SerialPreparer,
+    WorkerPreparer,
     open_preparer,
     prepare,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.splitters import make_splitter
+from knotwork._indexing.worker_pool import end_kept
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import LoadError
 from knotwork.records import Document
@@ -34,7 +36,6 @@ pytestmark = pytest.mark.slow
 
 
 RECIPE = Recipe(make_splitter(), RuleExtractor(), memory_tokens=60)
-BATCH_BYTES = 16 << 10
 
 
 def give(document):
@@ -44,20 +45,20 @@ def give(document):
 def order(number, *, paragraphs=10, **options):
     text = make_text(random.Random(number), paragraphs=paragraphs)
     document = Document(f"{number}.txt", text)
-    return Candidate(document.uri, partial(give, document), size=len(document.text), **options)
+    read = partial(give, document)
+    return Candidate(document.uri, read, size=len(document.text), read_here=read, **options)
 
 
 def wait_until_up(preparer):
-    """Prepare documents in this process until a worker is up, and wait for that."""
-    while preparer._up is None:
+    """Prepare documents in this process until a worker is up."""
+    while not preparer.is_up:
         preparer.begin(order(0))
         assert isinstance(preparer.take(), Prepared)
-    preparer._up.result(timeout=60)
 
 
 @pytest.fixture
 def preparer():
-    opened = ProcessPreparer(RECIPE, workers=2)
+    opened = WorkerPreparer(RECIPE, workers=2, limits=ReadingLimits())
     yield opened
     opened.close()
 
@@ -103,7 +104,7 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
     empty = tmp_path / "empty.pdf"
     empty.write_bytes(b"")
     reads = partial(load_file, empty, uri="docs/empty.pdf")
-    orders = [Candidate("docs/empty.pdf", reads, size=BATCH_BYTES), order(1)]
+    orders = [Candidate("docs/empty.pdf", reads, size=1), order(1)]
     found = take_all(preparer, orders)
     kind, message, fix = found[0][-1]
     assert kind is LoadError
@@ -137,37 +138,47 @@ def test_what_cannot_be_sent_is_made_ready_here(preparer):
         with held:
             return document
 
-    orders = [Candidate(document.uri, read, size=BATCH_BYTES), order(2)]
+    orders = [Candidate(document.uri, read, size=1), order(2)]
     assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
 
 
-def test_a_recipe_that_cannot_be_sent_is_followed_here():
+def test_a_recipe_that_cannot_be_sent_is_followed_here_and_files_are_loaded_there(tmp_path):
     class Extractor(RuleExtractor):
         def __init__(self):
             super().__init__()
             self.lock = threading.Lock()
 
-    preparer = ProcessPreparer(Recipe(make_splitter(), Extractor()), workers=1)
-    with pytest.raises(TypeError, match="pickle"):
-        wait_until_up(preparer)
-    orders = [order(n, paragraphs=60) for n in range(10)]
-    assert len(take_all(preparer, orders)) == 10
+    recipe = Recipe(make_splitter(), Extractor())
+    preparer = WorkerPreparer(recipe, workers=1, limits=ReadingLimits())
+    orders = [replace(order(n, paragraphs=60), read_here=None) for n in range(10)]
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 nothing more")
+    orders.append(Candidate("broken.pdf", partial(load_file, broken, uri="broken.pdf"), size=20))
+    found = take_all(preparer, orders)
+    assert preparer.is_up
+    assert found == [told(prepare(one, recipe)) for one in orders]
+    assert found[-1][-1][0] is LoadError
     preparer.close()
 
 
-def test_processes_are_started_for_much_work_alone_and_where_they_may_be(monkeypatch):
+def test_processes_are_used_unless_settings_say_no():
     def kind(**options):
         return type(open_preparer(RECIPE, **{"workers": 1, "total_bytes": WORTH_BYTES} | options))
 
-    assert kind() is ProcessPreparer
-    assert kind(total_bytes=WORTH_BYTES - 1) is SerialPreparer
+    assert kind() is WorkerPreparer
+    assert kind(total_bytes=1) is WorkerPreparer
     assert kind(workers=0) is SerialPreparer
-    monkeypatch.setattr("loky.cpu_count", lambda: 1)
-    assert kind(workers=-1) is SerialPreparer
-    monkeypatch.setattr("loky.cpu_count", lambda: 4)
-    assert kind(workers=-1) is ProcessPreparer
-    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
-    assert kind() is SerialPreparer
+
+
+@pytest.mark.parametrize(("cores", "total_bytes"), [(4, WORTH_BYTES - 1), (1, 100 * WORTH_BYTES)])
+def test_short_texts_are_prepared_here_if_they_are_few_or_no_core_is_spare(
+    monkeypatch, cores, total_bytes
+):
+    monkeypatch.setattr("loky.cpu_count", lambda: cores)
+    preparer = open_preparer(RECIPE, workers=-1, total_bytes=total_bytes)
+    assert len(take_all(preparer, [order(n) for n in range(10)])) == 10
+    assert not preparer.processes
+    preparer.close()
 
 
 def write_folder(folder):
@@ -194,6 +205,14 @@ def test_an_index_is_the_same_with_and_without_other_processes(tmp_path):
     assert found[0] == found[1]
 
 
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monkeypatch):
     folder = tmp_path / "docs"
     write_folder(folder)
@@ -206,23 +225,23 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
     monkeypatch.setattr("knotwork._indexing.pipeline.open_preparer", open_spied)
     with knotwork.open(tmp_path / "i.knot", embedding_model="none", index_workers=1) as kb:
         events = kb.index_events(folder)
-        while not opened or opened[0]._up is None:
+        while not opened or not opened[0].processes:
             next(events)
-        workers = list(opened[0]._executor._processes.values())
-        assert workers
-        assert all(worker.is_alive() for worker in workers)
+        workers = opened[0].processes
         events.close()
-        assert not any(worker.is_alive() for worker in workers)
+        assert not opened[0].processes
+        end_kept()
+        assert not any(map(is_alive, workers))
         report = kb.index(folder)
         assert report.added + report.unchanged == 12
 
 
 ORPHAN = """
 import sys, time
-from tests.indexing.test_preparation import ProcessPreparer, RECIPE, wait_until_up
-preparer = ProcessPreparer(RECIPE, workers=1)
+from tests.indexing.test_preparation import RECIPE, ReadingLimits, WorkerPreparer, wait_until_up
+preparer = WorkerPreparer(RECIPE, workers=1, limits=ReadingLimits())
 wait_until_up(preparer)
-print(*preparer._executor._processes, flush=True)
+print(*preparer.processes, flush=True)
 time.sleep(600)
 """
 
