@@ -174,6 +174,13 @@ class WorkerPool:
                 self._changed.wait()
             return self._tasks.popleft() if self._tasks else None
 
+    def wait_for_task(self) -> bool:
+        """Wait until there is a task; return False if the pool was closed."""
+        with self._changed:
+            while not self._tasks and not self.closed.is_set():
+                self._changed.wait()
+            return bool(self._tasks)
+
     def give_back(self, tasks: Iterable[_Task]) -> None:
         """Put tasks that were not started in front of the queue again."""
         with self._changed:
@@ -213,6 +220,7 @@ class _Lane(threading.Thread):
         self._sent: deque[_Task] = deque()
         self._deadline = float("inf")
         self._was_too_slow = False
+        self._is_replaced = False
         self.process: _Process | None = None
 
     def run(self) -> None:
@@ -225,20 +233,15 @@ class _Lane(threading.Thread):
 
     def _serve(self) -> bool:
         """Serve tasks with one process until it ends; return False if the pool was closed."""
-        task = self._pool.next_task(wait=True)
-        if task is None:
+        if self._is_replaced and not self._pool.wait_for_task():
             return False
-        self._sent.append(task)
         self._was_too_slow = False
         self.process = process = _open_process(self._pool.prelude, self._pool.shared)
         self._pool.ready.set()
         if self._pool.closed.is_set():
-            self._pool.give_back(self._clear())
             _keep(process)
             return False
         try:
-            process.send(task.message)
-            self._begin()
             while self._fill(process):
                 if self._take(process.receive()):
                     break
@@ -246,6 +249,7 @@ class _Lane(threading.Thread):
                 _keep(process)
                 return False
             process.end()
+            self._is_replaced = True
             self._pool.give_back(self._clear())
         except (EOFError, OSError):
             status = process.end()
@@ -253,6 +257,7 @@ class _Lane(threading.Thread):
                 for task in self._clear():
                     task.future.cancel()
                 return False
+            self._is_replaced = True
             self._blame(status)
         finally:
             self.process = None
