@@ -168,7 +168,7 @@ class WorkerPool:
             lane.join(patience_s)
 
     def next_task(self, *, wait: bool) -> _Task | None:
-        """Return the next task; None if there is none, or the pool was closed."""
+        """Return the next task; None if no task waits, or the pool was closed."""
         with self._changed:
             while wait and not self._tasks and not self.closed.is_set():
                 self._changed.wait()
