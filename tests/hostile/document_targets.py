@@ -163,7 +163,7 @@ def targets() -> Iterator[Target]:
             lambda data, name=f"a{suffix}": _load(name, data),  # type: ignore[misc]
             errors=(LoadError,),
             seconds=20.0,
-            examples=25,
+            examples=6,
         )
     prose = loose(_PROSE, most=200)
     repeated = st.builds(
@@ -172,4 +172,6 @@ def targets() -> Iterator[Target]:
         st.sampled_from([b"", b".", b"!", b"\n", b")", b"x"]),
         st.sampled_from([1, 30, 1_000, 5_000]),
     )
-    yield Target("rules", st.one_of(prose, prose, repeated), _extract, errors=(), seconds=20.0)
+    yield Target(
+        "rules", st.one_of(prose, prose, repeated), _extract, errors=(), seconds=20.0, examples=10
+    )

@@ -330,7 +330,7 @@ def targets() -> Iterator[Target]:
         inputs = damaged(seeds, words)
         if name in {"settings", "schema", "ontology", "templates"}:
             inputs = st.one_of(inputs, loose([word.decode() for word in words], most=15))
-        yield Target(f"file-{name}", inputs, _reading(file, read), examples=40)
+        yield Target(f"file-{name}", inputs, _reading(file, read), examples=10)
     databases: dict[str, tuple[str, Reader, bytes]] = {
         "index": ("i.knot", _use_index, _index()),
         "calls": ("i.calls", _use_calls, _calls()),
@@ -339,7 +339,7 @@ def targets() -> Iterator[Target]:
     }
     for name, (file, read, seed) in databases.items():
         yield Target(
-            f"file-{name}", damaged([seed]), _reading(file, read), seconds=20.0, examples=30
+            f"file-{name}", damaged([seed]), _reading(file, read), seconds=20.0, examples=6
         )
 
 

@@ -127,7 +127,7 @@ def _asked() -> LinkedQuestion:
 
 
 def _state() -> AgentState:
-    return AgentState("Who?", 5, ("bm25", "graph"), AgentBudget())
+    return AgentState("Who?", 5, ("bm25", "graph"), AgentBudget(3))
 
 
 def _strip(reply: ChatReply) -> None:
@@ -211,4 +211,4 @@ def targets() -> Iterator[Target]:
     ]
     words = [word.encode() for word in _WORDS]
     inputs = st.one_of(damaged(seeds, words), damaged(seeds, words), loose(_WORDS, most=60))
-    yield Target("replies", inputs, _read, errors=(), seconds=20.0, examples=120)
+    yield Target("replies", inputs, _read, errors=(), seconds=20.0, examples=20)

@@ -19,8 +19,9 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -29,11 +30,15 @@ from tests.hostile.targets import Target, TooSlow, check, input_name, load_targe
 ROOT = Path(__file__).parents[2]
 ROUND = 100
 """Inputs of a round, which has a seed of its own."""
-PATIENCE = 6.0
-"""Wall-clock seconds that an input may take, as a multiple of its processor time; at least 60."""
+PATIENCE_S = 180.0
+"""Wall-clock seconds without a new input after which a process counts as hanging."""
+HANG, CRASH = "the process hung", "the process crashed"
 
+_DEATHS = (HANG, CRASH)
+_MOST_DEATHS = 3
 _CURRENT = "current"
 _SAVED_PER_FAULT = 3
+_UNLIMITED = 10**9
 
 
 @dataclass(frozen=True)
@@ -45,39 +50,45 @@ class Finding:
     file: Path
 
 
-def search(
-    name: str, target: Target, *, folder: Path, seconds: float, examples: int, first_seed: int
-) -> tuple[int, list[Finding]]:
-    """Search in processes of their own, and return how many inputs ran and what failed.
+@dataclass
+class Results:
+    """The number of inputs that each target has run, and what failed."""
 
-    A process that dies or hangs is replaced by one with the next seed.
+    ran: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def search(
+    names: Sequence[str], *, folder: Path, seconds: float, examples: int | None, first_seed: int
+) -> Results:
+    """Search the targets in a process of its own, each for its share of the seconds.
+
+    A target gets at most ``examples`` inputs; None is its own number. A process that dies or hangs
+    is replaced by one with the next seed, up to three times for a target.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    ran, findings, deadline_s = 0, [], time.monotonic() + seconds
-    number = first_seed
-    while examples > ran and (left_s := deadline_s - time.monotonic()) > 0:
+    results, left, number = Results(), list(names), first_seed
+    share_s = seconds / len(left)
+    while left:
         command = [
             *(sys.executable, "-m", "tests.hostile.search", "--child", "--output", str(folder)),
-            *("--seconds", f"{left_s:.1f}", "--examples", str(examples - ran)),
-            *("--seed", str(number), name),
+            *("--seconds", f"{share_s * len(left):.1f}", "--seed", str(number)),
+            *(() if examples is None else ("--examples", str(examples))),
+            *left,
         ]
-        done, found = _watch(command, name, target, folder)
-        ran += done
-        findings += found
-        number += 1_000_000
-        if not found and done == 0:
+        ended = _watch(command, folder, results)
+        if ended is None:
             break
-    return ran, findings
+        deaths = [f for f in results.findings if f.target == ended and f.fault in _DEATHS]
+        left = left[left.index(ended) + (len(deaths) >= _MOST_DEATHS) :]
+        number += 1_000_000
+    return results
 
 
-def _watch(
-    command: Sequence[str], name: str, target: Target, folder: Path
-) -> tuple[int, list[Finding]]:
-    """Run one process to its end, and return the number of inputs and what failed."""
-    current = folder / _CURRENT
+def _watch(command: Sequence[str], folder: Path, results: Results) -> str | None:
+    """Run one process, add its results, and return the target at which it died, or None."""
+    current, log = folder / _CURRENT, folder / "log.jsonl"
     current.write_bytes(b"")
-    log = folder / "log.jsonl"
-    patience_s = max(60.0, PATIENCE * target.seconds)
     with log.open("wb") as output, (folder / "errors.txt").open("ab") as errors:
         child = subprocess.Popen(command, stdout=output, stderr=errors, cwd=ROOT)
         while True:
@@ -85,52 +96,77 @@ def _watch(
                 child.wait(timeout=1.0)
                 break
             except subprocess.TimeoutExpired:
-                if time.time() - current.stat().st_mtime > patience_s:
+                if time.time() - current.stat().st_mtime > PATIENCE_S:
                     child.kill()
                     child.wait()
                     break
-    ran, findings, ended = 0, [], False
+    target, is_over = "", False
     for line in log.read_text("utf-8").splitlines():
         record = json.loads(line)
-        ran = record.get("ran", ran)
-        ended = ended or "end" in record
+        is_over = is_over or "over" in record
+        target = record.get("target", target)
+        results.ran[target] += record.get("ran", 0)
         if "fault" in record:
-            findings.append(Finding(name, record["fault"], folder / record["file"]))
-    if not ended:
-        data = current.read_bytes()
-        fault = "hang" if child.returncode == -signal.SIGKILL else f"exit code {child.returncode}"
-        findings.append(Finding(name, fault, _save(folder, data)))
-        ran += 1
-    return ran, findings
+            results.findings.append(Finding(target, record["fault"], folder / record["file"]))
+    if is_over:
+        return None
+    if not target:
+        raise RuntimeError(f"The search cannot start: see {folder / 'errors.txt'}.")
+    fault = HANG if child.returncode == -signal.SIGKILL else CRASH
+    saved = _save(folder / target, current.read_bytes())
+    results.findings.append(Finding(target, fault, saved))
+    return target
 
 
-def run_child(target: Target, folder: Path, *, seconds: float, examples: int, number: int) -> None:
-    """Send drawn inputs to a target until the time or the number of them is over."""
+def run_child(
+    targets: Mapping[str, Target],
+    folder: Path,
+    *,
+    seconds: float,
+    examples: int | None,
+    number: int,
+) -> None:
+    """Send drawn inputs to each target until its share of the time or of the inputs is used."""
     warnings.simplefilter("error")
-    _limit_memory(target.megabytes)
     signal.signal(signal.SIGPROF, _interrupt)
-    current = folder / _CURRENT
-    faults: dict[str, int] = {}
-    state = {"ran": 0}
-    deadline_s = time.monotonic() + seconds
+    for name, target in targets.items():
+        _report({"target": name})
+        _run_target(
+            target,
+            folder,
+            seconds=seconds / len(targets),
+            examples=target.examples if examples is None else examples,
+            number=number,
+        )
+    _report({"over": True})
+
+
+def _run_target(
+    target: Target, folder: Path, *, seconds: float, examples: int, number: int
+) -> None:
+    _limit_memory(target.megabytes)
+    faults: Counter[str] = Counter()
+    ran, deadline_s = 0, time.monotonic() + seconds
 
     def take(data: bytes) -> None:
-        if time.monotonic() > deadline_s or state["ran"] >= examples:
+        nonlocal ran
+        if time.monotonic() > deadline_s or ran >= examples:
             return
-        state["ran"] += 1
-        current.write_bytes(data)
+        ran += 1
+        (folder / _CURRENT).write_bytes(data)
         fault = _run(target, data)
         if fault:
             kind = fault.partition(": ")[0]
-            faults[kind] = faults.get(kind, 0) + 1
+            faults[kind] += 1
             if faults[kind] <= _SAVED_PER_FAULT:
-                file = _save(folder, data)
-                _report({"fault": fault, "file": file.name, "ran": state["ran"]})
+                file = _save(folder / target.name, data)
+                _report({"fault": fault, "file": str(file.relative_to(folder))})
 
-    while time.monotonic() < deadline_s and state["ran"] < examples:
+    while time.monotonic() < deadline_s and ran < examples:
+        before = ran
         run_round = seed(number)(
             settings(
-                max_examples=ROUND,
+                max_examples=min(ROUND, examples - ran),
                 database=None,
                 deadline=None,
                 phases=[Phase.generate],
@@ -138,9 +174,8 @@ def run_child(target: Target, folder: Path, *, seconds: float, examples: int, nu
             )(given(target.inputs)(take))
         )
         run_round()
-        _report({"ran": state["ran"]})
+        _report({"ran": ran - before})
         number += 1
-    _report({"ran": state["ran"], "end": True})
 
 
 def _run(target: Target, data: bytes) -> str:
@@ -173,12 +208,13 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def _limit_memory(megabytes: int) -> None:
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-    used = pages * resource.getpagesize()
-    limit = used + megabytes * 1_000_000
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = pages * resource.getpagesize() + megabytes * 1_000_000
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _save(folder: Path, data: bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / input_name(data)
     file.write_bytes(data)
     return file
@@ -194,41 +230,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--seconds", type=float, default=600.0, help="for all targets together")
-    parser.add_argument("--examples", type=int, default=10**9, help="most inputs of a target")
+    parser.add_argument("--examples", type=int, help="most inputs of each target; else no limit")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    given_options = parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
     known = load_targets()
-    names = given_options.targets or sorted(known)
+    names = chosen.targets or sorted(known)
     if unknown := [name for name in names if name not in known]:
         parser.error(f"unknown targets {unknown}; known: {', '.join(sorted(known))}")
-    if given_options.child:
-        (name,) = names
-        run_child(
-            known[name],
-            given_options.output,
-            seconds=given_options.seconds,
-            examples=given_options.examples,
-            number=given_options.seed,
-        )
+    limits = {"seconds": chosen.seconds, "examples": chosen.examples}
+    if chosen.child:
+        given_targets = {name: known[name] for name in names}
+        run_child(given_targets, chosen.output, number=chosen.seed, **limits)
         return 0
-    findings = []
-    for name in names:
-        time.monotonic()
-        _ran, found = search(
-            name,
-            known[name],
-            folder=given_options.output / name,
-            seconds=given_options.seconds / len(names),
-            examples=given_options.examples,
-            first_seed=given_options.seed,
-        )
-        for _finding in found:
-            pass
-        sys.stdout.flush()
-        findings += found
-    return 1 if findings else 0
+    limits["examples"] = chosen.examples or _UNLIMITED
+    results = search(names, folder=chosen.output, first_seed=chosen.seed, **limits)
+    lines = [f"seed {chosen.seed}"]
+    lines += [f"{name}: {results.ran[name]:,} inputs" for name in names]
+    lines += [f"{f.target}: {f.fault}\n    {f.file}" for f in results.findings]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if results.findings else 0
 
 
 if __name__ == "__main__":

@@ -478,10 +478,12 @@ def targets() -> Iterator[Target]:
     cypher = st.one_of(
         encoded(_statements), encoded(_statements), loose(_CYPHER_WORDS), damaged(seeds)
     )
-    yield Target("cypher", cypher, _run_cypher, seconds=10.0, megabytes=500, examples=150)
+    yield Target("cypher", cypher, _run_cypher, seconds=10.0, megabytes=500, examples=60)
     sql = st.one_of(loose(_SQL_WORDS), damaged(_SQL_SEEDS, [word.encode() for word in _SQL_WORDS]))
-    yield Target("sql", sql, _run_sql, seconds=10.0, megabytes=500, examples=100)
-    yield Target("filters", loose(_FILTER_WORDS), _run_filter, examples=150)
-    yield Target("stated-filters", loose(_STATED), _find_filters, errors=(), examples=100)
-    yield Target("specifications", loose(_SPECIFICATION_WORDS, most=12), _run_specification)
-    yield Target("questions", loose(_QUESTION_WORDS, most=20), _ask, seconds=20.0, examples=40)
+    yield Target("sql", sql, _run_sql, seconds=10.0, megabytes=500, examples=60)
+    yield Target("filters", loose(_FILTER_WORDS), _run_filter, examples=60)
+    yield Target("stated-filters", loose(_STATED), _find_filters, errors=(), examples=10)
+    yield Target(
+        "specifications", loose(_SPECIFICATION_WORDS, most=12), _run_specification, examples=30
+    )
+    yield Target("questions", loose(_QUESTION_WORDS, most=20), _ask, seconds=20.0, examples=10)
