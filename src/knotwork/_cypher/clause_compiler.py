@@ -361,7 +361,10 @@ class _Groups:
             if found is None:
                 found = groups[group] = values, [counted.make(kept) for counted in self._counted]
                 kept.add_all(values, size)
-                kept.add(group)
+                if isinstance(group, tuple):  # the keys of lists and maps; others are the values
+                    for part in group:
+                        if type(part) is tuple:
+                            kept.add(part)
             for (value, every), aggregate in zip(takers, found[1], strict=True):
                 taken = True if every or value is None else value(row)
                 if taken is not None:
