@@ -66,7 +66,7 @@ class PrintableStream:
 def printable_errors() -> Iterator[None]:
     """Replace unsafe characters in what anything writes to standard error."""
     unfiltered = sys.stderr
-    sys.stderr = PrintableStream(unfiltered)  # type: ignore[assignment]
+    sys.stderr = PrintableStream(unfiltered)
     try:
         yield
     finally:

@@ -98,7 +98,7 @@ class KnowledgeBase:
         self.graph = KnowledgeGraph(store, self.settings, self.models)
         self.entities = Entities(store)
         self.communities = Communities(store, self.settings, self.retrievers)
-        self.tables = Tables(store, settings.index)
+        self.tables = Tables(store, self.settings.index)
         self._chat_model = chat_model
         self._splitter = splitter
         self._extractor = extractor
