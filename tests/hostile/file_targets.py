@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from hypothesis import strategies as st
 from tests.hostile.mutations import damaged, loose
 from tests.hostile.targets import Target
@@ -174,6 +175,11 @@ _TURTLE_WORDS = (
 )
 
 
+def _rank_paths(path: Path) -> None:
+    trees = read_trees(path)
+    trees.predict(np.zeros((2, len(trees.features))))
+
+
 def _import(path: Path) -> None:
     store = MemoryStore()
     with contextlib.closing(store):
@@ -301,7 +307,7 @@ def targets() -> Iterator[Target]:
         "recording": ("r.jsonl", Recording.read, [_RECORDING], _JSON_WORDS),
         "path-model": (
             "trees.model",
-            read_trees,
+            _rank_paths,
             [_trees()],
             (b"tree", b"=", b" ", b"\n", b"-1", b"1e999", b"num_leaves=2"),
         ),
