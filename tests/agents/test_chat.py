@@ -6,12 +6,13 @@ import apsw
 import pytest
 
 import knotwork
-from knotwork.agents import _fact_memory
+from knotwork import _sqlite_file
 from knotwork.agents._chat import Chat
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, memory_path
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import Document
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
+from tests.stores.raw_files import opened
 
 NOTES = {
     "Silver Lantern": "Silver Lantern is a 1954 film directed by Marta Ilves.",
@@ -120,14 +121,13 @@ def read_only_memory(path, monkeypatch):
     """A file of facts with one fact, which SQLite opens as it does on a read-only disk."""
     with closing(FactMemory(memory_path(str(path)))) as memory:
         memory.learn(RememberedFact("Ann Lee", "lives in", "Oslo", DAY))
-    writable = apsw.Connection
+    writable = _sqlite_file.open_connection
 
-    def open_file(name, **options):
-        if name.endswith(".memory"):
-            options = {"flags": apsw.SQLITE_OPEN_READONLY}
-        return writable(name, **options)
+    def open_file(name, *, flags):
+        is_fixed = name.endswith(".memory")
+        return writable(name, flags=apsw.SQLITE_OPEN_READONLY if is_fixed else flags)
 
-    monkeypatch.setattr(_fact_memory.apsw, "Connection", open_file)
+    monkeypatch.setattr(_sqlite_file, "open_connection", open_file)
     return memory_path(str(path))
 
 
@@ -152,7 +152,7 @@ def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_onl
 
 def test_a_failed_write_remembers_nothing_and_says_so(path, chat):
     chat.say("Ann Lee lives in Oslo.")
-    with closing(apsw.Connection(memory_path(str(path)))) as other:
+    with closing(opened(memory_path(str(path)))) as other:
         other.execute(
             "CREATE TRIGGER full BEFORE INSERT ON fact WHEN NEW.object = 'Cy Dunn'"
             " BEGIN SELECT RAISE(ABORT, 'no more'); END"
