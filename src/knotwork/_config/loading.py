@@ -107,7 +107,7 @@ def _read_toml(source: Path) -> dict[str, object]:
             f"The settings file `{source}` cannot be read: {error.strerror}.",
             fix="Specify another file, or create one with: knotwork init",
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"The settings file `{source}` is not valid TOML: {error}.") from error
 
 
@@ -279,7 +279,7 @@ def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...
 def _parse_list(text: str) -> object:
     if text.strip().startswith("["):
         # A glob such as `[ab]*.md` also begins with a bracket, but is not a TOML list.
-        with contextlib.suppress(tomllib.TOMLDecodeError):
+        with contextlib.suppress(ValueError, RecursionError):
             return tomllib.loads(f"list = {text.strip()}")["list"]
     return [part.strip() for part in text.split(",") if part.strip()]
 

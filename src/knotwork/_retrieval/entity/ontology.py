@@ -266,7 +266,7 @@ def parse_ontology(text: str, *, name: str) -> Ontology:
     """Return the ontology of a TOML text. Raises ConfigError as `load_ontology`."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"The ontology `{name}` is not valid TOML: {error}.") from error
     _check_keys(data, _TOP_KEYS, f" in the ontology `{name}`")
     rules = [

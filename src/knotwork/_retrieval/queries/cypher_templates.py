@@ -255,7 +255,7 @@ def read_templates(path: Path) -> tuple[Template, ...]:
     """Read templates from a TOML file. Raises ConfigError with the template that is invalid."""
     try:
         data = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"The templates in `{path}` cannot be read: {error}.") from error
     records = data.get("template")
     if not isinstance(records, list) or not records:

@@ -49,7 +49,7 @@ class ExtractionSchema:
         """Return the schema of a TOML file with the keys of `from_mapping`. Raises ConfigError."""
         try:
             return cls.from_mapping(tomllib.loads(path.read_text("utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(
                 f"The schema `{path}` cannot be read: {error}.", fix="Use a TOML file."
             ) from error

@@ -104,7 +104,7 @@ def _entry(row: Sequence[str]) -> DictionaryEntry:
 def _toml_entries(path: Path, text: str) -> Iterator[DictionaryEntry]:
     try:
         tables = tomllib.loads(text).get("term", [])
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"The dictionary `{path}` is not valid TOML: {error}.", fix="Use [[term]] tables."
         ) from error
