@@ -1,4 +1,4 @@
-"""What hostile input is sent to, and what may come of it."""
+"""Readers of hostile input, and the errors that each may raise."""
 
 from __future__ import annotations
 

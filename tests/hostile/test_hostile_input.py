@@ -1,6 +1,6 @@
 """Hostile input ends in a result or one of our errors, within its time and memory.
 
-`tests/hostile/search.py` looks for more, for as long as it is told: `nox -s fuzz`.
+`tests/hostile/search.py` searches longer: `nox -s fuzz`.
 """
 
 from __future__ import annotations
