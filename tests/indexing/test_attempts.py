@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import knotwork
+from knotwork._indexing import attempts as attempts_module
 from knotwork._indexing.attempts import MOST_STARTS, SUFFIX, Attempts
 from knotwork._indexing.prepared import Candidate
 
@@ -17,8 +18,38 @@ def source(uri="a.pdf", *, size=7, modified_ns=1):
     return Candidate(uri, lambda: None, size=size, modified_ns=modified_ns)
 
 
+@pytest.fixture(autouse=True)
+def noted_immediately(monkeypatch):
+    monkeypatch.setattr(attempts_module, "NOTED_AFTER_S", 0.0)
+
+
+class Noting(Attempts):
+    """Notes each file when it is begun."""
+
+    def begin(self, source):
+        super().begin(source)
+        self.note()
+
+
 def reopened(path):
-    return Attempts(str(path))
+    return Noting(str(path))
+
+
+def test_only_files_in_progress_for_long_are_noted(tmp_path, monkeypatch):
+    monkeypatch.setattr(attempts_module, "NOTED_AFTER_S", 2.0)
+    path, now = tmp_path / "i.knot", [0.0]
+    attempts = Attempts(str(path), clock=lambda: now[0])
+    attempts.begin(source("long.pdf"))
+    attempts.begin(source("short.pdf"))
+    attempts.end(["short.pdf"])
+    now[0] = 1.0
+    attempts.begin(source("late.pdf"))
+    attempts.note()
+    assert not list(tmp_path.iterdir())
+    now[0] = 2.5
+    attempts.note()
+    after_a_kill = Attempts(str(path))
+    assert [after_a_kill.count(source(f"{n}.pdf")) for n in ("long", "short", "late")] == [1, 0, 0]
 
 
 def test_what_was_begun_and_not_ended_counts(tmp_path):
@@ -78,7 +109,7 @@ def test_a_damaged_record_is_read_as_far_as_possible(tmp_path):
 
 def test_an_index_that_is_not_a_file_has_no_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    attempts = Attempts("memory:")
+    attempts = Noting("memory:")
     attempts.begin(source())
     attempts.end(["a.pdf"])
     attempts.close()
@@ -100,7 +131,7 @@ def kill_while_reading(path, file, *, times):
     status = file.stat()
     for _ in range(times):
         begun = source(f"docs/{file.name}", size=status.st_size, modified_ns=status.st_mtime_ns)
-        Attempts(str(path)).begin(begun)
+        reopened(path).begin(begun)
 
 
 def test_a_file_is_begun_three_times_and_then_fails_until_it_changes(tmp_path):
@@ -140,6 +171,7 @@ def test_the_last_attempt_is_made_after_all_others_are_committed(tmp_path):
 KILLER = """
 import os, signal, sys
 import knotwork
+from knotwork._indexing import attempts
 from knotwork.plugins import Content, register
 
 class Loader:
@@ -150,6 +182,7 @@ class Loader:
         return Content("never", "text/plain")
 
 if __name__ == "__main__":
+    attempts.NOTED_AFTER_S = 0.0
     register("loaders", "deadly", Loader)
     docs, index = sys.argv[1:]
     with open(docs + "/b.deadly", "w") as file:

@@ -1,9 +1,10 @@
 """Remember beside an index which files were begun, so that none is begun forever.
 
 A file that makes the whole program die (out of memory, killed by an impatient person) would be the
-first to be read again after each restart. Every file is noted before it is read, until its outcome
-is committed; what a run finds noted was in progress when an earlier one was killed. Such a file is
-begun again twice, the second time alone after all others, and then fails until it changes.
+first to be read again after each restart. A file that is in progress for long is noted until its
+outcome is committed; what a run finds noted was in progress when an earlier one was killed. Such a
+file is begun again twice, the second time alone after all others, and then fails until it changes.
+Files that need less time are not noted: a kill at a random time blames none of them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,6 +29,9 @@ SUFFIX = ".begun"
 MOST_STARTS = 3
 """Times that a file is begun while every time the program is killed."""
 
+NOTED_AFTER_S = 2.0
+"""Seconds in progress after which a file is noted."""
+
 _Version: TypeAlias = tuple[str, int, int]
 """A file as it was begun: its name in the index, its size and its time."""
 
@@ -38,11 +43,14 @@ class Attempts:
     process, not that of the machine. An index that is not a file has none.
     """
 
-    def __init__(self, store_url: str) -> None:
+    def __init__(self, store_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         path = index_file(store_url)
+        self._clock = clock
         self._path: Path | None = path.with_name(path.name + SUFFIX) if path else None
         self._earlier: Counter[_Version] = Counter()
-        self._begun: dict[str, _Version] = {}
+        self._begun: dict[str, tuple[_Version, float]] = {}
+        """Files in progress that are not noted, with the time of their start, oldest first."""
+        self._noted: set[str] = set()
         if self._path is not None:
             self._read(self._path)
 
@@ -51,9 +59,19 @@ class Attempts:
         return self._earlier[_version(source)]
 
     def begin(self, source: Candidate) -> None:
-        """Note that a file is begun."""
-        self._begun[source.uri] = _version(source)
-        self._append({"begun": _version(source)})
+        """Remember that a file is begun."""
+        self._begun[source.uri] = (_version(source), self._clock())
+
+    def note(self) -> None:
+        """Note the files that are in progress for long; call this now and then."""
+        now = self._clock()
+        while self._begun:
+            uri, (version, since) = next(iter(self._begun.items()))
+            if now - since < NOTED_AFTER_S:
+                return
+            del self._begun[uri]
+            self._noted.add(uri)
+            self._append({"begun": version})
 
     def end(self, uris: Iterable[str]) -> None:
         """Forget files whose outcome is committed."""
@@ -64,6 +82,7 @@ class Attempts:
     def close(self) -> None:
         """Forget what this run began: it ends in order, so that no file is to blame."""
         self._begun.clear()
+        self._noted.clear()
         if self._path is None or not self._path.exists():
             return
         if not +self._earlier:
@@ -78,7 +97,10 @@ class Attempts:
         known = [version for version in self._earlier if version[0] == uri]
         for version in known:
             del self._earlier[version]
-        return self._begun.pop(uri, None) is not None or bool(known)
+        self._begun.pop(uri, None)
+        was_noted = uri in self._noted
+        self._noted.discard(uri)
+        return was_noted or bool(known)
 
     def _read(self, path: Path) -> None:
         try:

@@ -137,7 +137,9 @@ class Pipeline:
         check_embedder(self.store, self.stages.embedding.name)
         _require_parts(self.store, self.stages)
         try:
-            yield from run.events(sources, covers, failures, retry=retry)
+            for event in run.events(sources, covers, failures, retry=retry):
+                run.attempts.note()
+                yield event
         except KeyboardInterrupt:
             run.commit_finished(give_up=True)
             raise IndexingInterrupted(run.report(interrupted=True)) from None
@@ -160,7 +162,7 @@ class _Run:
         self.stages = stages
         self.tally = tally
         self.batch = Batch(clock=pipeline.clock)
-        self.attempts = Attempts(pipeline.store.url)
+        self.attempts = Attempts(pipeline.store.url, clock=pipeline.clock)
         self.batch_chunks = pipeline.batch_chunks or _usual_batch_chunks(stages)
         self.reader: DocumentReader | None = None
         if stages.model_extractor:
@@ -241,6 +243,7 @@ class _Run:
         started_s = self.pipeline.clock()
         while not preparer.wait(_PROGRESS_S):
             check_cancelled()
+            self.attempts.note()
             event = self.tally.event(EventKind.READING, preparer.oldest)
             yield replace(event, seconds=self.pipeline.clock() - started_s)
             if self.batch.is_full(self.batch_chunks):

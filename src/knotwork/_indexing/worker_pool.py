@@ -49,7 +49,9 @@ UNSENDABLE = (pickle.PicklingError, TypeError, AttributeError)
 """Raised for a value that cannot be sent to another process."""
 
 _START = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "import os, sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    # A library of linear algebra would start a thread for each core.
+    "os.environ.setdefault('OPENBLAS_NUM_THREADS', '1'); "
     "from knotwork._indexing.worker_process import main; main()"
 )
 _AHEAD_BYTES = 32 << 10
@@ -340,14 +342,11 @@ class _Process:
     def __init__(self, prelude: bytes) -> None:
         self.prelude = prelude
         path = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - "" is the folder
-        # A library of linear algebra would start a thread for each core.
-        environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ}
         try:
             self._popen = subprocess.Popen(  # noqa: S603 - this interpreter, with its own code
                 [sys.executable, "-c", _START, json.dumps(path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=environment,
             )
         except (OSError, ValueError, TypeError) as error:
             raise WorkersUnavailable(str(error)) from error
