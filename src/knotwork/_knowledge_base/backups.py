@@ -14,7 +14,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -286,10 +286,7 @@ def _write_manifest(folder: Path, report: BackupReport) -> None:
         "generation": report.generation,
         "documents": report.documents,
         "protected": report.protected,
-        "files": [
-            {"kind": f.kind, "name": f.name, "size": f.size, "sha256": f.sha256}
-            for f in report.files
-        ],
+        "files": [asdict(file) for file in report.files],
     }
     path = folder / MANIFEST
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

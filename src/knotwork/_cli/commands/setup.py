@@ -74,8 +74,7 @@ def show(session: Session, *, origin: bool) -> None:
 @click.command(
     epilog=show_examples(
         "knotwork doctor",
-        "knotwork doctor --store handbook.knot",
-        "knotwork doctor --full                   read every page of the index",
+        "knotwork doctor --full --store handbook.knot",
         "knotwork doctor --json > report.json     for a bug report; holds no secrets",
     )
 )

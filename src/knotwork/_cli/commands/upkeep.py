@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ def backup_command(session: Session, *, index: Path, target: Path, force: bool) 
     epilog=show_examples(
         "knotwork restore backups/handbook handbook.knot",
         "knotwork restore backups/handbook handbook.knot --force",
+        "knotwork restore backups/handbook copy.knot --json",
     )
 )
 @click.argument("backup", type=click.Path(path_type=Path))
@@ -89,6 +91,7 @@ def restore_command(session: Session, *, backup: Path, index: Path, force: bool)
 @click.command(
     epilog=show_examples(
         "knotwork repair handbook.knot",
+        "knotwork repair handbook.knot --config knotwork.toml",
         "knotwork repair handbook.knot --json",
     )
 )
@@ -127,10 +130,7 @@ def describe_backup(report: BackupReport) -> dict[str, Any]:
         "generation": report.generation,
         "documents": report.documents,
         "protected": report.protected,
-        "files": [
-            {"kind": file.kind, "name": file.name, "size": file.size, "sha256": file.sha256}
-            for file in report.files
-        ],
+        "files": [asdict(file) for file in report.files],
     }
 
 
