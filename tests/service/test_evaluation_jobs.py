@@ -50,9 +50,7 @@ def test_one_that_is_under_way_is_cancelled_kept_and_gone_on_with(
                     wait_until(lambda: workspace.name in cancelled)
                 progress.count(stage, done, total, **more)
 
-        return run_evaluation_job(
-            workspace, arguments, Stopping(lambda *_: None, is_stopping=lambda: False)
-        )
+        return run_evaluation_job(workspace, arguments, Stopping(lambda *_: None))
 
     cancelled: list[str] = []
     monkeypatch.setattr(runner_module, "WORK", {**work_module.WORK, "evaluate": watched})
