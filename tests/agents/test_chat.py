@@ -4,6 +4,7 @@ from contextlib import closing
 
 import apsw
 import pytest
+from tests.stores.raw_files import opened
 
 import knotwork
 from knotwork import _sqlite_file
@@ -12,7 +13,6 @@ from knotwork.agents._fact_memory import FactMemory, RememberedFact, memory_path
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import Document
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from tests.stores.raw_files import opened
 
 NOTES = {
     "Silver Lantern": "Silver Lantern is a 1954 film directed by Marta Ilves.",

@@ -69,6 +69,8 @@ def test_json_lines_hold_every_event(capsys):
         "total": 3,
         "chunks": 40,
         "chunks_known": 80,
+        "bytes": 0,
+        "bytes_total": 0,
     }
     assert lines[-1]["report"]["skipped"][0]["message"] == "no PDF"
 

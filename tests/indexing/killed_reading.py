@@ -17,7 +17,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import sys
 import threading
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._inference.call_cache import call_key
+from knotwork._sqlite_pages import open_connection
 from knotwork._stores.urls import open_store
 from knotwork.records import Document
 from knotwork.testing._brains import RuleBrain
@@ -91,7 +91,7 @@ def kept_keys(home):
     path = Path(home) / "index.knot.calls"
     if not path.exists():
         return set()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    with contextlib.closing(open_connection(str(path))) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'rejected'").fetchone():
             return set()
         rows = connection.execute(

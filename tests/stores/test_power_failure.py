@@ -78,7 +78,13 @@ def disk(monkeypatch):
 
     disk = Disk(apsw.vfs_names()[0])
     monkeypatch.setattr(apsw, "connection_hooks", [exclude_others])
-    monkeypatch.setattr(apsw, "Connection", partial(apsw.Connection, vfs="disk"))
+    opened = partial(apsw.Connection, vfs="disk")
+    monkeypatch.setattr(apsw, "Connection", opened)
+    # The checksum VFS has a base of its own.
+    monkeypatch.setattr("knotwork._sqlite_pages._checksum_vfs", lambda: "")
+    monkeypatch.setattr(
+        "knotwork._sqlite_file.open_connection", lambda name, flags: opened(name, flags=flags)
+    )
     yield disk
     disk.unregister()
 
@@ -133,6 +139,7 @@ def write_jobs(path, number):
     for n in range(number):
         job = jobs.add("w", "index", {"n": n})
         jobs.add_event(job.id, "progress", {"done": n})
+        jobs.set_state(job.id, JobState.RUNNING)
         jobs.set_state(job.id, JobState.FINISHED)
     return jobs
 

@@ -32,6 +32,9 @@ MOST_STARTS = 3
 NOTED_AFTER_S = 2.0
 """Seconds in progress after which a file is noted."""
 
+KILLED = "killed"
+"""The reason of such a failure. Its record is kept until the file changes."""
+
 _Version: TypeAlias = tuple[str, int, int]
 """A file as it was begun: its name in the index, its size and its time."""
 
@@ -135,7 +138,7 @@ class Attempts:
 def killed_error(source: Candidate, times: int) -> LoadError:
     """Return the error for a file that was in progress each time that this program was killed."""
     return LoadError(
-        "killed",
+        KILLED,
         f"`{source.uri}` was in progress {times} times when Knotwork was killed, and is not read "
         "again until it changes.",
         fix="Leave it out with `exclude`, or split it. If something else was the reason, index "

@@ -21,7 +21,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import PurePosixPath
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
-from knotwork._indexing.attempts import MOST_STARTS, Attempts, killed_error
+from knotwork._indexing.attempts import KILLED, MOST_STARTS, Attempts, killed_error
 from knotwork._indexing.changes import (
     Tier,
     Tiers,
@@ -358,7 +358,7 @@ class _Run:
             self.attempts.end(
                 [
                     *(prepared.source.uri for prepared in batch.prepared),
-                    *(entry.uri for entry in batch.entries),
+                    *(entry.uri for entry in batch.entries if entry.error_reason != KILLED),
                 ]
             )
         stored = batch.prepared

@@ -18,7 +18,8 @@ import apsw
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.report import EventKind, IndexEvent
-from knotwork._sqlite_file import FULL, NORMAL, create_private, sync_commits
+from knotwork._sqlite_file import FULL, NORMAL, SqliteFile, is_damage, sync_commits
+from knotwork._sqlite_pages import READ_WRITE
 from knotwork.errors import Conflict, StoreBusy, StoreError
 
 MOST_EVENTS = 5_000
@@ -111,20 +112,26 @@ class JobEvent:
 class JobStore:
     """The database of jobs, locked by one server at a time. Thread-safe."""
 
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+    def __init__(self, connection: apsw.Connection, file: SqliteFile) -> None:
         self._connection = connection
-        self._path = path
+        self._file = file
         self._lock = threading.Lock()
 
     @classmethod
     def open(cls, path: Path) -> JobStore:
         """Open the database, and create it if it does not exist.
 
-        Raises StoreBusy while another server uses it, StoreError if it cannot be opened.
+        Raises StoreBusy while another server uses it, StoreError if it cannot be opened or is
+        damaged.
         """
+        file = SqliteFile(
+            str(path),
+            "job database",
+            0,
+            repair="Move the file away: the list of jobs is lost, documents and answers are not.",
+        )
         try:
-            create_private(path)
-            connection = apsw.Connection(str(path))
+            connection = file.connect(flags=READ_WRITE, busy_timeout_s=0)
             # Exclusive: two servers of the same folder would run every job twice.
             connection.pragma("locking_mode", "exclusive")
             connection.pragma("journal_mode", "wal")
@@ -137,11 +144,13 @@ class JobStore:
                 f"Another server uses `{path}`.", fix="Stop it, or serve another folder."
             ) from error
         except (apsw.Error, OSError) as error:
+            if is_damage(error):
+                raise file.damaged(error) from error
             raise StoreError(
                 f"Cannot open the job database `{path}`: {error}.",
                 fix="Check that its folder is writable.",
             ) from error
-        return cls(connection, path)
+        return cls(connection, file)
 
     def add(self, workspace: str, kind: str, arguments: Mapping[str, Any]) -> Job:
         """Queue a job, or return an equal job that is already queued.
@@ -167,13 +176,13 @@ class JobStore:
 
     def find(self, workspace: str, job: str) -> Job | None:
         """Return the job with this id in a workspace, or None."""
-        with self._lock:
+        with self._reading():
             found = self._select("workspace = ? AND id = ?", (workspace, job))
         return found[0] if found else None
 
     def jobs(self, workspace: str, *, limit: int, kind: str = "") -> list[Job]:
         """Return the jobs of a workspace, newest first; those of one kind if ``kind`` is set."""
-        with self._lock:
+        with self._reading():
             return self._select(
                 "workspace = ? AND (? = '' OR kind = ?) ORDER BY n DESC LIMIT ?",
                 (workspace, kind, kind, limit),
@@ -181,12 +190,12 @@ class JobStore:
 
     def open_jobs(self) -> list[Job]:
         """Return the jobs of all workspaces that have not ended, oldest first."""
-        with self._lock:
+        with self._reading():
             return self._select(f"state IN ({_OPEN_PLACES}) ORDER BY n", _OPEN_STATES)
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs by state."""
-        with self._lock:
+        with self._reading():
             rows = self._connection.execute("SELECT state, count(*) FROM job GROUP BY state")
             return {state: int(count) for state, count in rows}
 
@@ -254,22 +263,22 @@ class JobStore:
 
     def events(self, job: str, *, after: int = 0, limit: int = 500) -> list[JobEvent]:
         """Return the events of a job with a number above ``after``, in order."""
-        with self._lock:
-            rows: list[Any] = self._connection.execute(
+        with self._reading():
+            rows = self._connection.execute(
                 "SELECT n, kind, body FROM event WHERE job = ? AND n > ? ORDER BY n LIMIT ?",
                 (job, min(after, 2**62), limit),
-            ).fetchall()
-        return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
+            )
+            return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
 
     def stored_response(self, caller: str, workspace: str, key: str) -> tuple[str, Any] | None:
         """Return the fingerprint of the request that used this key, and the response to it."""
-        with self._lock:
+        with self._reading():
             rows: list[Any] = self._connection.execute(
                 "SELECT request, body FROM answer WHERE caller = ? AND workspace = ? AND key = ?"
                 " AND created > ?",
                 (caller, workspace, key, _now_s() - KEEP_RESPONSES_S),
             ).fetchall()
-        return (rows[0][0], json.loads(rows[0][1])) if rows else None
+            return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
     def store_response(
         self,
@@ -316,11 +325,22 @@ class JobStore:
                 sync_commits(self._connection, synchronous)
                 with self._connection:
                     yield
-        except apsw.Error as error:
+        except (apsw.Error, ValueError) as error:
+            if isinstance(error, ValueError) or is_damage(error):
+                raise self._file.damaged(error) from error
             raise StoreError(
-                f"Cannot write to the job database `{self._path}`: {error}.",
+                f"Cannot write to the job database `{self._file.path}`: {error}.",
                 fix="Check its disk.",
             ) from error
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Use the connection, and raise IndexDamaged for what cannot be read or decoded."""
+        with self._lock, self._file.translated_errors(busy_timeout_s=0):
+            try:
+                yield
+            except (ValueError, TypeError, RecursionError) as error:
+                raise self._file.damaged(error) from error
 
     def _insert_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
         self._connection.execute(

@@ -161,7 +161,7 @@ class KeyFile:
             ]
         except OSError as error:
             raise self._unusable("read", error) from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"The key file `{self.path}` is damaged.",
                 fix="Restore it, or delete it and add the keys again: knotwork keys add",

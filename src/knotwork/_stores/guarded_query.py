@@ -85,6 +85,14 @@ class GuardedQuery:
                     break
                 self._count(row)
                 rows.append(tuple(row))
+        except KeyError as error:
+            raise QuerySyntaxError(
+                f"The statement uses the parameter `{error.args[0]}`, which is not given."
+            ) from error
+        except UnicodeEncodeError as error:
+            raise QuerySyntaxError(
+                "The statement or a parameter contains half a character (a lone surrogate)."
+            ) from error
         except apsw.Error as error:
             if is_damage(error):
                 raise

@@ -125,7 +125,7 @@ class LoaderContract:
             pytest.skip("The text is not longer than its file.")
         assert len(oversized) < MEGABYTE
         with pytest.raises(LoadError) as caught:
-            loader.load(Source(source.uri, oversized, max_bytes=MEGABYTE))
+            loader.load(Source(source.uri, oversized, max_bytes=MEGABYTE, max_characters=MEGABYTE))
         assert caught.value.reason == "too_large"
 
     def test_only_the_given_bytes_are_read(
