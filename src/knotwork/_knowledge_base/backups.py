@@ -17,11 +17,11 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 import apsw
 
-from knotwork import __version__
 from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
@@ -280,7 +280,7 @@ def _verify(file: SqliteFile) -> None:
 def _write_manifest(folder: Path, report: BackupReport) -> None:
     content = {
         "format": _FORMAT,
-        "knotwork": __version__,
+        "knotwork": version("knotwork"),
         "index": report.index,
         "created": report.created,
         "generation": report.generation,

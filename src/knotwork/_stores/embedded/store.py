@@ -179,7 +179,7 @@ class EmbeddedStore:
         """Do what `check` does, and compute again all that follows from the documents."""
         from knotwork._stores.embedded.verification import find_all_faults
 
-        return find_all_faults(self, self._database)
+        return find_all_faults(self._database)
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""

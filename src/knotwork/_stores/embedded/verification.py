@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from knotwork._stores.embedded.damage import (
     locate_damage,
 )
 from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.documents import EmbeddedDocuments
+from knotwork._stores.embedded.graph import EmbeddedGraph
 from knotwork._stores.embedded.schema import field_rows, page_rows
+from knotwork._stores.embedded.text_index import EmbeddedTexts
+from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
-
-if TYPE_CHECKING:
-    from knotwork._stores.embedded.store import EmbeddedStore
 
 _ALL = 1 << 62
 _MAX_FAULTS = 20
@@ -102,7 +103,7 @@ def find_faults(database: Database) -> list[str]:
     return faults
 
 
-def find_all_faults(store: EmbeddedStore, database: Database) -> list[str]:
+def find_all_faults(database: Database) -> list[str]:
     """Read every page and value of an index, and return a phrase for each fault.
 
     Raises StoreError if the file is too damaged to be read.
@@ -115,23 +116,26 @@ def find_all_faults(store: EmbeddedStore, database: Database) -> list[str]:
         (structure,) = connection.execute("PRAGMA integrity_check(1)").fetchall()
     if structure != ("ok",):
         return [f"damaged pages: {structure[0]}"]
-    return [*find_faults(database), *_find_differences(store, database)]
+    return [*find_faults(database), *_find_differences(database)]
 
 
-def _find_differences(store: EmbeddedStore, database: Database) -> Iterator[str]:
+def _find_differences(database: Database) -> Iterator[str]:
     """Yield a phrase for each part that differs from what it is derived from."""
+    stored, graph = EmbeddedDocuments(database), EmbeddedGraph(database)
+    chunk_texts, entity_texts = (EmbeddedTexts(database, name) for name in ("chunk", "entity"))
+    vectors = EmbeddedVectors(database, "chunk")
     texts, fields = 0, 0
-    for document_id in store.documents.document_ids():
-        (document,) = store.documents.documents([document_id]).values()
-        chunks = store.documents.chunks(store.documents.chunk_ids(document_id)).values()
+    for document_id in stored.document_ids():
+        (document,) = stored.documents([document_id]).values()
+        chunks = stored.chunks(stored.chunk_ids(document_id)).values()
         texts += len(
-            store.texts("chunk").differing(
+            chunk_texts.differing(
                 (c.id, f"{c.context}\n{c.text}") for c in chunks if not c.is_parent
             )
         )
         fields += _fields_differ(database, document)
-        store.graph.mentions([chunk.id for chunk in chunks])
-        store.vectors("chunk").get([chunk.id for chunk in chunks])
+        graph.mentions([chunk.id for chunk in chunks])
+        vectors.get([chunk.id for chunk in chunks])
     if texts:
         yield f"{texts} chunks whose full text differs from their text"
     if fields:
@@ -139,13 +143,13 @@ def _find_differences(store: EmbeddedStore, database: Database) -> Iterator[str]
     nodes = [
         node
         for label in (Label.ENTITY, Label.KEYWORD)
-        for node in store.graph.find(label=label, limit=_ALL)
+        for node in graph.find(label=label, limit=_ALL)
     ]
-    names = store.texts("entity").differing((node.id, node.name) for node in nodes)
-    if names and store.texts("entity").count():
+    names = entity_texts.differing((node.id, node.name) for node in nodes)
+    if names and entity_texts.count():
         yield f"{len(names)} entities whose full text differs from their name"
     for (name,) in database.rows("SELECT name FROM text_index ORDER BY name"):
-        if store.texts(name).counts_differ():
+        if EmbeddedTexts(database, name).counts_differ():
             yield f"the full text of `{name}` does not have the terms that it counts"
     yield from _vector_faults(database)
 
