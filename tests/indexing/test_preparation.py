@@ -171,7 +171,7 @@ def test_processes_are_used_unless_settings_say_no():
 
 
 @pytest.mark.parametrize(("cores", "total_bytes"), [(4, WORTH_BYTES - 1), (1, 100 * WORTH_BYTES)])
-def test_short_texts_are_prepared_here_if_they_are_few_or_no_core_is_spare(
+def test_short_texts_are_prepared_here_if_they_are_few_or_there_is_one_core(
     monkeypatch, cores, total_bytes
 ):
     monkeypatch.setattr("loky.cpu_count", lambda: cores)

@@ -237,8 +237,8 @@ class IndexSettings:
     )
     workers: int = _setting(
         -1,
-        "worker processes that read files; -1 is one per spare core, at least one, 0 reads files\n"
-        "in this process, without the limits of memory and time",
+        "worker processes that read files; -1 is one per core, at most 8, 0 reads files in\n"
+        "this process, without the limits of memory and time",
         minimum=-1,
         maximum=64,
     )

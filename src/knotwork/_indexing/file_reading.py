@@ -30,12 +30,12 @@ MOST_WORKERS = 8
 
 
 def worker_count(workers: int) -> int:
-    """Return the number of workers that a setting asks for; -1 is one for each spare core."""
+    """Return the number of workers that a setting asks for; -1 is one for each core."""
     if workers >= 0:
         return workers
     import loky
 
-    return min(int(loky.cpu_count()) - 1, MOST_WORKERS)
+    return min(int(loky.cpu_count()), MOST_WORKERS)
 
 
 def open_pool(shared: object, *, workers: int, limits: ReadingLimits) -> WorkerPool:

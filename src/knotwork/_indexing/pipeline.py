@@ -99,7 +99,7 @@ class Pipeline:
 
     A commit holds about ``batch_chunks`` chunks, by default as many as suit the stages; the
     embedder gets ``embedding_chunks`` at a time. ``workers`` are processes that prepare documents,
-    -1 for one per spare core, and ``limits`` what one document may take there. ``clock`` returns
+    -1 for one per core, and ``limits`` what one document may take there. ``clock`` returns
     seconds.
     """
 

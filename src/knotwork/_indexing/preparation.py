@@ -128,7 +128,7 @@ class Preparer(Protocol):
 
     @property
     def oldest(self) -> str:
-        """The uri of the document that `take` returns next; "" if there is none."""
+        """The uri of the document that `take` returns next; "" if no document is open."""
 
     def begin(self, source: Candidate) -> None:
         """Add a document to the queue."""
@@ -154,17 +154,17 @@ def open_preparer(
 ) -> Preparer:
     """Return a preparer of ``total_bytes`` of text with ``workers`` processes beside this one.
 
-    -1 starts one for each spare core, at least one. 0 prepares all documents in this process,
-    without limits.
+    -1 starts one for each core, at most 8. 0 prepares all documents in this process, without
+    limits.
     """
     if not workers:
         return SerialPreparer(recipe)
-    spare = worker_count(workers)
+    count = worker_count(workers)
     return WorkerPreparer(
         recipe,
-        workers=max(1, spare),
+        workers=count,
         limits=limits,
-        shares_work=spare > 0 and total_bytes >= WORTH_BYTES,
+        shares_work=(workers > 0 or count > 1) and total_bytes >= WORTH_BYTES,
     )
 
 
