@@ -1,4 +1,4 @@
-"""What the tests of contracts share: marks and errors for parts that break a rule."""
+"""Marks and errors of broken parts, for the tests of contracts."""
 
 from pickle import PicklingError
 

@@ -281,12 +281,7 @@ def _write_manifest(folder: Path, report: BackupReport) -> None:
     content = {
         "format": _FORMAT,
         "knotwork": version("knotwork"),
-        "index": report.index,
-        "created": report.created,
-        "generation": report.generation,
-        "documents": report.documents,
-        "protected": report.protected,
-        "files": [asdict(file) for file in report.files],
+        **{name: value for name, value in asdict(report).items() if name != "backup"},
     }
     path = folder / MANIFEST
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

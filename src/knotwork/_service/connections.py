@@ -251,7 +251,7 @@ class LimitedProtocol(H11Protocol):
         return self.flow.write_paused and self._unsent.is_slow(now, -left, self.table.limits)
 
     def _note_state(self, *, between_requests: bool = False) -> None:
-        """Tell the table whether the connection waits for a request."""
+        """Update whether the connection waits for a request, in the table too."""
         waits = self.conn.their_state is h11.IDLE and not self.transport.is_closing()
         if not waits:
             if self._waiting_s is not None:

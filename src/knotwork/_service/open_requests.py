@@ -15,7 +15,7 @@ CHECK_INTERVAL_S = 1.0
 
 @dataclass(slots=True, eq=False)
 class OpenRequest:
-    """A request in progress; ``is_revoked`` is set when its key is no longer valid."""
+    """A request in progress; ``is_revoked`` is set when its key was removed."""
 
     key: AccessKey
     task: asyncio.Task[object]

@@ -22,6 +22,7 @@ from knotwork._sqlite_file import (
     SqliteFile,
     repair_advice,
     sync_journal,
+    write_transaction,
 )
 from knotwork._sqlite_pages import READ_WRITE
 from knotwork._text.names import normal_form
@@ -124,9 +125,16 @@ class FactMemory:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commit the writes of the block together, or none of them if it fails."""
-        with self._lock, self._translated_errors(), self._connection:
-            yield
+        """Commit the writes of the block together, or none of them if it fails.
+
+        A transaction within another one ends with that one.
+        """
+        with self._lock, self._translated_errors():
+            if self._connection.in_transaction:
+                yield
+            else:
+                with write_transaction(self._connection):
+                    yield
 
     def learn(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
         """Add a fact, and return the facts that it ended, with their end.

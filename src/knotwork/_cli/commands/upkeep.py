@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -12,7 +13,6 @@ from knotwork._cli.session import Session, show_examples, with_session
 from knotwork._cli.terminal import count_of
 
 if TYPE_CHECKING:
-    from knotwork._knowledge_base.backups import BackupReport
     from knotwork._knowledge_base.repairs import RepairReport
 
 _FORCE = click.option("--force", is_flag=True, help="Replace what exists there.")
@@ -35,17 +35,11 @@ def backup_command(session: Session, *, index: Path, target: Path, force: bool) 
     Other processes may search and index meanwhile: the backup is the state of one commit. Every
     page of the copy is verified before the folder gets its name.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._knowledge_base.backups import back_up
 
-    report: BackupReport | None = None
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        for event in back_up(str(index), target, overwrite=force):
-            counter.count(event.step.capitalize(), event.done, event.total)
-            report = event.report or report
-    assert report is not None, "the last event has the report"
+    report = _follow(session, back_up(str(index), target, overwrite=force))
     if session.common.json:
-        session.terminal.emit(describe_backup(report))
+        session.terminal.emit(asdict(report))
         return
     size_mb = sum(file.size for file in report.files) / 1e6
     documents = count_of(report.documents, "document")
@@ -72,17 +66,11 @@ def restore_command(session: Session, *, backup: Path, index: Path, force: bool)
 
     The backup is verified before anything changes. Stop other processes that use the index.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._knowledge_base.backups import restore_events
 
-    report: BackupReport | None = None
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        for event in restore_events(backup, index, overwrite=force):
-            counter.count(event.step.capitalize(), event.done, event.total)
-            report = event.report or report
-    assert report is not None, "the last event has the report"
+    report = _follow(session, restore_events(backup, index, overwrite=force))
     if session.common.json:
-        session.terminal.emit({**describe_backup(report), "restored": str(index)})
+        session.terminal.emit({**asdict(report), "restored": str(index)})
         return
     documents = count_of(report.documents, "document")
     session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
@@ -104,37 +92,45 @@ def repair_command(session: Session, *, index: Path) -> None:
     again from their files. The damaged file stays beside the index. An index of an earlier release
     gets checksums. The exit code is 1 if something was lost.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._knowledge_base.repairs import repair_events
 
-    report: RepairReport | None = None
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        for event in repair_events(index, settings=session.settings):
-            counter.count(event.step.capitalize(), event.done, event.total)
-            report = event.report or report
-    assert report is not None, "the last event has the report"
+    report = _follow(session, repair_events(index, settings=session.settings))
     if session.common.json:
-        session.terminal.emit(describe_repair(report))
+        session.terminal.emit(_describe_repair(report))
     else:
         _print_repair(session, report)
     if report.lost:
         raise click.exceptions.Exit(1)
 
 
-def describe_backup(report: BackupReport) -> dict[str, Any]:
-    """Return the object of `backup --json` and `restore --json`."""
-    return {
-        "backup": report.backup,
-        "index": report.index,
-        "created": report.created,
-        "generation": report.generation,
-        "documents": report.documents,
-        "protected": report.protected,
-        "files": [asdict(file) for file in report.files],
-    }
+_Report_co = TypeVar("_Report_co", covariant=True)
 
 
-def describe_repair(report: RepairReport) -> dict[str, Any]:
+class _Event(Protocol[_Report_co]):
+    @property
+    def step(self) -> str: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def report(self) -> _Report_co | None: ...
+
+
+def _follow(session: Session, events: Iterable[_Event[_Report_co]]) -> _Report_co:
+    """Show the progress of events, and return the report of the last one."""
+    from knotwork._cli.progress import choose_counter
+
+    report = None
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for event in events:
+            counter.count(event.step.capitalize(), event.done, event.total)
+            report = event.report or report
+    assert report is not None, "the last event has the report"
+    return report
+
+
+def _describe_repair(report: RepairReport) -> dict[str, Any]:
     """Return the object of `repair --json`."""
     return {
         "index": report.index,
