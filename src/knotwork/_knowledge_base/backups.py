@@ -22,6 +22,7 @@ from pathlib import Path
 
 import apsw
 
+from knotwork._durable_files import sync_file, sync_folder
 from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
@@ -266,7 +267,7 @@ def _copy(file: SqliteFile, copy: Path, facts: _Facts | None) -> Iterator[Backup
                     done = running.page_count - running.remaining
                     yield BackupEvent("copying", file.kind, done, running.page_count)
     copy.chmod(0o600)
-    _sync(copy)
+    sync_file(copy)
 
 
 def _verify(file: SqliteFile) -> None:
@@ -286,7 +287,7 @@ def _write_manifest(folder: Path, report: BackupReport) -> None:
     path = folder / MANIFEST
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     path.chmod(0o600)
-    _sync(path)
+    sync_file(path)
 
 
 def _move_into_place(unfinished: Path, folder: Path) -> None:
@@ -338,7 +339,7 @@ def _copy_bytes(source: Path, copy: Path) -> None:
     except FileNotFoundError as error:
         raise _damaged_backup(source, "is missing") from error
     copy.chmod(0o600)
-    _sync(copy)
+    sync_file(copy)
 
 
 def _hash(path: Path) -> str:
@@ -347,22 +348,6 @@ def _hash(path: Path) -> str:
         while block := file.read(_HASH_BYTES):
             found.update(block)
     return found.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Make what was renamed in a folder durable."""
-    if os.name == "nt":  # folders cannot be synchronized there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _damaged_backup(path: Path, detail: str) -> IndexDamaged:

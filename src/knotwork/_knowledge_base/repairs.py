@@ -18,6 +18,7 @@ from pathlib import Path
 import apsw
 
 from knotwork._config import Settings
+from knotwork._durable_files import move_file
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.commits import SUFFIXES, add_tables, remove_sources
 from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
@@ -25,7 +26,7 @@ from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
-from knotwork._knowledge_base.backups import require_unused, sqlite_file, sync_folder
+from knotwork._knowledge_base.backups import require_unused, sqlite_file
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._sqlite_file import (
@@ -410,8 +411,7 @@ class _Repair:
                 path.with_name(path.name + journal).unlink(missing_ok=True)
         wal = new.with_name(f"{new.name}-wal")
         assert not wal.exists() or not wal.stat().st_size, "the new file was closed"
-        new.replace(path)
-        sync_folder(path.parent)
+        move_file(new, path)
 
     def _keep(self, path: Path) -> None:
         kept = _free_path(path)

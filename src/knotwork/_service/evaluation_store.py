@@ -15,8 +15,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, field_validator
 
+from knotwork._durable_files import move_folder, replace_file
 from knotwork._service.job_store import utc_now
-from knotwork._service.private_files import make_private_folder, open_private, replace_file
+from knotwork._service.private_files import FILE_MODE, make_private_folder, open_private
 from knotwork._service.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
 from knotwork._shapes.answers import AnswerShape
 from knotwork.errors import NotFound
@@ -248,7 +249,7 @@ class Evaluation:
     def finish(self, outcomes: Sequence[OutcomeShape]) -> None:
         """Store the summary."""
         summary = EvaluationSummary(finished=utc_now(), outcomes=list(outcomes))
-        with replace_file(self.path / _SUMMARY) as file:
+        with replace_file(self.path / _SUMMARY, mode=FILE_MODE) as file:
             file.write(summary.model_dump_json(indent=1).encode())
 
     def summary(self) -> EvaluationSummary | None:
@@ -288,7 +289,8 @@ class EvaluationStore:
             lines = (json.dumps(case_as_record(case), ensure_ascii=False) + "\n" for case in cases)
             _write(incomplete / name, "".join(lines))
         _write(incomplete / _PLAN, plan.model_dump_json(indent=1))
-        return Evaluation(incomplete.rename(self._folder / plan.id), plan)
+        move_folder(incomplete, self._folder / plan.id)
+        return Evaluation(self._folder / plan.id, plan)
 
     def find(self, identifier: str) -> Evaluation:
         """Return an evaluation. Raises NotFound."""

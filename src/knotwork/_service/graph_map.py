@@ -21,11 +21,12 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._durable_files import replace_file
 from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.layout import lay_out
 from knotwork._indexing.communities.detection import NAMES_META
 from knotwork._indexing.communities.index_reports import CONTENT_META
-from knotwork._service.private_files import replace_file
+from knotwork._service.private_files import FILE_MODE
 from knotwork._stores.base import Store
 from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id
 
@@ -400,7 +401,7 @@ def save_map(graph_map: GraphMap, path: Path) -> None:
             parts[f"{part.name}.data"], parts[f"{part.name}.ends"] = value.data, value.ends
         elif part.init and not part.name.startswith("_"):
             parts[part.name] = np.asarray(value)
-    with replace_file(path) as file:
+    with replace_file(path, mode=FILE_MODE) as file:
         np.savez(file, allow_pickle=False, **parts)
 
 

@@ -19,7 +19,8 @@ from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
 
-from knotwork._service.private_files import replace_file
+from knotwork._durable_files import replace_file
+from knotwork._service.private_files import FILE_MODE
 from knotwork.errors import ConfigError, UnknownName
 
 ALL_WORKSPACES = "*"
@@ -171,7 +172,7 @@ class KeyFile:
     def _write(self, keys: Mapping[str, AccessKey]) -> None:
         text = json.dumps({"keys": [asdict(key) for key in keys.values()]}, indent=1)
         try:
-            with replace_file(self.path) as file:
+            with replace_file(self.path, mode=FILE_MODE) as file:
                 file.write(text.encode())
         except OSError as error:
             raise self._unusable("write", error) from error

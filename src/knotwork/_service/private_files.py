@@ -1,11 +1,8 @@
-"""Files of the server, which only its user can read, and their atomic replacement."""
+"""Files and folders of the server, which only its user can read."""
 
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,18 +28,3 @@ def make_private_folder(path: Path) -> None:
     for folder in (*reversed(path.parents), path):
         if not folder.is_dir():
             folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
-
-
-@contextmanager
-def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that takes the place of ``path`` if the block ends without an error.
-
-    Only its owner can read it. Raises OSError.
-    """
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open_private(temporary) as stream:
-            yield stream
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 from fastapi import UploadFile
 
+from knotwork._durable_files import move_file
 from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.loader import (
     MEGABYTE,
@@ -216,7 +217,7 @@ def store_file(file: ReceivedFile, path: PurePosixPath, workspace: Workspace) ->
     target = workspace.uploads.joinpath(*path.parts)
     try:
         make_private_folder(target.parent)
-        file.path.replace(target)
+        move_file(file.path, target)
     except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
         raise LoadError(
             "name",

@@ -100,7 +100,7 @@ _UNFINISHED = re.compile(
 )
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 _LONGEST_RANGE = 20
-_STATEMENT_CHARACTERS = 4_000
+_STATEMENT_CHARACTERS = 1_000
 """Characters before a mark that are searched for its statement."""
 _FEWEST_STATEMENT_TERMS = 2
 

@@ -19,11 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from knotwork._durable_files import replace_file
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.foreign_indexes.imported_communities import write_reference
 from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._stores.base import Store
-from knotwork._stores.export.reader import replace_file, split_batches
+from knotwork._stores.export.reader import split_batches
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import MissingExtra, StoreBusy

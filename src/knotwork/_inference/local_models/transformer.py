@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._durable_files import replace_file
 from knotwork._inference.embedder import FloatMatrix
 from knotwork._inference.local_models.tokenization import Tokens
 from knotwork.errors import MissingExtra, ModelError
@@ -234,17 +234,11 @@ def write_tensors(
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-(len(header) + 8) % _ALIGNMENT)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(len(header).to_bytes(8, "little") + header)
-            for array in arrays.values():
-                file.write(np.ascontiguousarray(array).tobytes())
-                file.write(b"\0" * (-array.nbytes % _ALIGNMENT))
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replace_file(path) as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        for array in arrays.values():
+            file.write(np.ascontiguousarray(array).tobytes())
+            file.write(b"\0" * (-array.nbytes % _ALIGNMENT))
 
 
 def find_package_file(package: str, name: str) -> Path | None:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, File, Form, UploadFile
 from fastapi import Path as InPath
 from pydantic import BaseModel
 
+from knotwork._durable_files import move_folder
 from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
 from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
@@ -165,7 +166,7 @@ def _store_upload(
         stored, refused = store_files(received, store)
         with hide_folder(folder):
             list_files(graph_files(folder, stored), format=options["format"])
-        folder.rename(workspace.graphs / token)
+        move_folder(folder, workspace.graphs / token)
     except BaseException:
         shutil.rmtree(folder)
         raise

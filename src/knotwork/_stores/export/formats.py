@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from lxml import etree
 
+from knotwork._durable_files import replace_file
 from knotwork._stores.base import Store
 from knotwork._stores.export.reader import (
     BATCH_SIZE,
@@ -23,7 +24,6 @@ from knotwork._stores.export.reader import (
     ExportedNode,
     ExportReader,
     ExportReport,
-    replace_file,
     replace_text_file,
     split_batches,
     split_groups,

@@ -7,16 +7,15 @@ edges by type, source, target and relation.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
+from knotwork._durable_files import replace_file
 from knotwork._stores.base import Store
 from knotwork._stores.graph_view import chunk_node, document_node, entity_node, section_node
 from knotwork._stores.resolutions import read_groups
@@ -184,22 +183,6 @@ def split_groups(
 
 
 @contextmanager
-def replace_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that replaces ``target`` when the block ends without an error."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        written = Path(file.name)
-        try:
-            yield file
-            file.flush()
-            written.chmod(0o666 & ~_umask())
-            written.replace(target)
-        except BaseException:
-            written.unlink(missing_ok=True)
-            raise
-
-
-@contextmanager
 def replace_text_file(target: Path) -> Iterator[TextIO]:
     """Open a temporary UTF-8 file that replaces ``target`` when the block ends without an error.
 
@@ -211,13 +194,6 @@ def replace_text_file(target: Path) -> Iterator[TextIO]:
             yield text
         finally:
             text.detach()
-
-
-def _umask() -> int:
-    """Return the umask, which temporary files ignore. The only way to read it is to set it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _export_node(node: Node, **more: ExportValue) -> ExportedNode:
