@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from tests.indexing import hostile_files as hostile
 from tests.indexing.office_files import make_docx, simple_docx
 
+import knotwork
+from knotwork._config import IndexSettings
 from knotwork._indexing import worker_pool
 from knotwork._indexing.loaders import load_document
 from knotwork._indexing.loaders.loader_registry import (
@@ -24,6 +27,7 @@ from knotwork._indexing.loaders.loader_registry import (
 from knotwork._indexing.preparation import Recipe, WorkerPreparer
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.reading_limits import ReadingLimits
+from knotwork._indexing.sources import select_files
 from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import LoadError
@@ -179,6 +183,19 @@ def test_each_limit_has_a_reason_and_advice(pool):
     assert "index.max_file_memory_mb" in large.fix
     assert dead.reason == "crashed"
     assert after.result(timeout=60) == (7, "shared")
+
+
+def test_a_web_page_beyond_a_limit_is_read_once(tmp_path):
+    page = tmp_path / "docs" / "attributes.html"
+    page.parent.mkdir()
+    page.write_bytes(hostile.html_attributes())
+    settings = IndexSettings(max_file_seconds=1, max_file_memory_mb=400)
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        (candidate,) = select_files(kb.store, [page.parent], settings).candidates
+    page.unlink()
+    sent = worker_pool.pickled(candidate.read)
+    with pytest.raises(LoadError, match=r"longer to read|more memory"):
+        pickle.loads(sent)()
 
 
 def test_a_task_that_only_waits_ends_too():

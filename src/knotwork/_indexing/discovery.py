@@ -29,7 +29,7 @@ _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "$RECYC
 _SKIPPED_FILES = GitIgnoreSpec.from_lines(
     [
         *("~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm"),
-        *("*.knot.calls*", "*.knot.begun*"),
+        *("*.knot-tables*", "*.knot.calls*", "*.knot.memory*", "*.knot.begun*", "*.knot.damaged*"),
     ]
 )
 

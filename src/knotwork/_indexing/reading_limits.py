@@ -51,6 +51,9 @@ class ReadingLimits:
 
 DEFAULT_LIMITS = ReadingLimits()
 
+PROCESS_FAILURES = frozenset({"too_slow", "out_of_memory", "crashed"})
+"""Reasons of the errors below: reading the file ended its worker process."""
+
 
 def too_slow_error(uri: str, size: int, limits: ReadingLimits) -> LoadError:
     """Return the error for a file that takes more processor time than its limit."""

@@ -17,7 +17,7 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
@@ -49,10 +49,10 @@ from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.loaders.loader_registry import may_be_light
 from knotwork._indexing.prepared import Candidate
-from knotwork._indexing.reading_limits import ReadingLimits
+from knotwork._indexing.reading_limits import PROCESS_FAILURES, ReadingLimits
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, LoadError, UnknownName
-from knotwork.records import content_id
+from knotwork.records import Document, content_id
 
 ROOTS_META = "roots"
 
@@ -90,14 +90,12 @@ def select_files(
     _check_names(store, files)
     covers = _coverage(paths, folders)
     survey = survey_sites(store, files, covers=covers, settings=settings)
-    candidates = [
-        _candidate(file, survey.pages.get(file.uri, SitePage()), settings)
-        for file in (*files, *survey.others)
-    ]
+    candidates = [_candidate(file, survey, settings) for file in (*files, *survey.others)]
     return SourceSelection(tuple(candidates), covers, roots)
 
 
-def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Candidate:
+def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> Candidate:
+    page = survey.pages.get(file.uri, SitePage())
     is_too_large = file.size > settings.max_file_mb * MEGABYTE
     is_readable = file.modified_ns != UNKNOWN_TIME_NS and not is_too_large
     read = partial(
@@ -108,10 +106,11 @@ def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Can
         max_characters=settings.max_file_characters,
         repeated=page.repeated,
     )
+    failure = survey.failures.get(file.uri)
     is_light = may_be_light(file.uri, file.size)
     return Candidate(
         file.uri,
-        read,
+        read if failure is None else partial(_fail, failure),
         read_here=partial(read, only_light=True) if is_light else None,
         root=file.root,
         size=file.size,
@@ -122,6 +121,10 @@ def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Can
         checked_ns=file.checked_ns,
         hash_file=partial(file_digest, file) if is_readable else None,
     )
+
+
+def _fail(error: LoadError) -> Document:
+    raise error
 
 
 def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
@@ -308,10 +311,14 @@ class SitePage:
 
 @dataclass(frozen=True, slots=True)
 class SiteSurvey:
-    """The web pages of a run by uri, and unchanged files that it must read again."""
+    """The web pages of a run by uri, and unchanged files that it must read again.
+
+    ``failures`` are the errors of pages that ended their worker process: they are not read again.
+    """
 
     pages: Mapping[str, SitePage]
     others: tuple[SourceFile, ...] = ()
+    failures: Mapping[str, LoadError] = field(default_factory=dict)
 
 
 def survey_sites(
@@ -330,7 +337,7 @@ def survey_sites(
     if covers is None and not any(map(_is_page, offered)):
         return SiteSurvey({})
     entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
-    contributions = _edge_keys(
+    contributions, failures = _edge_keys(
         {uri: file for uri, file in offered.items() if _is_page(uri)}, entries, settings
     )
     left = [e for e in entries.values() if e.uri not in offered]
@@ -341,7 +348,9 @@ def survey_sites(
     outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
     others = [source_file(e.uri, Path(entry_path(e)), root=Path(e.root)) for e in outdated]
     return SiteSurvey(
-        pages, tuple(file for file in others if has_same_times(file, entries[file.uri]))
+        pages,
+        tuple(file for file in others if has_same_times(file, entries[file.uri])),
+        failures,
     )
 
 
@@ -351,9 +360,13 @@ def _is_page(uri: str) -> bool:
 
 def _edge_keys(
     files: Mapping[str, SourceFile], entries: Mapping[str, LedgerEntry], settings: IndexSettings
-) -> dict[str, bytes]:
-    """Return the line keys of pages, of unchanged ones from the ledger, of others from the file."""
+) -> tuple[dict[str, bytes], dict[str, LoadError]]:
+    """Return the line keys of pages, of unchanged ones from the ledger, of others from the file.
+
+    The second result has the errors of pages that ended their worker process.
+    """
     found: dict[str, bytes] = {}
+    failures: dict[str, LoadError] = {}
     changed: list[SourceFile] = []
     for uri, file in checked(files.items()):
         entry = entries.get(uri)
@@ -376,9 +389,11 @@ def _edge_keys(
         entry = entries.get(file.uri)
         try:
             found[file.uri] = np.array(result(), _KEY_TYPE).tobytes()
-        except LoadError:
+        except LoadError as error:
+            if error.reason in PROCESS_FAILURES:
+                failures[file.uri] = error
             found[file.uri] = entry.edge_keys if entry is not None and entry.chunks else b""
-    return {uri: found[uri] for uri in files}
+    return {uri: found[uri] for uri in files}, failures
 
 
 def _load_edge_keys(path: Path, uri: str, **options: Any) -> list[int]:  # noqa: ANN401
