@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._cancellation import checked
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.id_sets import IdSet
 from knotwork.records import (
@@ -32,6 +33,8 @@ T = TypeVar("T")
 _ID_DIGITS = 16
 _LARGEST_KEY = (1 << 63) - 1
 _OFFSETS = struct.Struct("<ii")
+_PACKED_BYTES = 4 << 20
+"""Text that is packed between two checks for a cancellation, in about 0.2 seconds."""
 
 
 _DECODING_ERRORS = (ValueError, TypeError, KeyError, IndexError, zlib.error, struct.error)
@@ -113,7 +116,11 @@ unpack_status = decodes("the outcome of a reading")(ReadingStatus)
 
 def pack_text(text: str) -> bytes:
     """Compress text; a lone surrogate is preserved."""
-    return zlib.compress(text.encode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
+    packer = zlib.compressobj()
+    starts = range(0, len(data), _PACKED_BYTES)
+    parts = [packer.compress(data[start : start + _PACKED_BYTES]) for start in checked(starts)]
+    return b"".join([*parts, packer.flush()])
 
 
 @decodes("a compressed text")
