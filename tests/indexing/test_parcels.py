@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 
 import pytest
 
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._indexing.parcels import PIECE_CHUNKS, Parcel, pack, unpack
+from knotwork._indexing.parcels import PIECE_CHUNKS, Parcel, collect_unpacked, pack, unpack
 from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Unprepared, document_source
 from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.records import Document
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    yield
+    collect_unpacked()
 
 
 @pytest.fixture
@@ -53,3 +60,22 @@ def test_a_cancellation_leaves_the_other_pieces_closed(recipe):
     cancellation.cancel()
     with cancellation.scope(), pytest.raises(Cancelled):
         unpack(parcel)
+    assert gc.isenabled()
+
+
+def test_no_search_for_garbage_looks_at_a_large_document_in_progress(recipe):
+    parcel = pack(prepared(recipe, 3_000))
+    searches = []
+
+    def note(phase, _info):
+        searches.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        received = unpack(parcel)
+    finally:
+        gc.callbacks.remove(note)
+    assert searches == []
+    assert gc.get_freeze_count() > len(received.chunks)
+    collect_unpacked()
+    assert gc.get_freeze_count() == 0

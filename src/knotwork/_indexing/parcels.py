@@ -1,11 +1,14 @@
 """Send large prepared documents between processes in pieces.
 
 Unpickling a document of 60 MB at once would stop all threads of the receiving process for seconds:
-a server would not answer, and the run could not be cancelled.
+a server would not answer, and the run could not be cancelled. So would the search for garbage among
+its millions of objects, again and again while they are made; they are left out of it until the
+document is stored.
 """
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,19 +46,29 @@ def pack(found: Prepared | Unprepared) -> Prepared | Unprepared | Parcel:
 
 
 def unpack(found: Prepared | Unprepared | Parcel) -> Prepared | Unprepared:
-    """Return the document that was sent. Raises Cancelled between the pieces of a parcel."""
+    """Return the document that was sent. Raises Cancelled between the pieces of a parcel.
+
+    The search for garbage passes over the objects of a parcel until `collect_unpacked` is called.
+    """
     if not isinstance(found, Parcel):
         return found
     sections: list[Section] = []
     chunks: list[Chunk] = []
     extractions: list[Extraction] = []
     descriptions: list[Description] = []
-    for data in checked(found.pieces):
-        piece: _Piece = pickle.loads(data)  # noqa: S301  from a worker of this run
-        sections.extend(piece[0])
-        chunks.extend(piece[1])
-        extractions.extend(piece[2])
-        descriptions.extend(piece[3])
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        for data in checked(found.pieces):
+            piece: _Piece = pickle.loads(data)  # noqa: S301  from a worker of this run
+            sections.extend(piece[0])
+            chunks.extend(piece[1])
+            extractions.extend(piece[2])
+            descriptions.extend(piece[3])
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
     return replace(
         found.rest,
         sections=tuple(sections),
@@ -63,3 +76,8 @@ def unpack(found: Prepared | Unprepared | Parcel) -> Prepared | Unprepared:
         extractions=tuple(extractions),
         descriptions=tuple(descriptions),
     )
+
+
+def collect_unpacked() -> None:
+    """Let the search for garbage see all objects again, when no large document is in progress."""
+    gc.unfreeze()

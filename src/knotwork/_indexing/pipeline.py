@@ -53,6 +53,7 @@ from knotwork._indexing.embedding import (
     check_not_switching,
 )
 from knotwork._indexing.kept_vectors import drop_kept_vectors
+from knotwork._indexing.parcels import collect_unpacked
 from knotwork._indexing.preparation import (
     Preparation,
     Preparer,
@@ -147,6 +148,7 @@ class Pipeline:
             run.commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
         finally:
+            collect_unpacked()
             if run.reader:
                 run.reader.close(give_up=True)
             run.attempts.close()
@@ -329,6 +331,7 @@ class _Run:
                 yield from self._save_part()
         yield from self._commit(batch)
         self.batch = Batch(clock=self.pipeline.clock)
+        collect_unpacked()
 
     def _save_part(self) -> list[IndexEvent]:
         """Commit the documents that are embedded, or else keep the vectors of the first one."""
