@@ -50,6 +50,7 @@ def test_a_folder_gets_its_name_after_its_files(tmp_path: Path, order: list[str]
 
 def test_an_error_leaves_the_earlier_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "file"
+    path.parent.mkdir()
     with replace_file(path, mode=0o600) as file:
         file.write(b"earlier")
     with pytest.raises(TypeError), replace_file(path) as file:

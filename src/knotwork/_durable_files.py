@@ -54,14 +54,12 @@ def move_folder(source: Path, target: Path) -> None:
 def replace_file(path: Path, *, mode: int = PUBLIC_MODE) -> Iterator[BinaryIO]:
     """Yield a new file that takes the place of ``path`` if the block ends without an error.
 
-    ``mode`` is that of the new file, of which the umask removes what it forbids. Missing folders
-    are created. Raises OSError.
+    ``mode`` is that of the new file, of which the umask removes what it forbids. Raises OSError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(os.open(temporary, flags, mode), "wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             yield stream
         move_file(temporary, path)
     finally:

@@ -153,12 +153,12 @@ class Outcome:
     passages: Counter[str] = field(default_factory=Counter)
     repeated: list[int] = field(default_factory=list)
 
-    def count_passages(self, runs: list[set[str]]) -> None:
+    def count_passages(self, runs: list[list[str]]) -> None:
         """Add the passages that the runs of an index embedded; those of the last run are final."""
         later: set[str] = set()
         for embedded in reversed(runs):
-            self.repeated.append(len(embedded & later))
-            later |= embedded
+            self.repeated.append(len(later.intersection(embedded)))
+            later.update(embedded)
         self.passages.update({"embedded": sum(map(len, runs)), "needed": len(later)})
 
 
@@ -199,14 +199,14 @@ def kill_runs(job: Job, folder: Path, *, kills: int, seed: int, longest_s: float
     outcome = Outcome()
     while outcome.kills < kills:
         store = folder / f"killed-{outcome.rounds}.knot"
-        embedded: list[set[str]] = []
+        embedded: list[list[str]] = []
         while True:
             early = random_.random() < EARLY_SHARE
             after_s = random_.uniform(0, longest_s)
             left = outcome.kills < kills
             run = job.run(store, kill_after_s=after_s if left else None, early=early)
             if job.log.exists():
-                embedded.append(set(job.log.read_text("utf-8").split()))
+                embedded.append(job.log.read_text("utf-8").split())
                 job.log.unlink()
             if run.code == 0:
                 break

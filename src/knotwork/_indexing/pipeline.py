@@ -148,7 +148,6 @@ class Pipeline:
             run.commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
         finally:
-            collect_unpacked()
             if run.reader:
                 run.reader.close(give_up=True)
             run.attempts.close()

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeAlias
 from knotwork._cancellation import check_cancelled, wait_for
 from knotwork._indexing.file_reading import open_pool, worker_count
 from knotwork._indexing.loaders.loader_registry import ReadElsewhere
-from knotwork._indexing.parcels import Parcel, pack, unpack
+from knotwork._indexing.parcels import Parcel, collect_unpacked, pack, unpack
 from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.splitters import Splitter
@@ -279,6 +279,7 @@ class WorkerPreparer:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
+            collect_unpacked()
 
     @property
     def is_up(self) -> bool:

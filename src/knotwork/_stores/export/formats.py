@@ -144,6 +144,7 @@ def write_graphml(store: Store, output: Path) -> ExportReport:
     spaces. Raises OSError if ``output`` is not writable.
     """
     reader = ExportReader(store)
+    output.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(output) as file, etree.xmlfile(file, encoding="utf-8") as xml:
         xml.write_declaration()
         with xml.element("graphml", nsmap={None: _GRAPHML_NAMESPACE}):
@@ -288,6 +289,7 @@ def _write_batches(target: Path, schema: pa.Schema, records: Iterator[dict[str, 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    target.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(target) as file, pq.ParquetWriter(file, schema) as writer:
         for batch in split_batches(records, BATCH_SIZE):
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))

@@ -188,6 +188,7 @@ def replace_text_file(target: Path) -> Iterator[TextIO]:
 
     A lone surrogate, which UTF-8 cannot encode, is written as an escape that JSON can read.
     """
+    target.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(target) as file:
         text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         try:
