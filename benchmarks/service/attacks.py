@@ -207,7 +207,8 @@ def check_health(target: Target, stopped: Event) -> list[float]:
     while not stopped.is_set():
         begun = time.perf_counter()
         try:
-            httpx.get(f"{target.address}/health/live", timeout=10).raise_for_status()
+            # Without the certificates, which take the client 40 ms to load.
+            httpx.get(f"{target.address}/health/live", timeout=10, verify=False).raise_for_status()
             seconds.append(time.perf_counter() - begun)
         except httpx.HTTPError:
             seconds.append(-1.0)

@@ -1,10 +1,14 @@
 """The server listens, and loads its model."""
 
+import asyncio
 import socket
+import sys
 import threading
+from types import SimpleNamespace
 
 from knotwork._inference.embedder import HashingEmbedder
-from knotwork._service.server import ModelLoader, _listen
+from knotwork._service import make_app
+from knotwork._service.server import KnotworkServer, ModelLoader, ServerConfig, _listen
 from knotwork.errors import ModelError
 
 
@@ -56,3 +60,20 @@ def test_readiness_says_whether_the_model_is_there(client):
     client.app.state.service.warmer.wait(60)
     found = client.get("/health/ready").json()["data"]
     assert found == {"status": "ready", "model": "ready"}
+
+
+def test_threads_that_compute_give_way_sooner_while_the_event_loop_is_late(tmp_path, monkeypatch):
+    now = 100.0
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("knotwork._service.server.time", clock)
+    server = KnotworkServer(make_app(ServerConfig(tmp_path)))
+    before, turns = sys.getswitchinterval(), []
+    try:
+        for passed_s in (0.0, 0.1, 0.4, 0.1):
+            now += passed_s
+            asyncio.run(server.on_tick(1))
+            turns.append(sys.getswitchinterval())
+    finally:
+        sys.setswitchinterval(before)
+    first, in_time, late, in_time_again = turns
+    assert late < first == in_time == in_time_again

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import math
 import os
 import signal
 import socket
@@ -247,8 +248,12 @@ _WAITING_CONNECTIONS = 1_024
 """Connections that the system holds until the server accepts them."""
 
 _TURN_S = 0.000_5
+_SHORT_TURN_S = 0.000_1
+_TICK_S = 0.1
+"""Seconds between two ticks of uvicorn, if the event loop is not busy."""
+
+_LATE_S = 0.05
 _TICKS_PER_SWEEP = 10
-"""uvicorn has about ten ticks in a second."""
 
 
 class KnotworkServer(uvicorn.Server):
@@ -272,6 +277,7 @@ class KnotworkServer(uvicorn.Server):
         self._quiet = QuietLog(_log)
         self._closed: Counter[str] = Counter()
         self._may_exit = False
+        self._ticked_s = math.inf
         super().__init__(
             uvicorn.Config(
                 app,
@@ -303,7 +309,7 @@ class KnotworkServer(uvicorn.Server):
         address = listening.getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         self._announce = lambda: announce(f"http://{shown}:{address[1]}")
-        with listening, _short_turns(), contextlib.suppress(KeyboardInterrupt):
+        with listening, _turns_for_loop(), contextlib.suppress(KeyboardInterrupt):
             self.run(sockets=[listening])
         failure: KnotworkError | None = getattr(self._knotwork.state, "failure", None)
         if failure is not None:
@@ -320,7 +326,11 @@ class KnotworkServer(uvicorn.Server):
             self._announce()
 
     async def on_tick(self, counter: int) -> bool:
-        """Close slow connections, about once a second."""
+        """Close slow connections, about once a second, and keep the event loop in time."""
+        now = time.monotonic()
+        is_late = now - self._ticked_s > _TICK_S + _LATE_S
+        self._ticked_s = now
+        sys.setswitchinterval(_SHORT_TURN_S if is_late else _TURN_S)
         if counter % _TICKS_PER_SWEEP == 0:
             self.connections.sweep()
             self._log_closed()
@@ -357,11 +367,13 @@ class KnotworkServer(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def _short_turns() -> Iterator[None]:
-    """Let the event loop interrupt threads that compute after half a millisecond.
+def _turns_for_loop() -> Iterator[None]:
+    """Let the event loop interrupt threads that compute sooner than after Python's 5 ms.
 
-    It gives up the interpreter at every system call, and would wait 5 ms for each busy thread to
-    get it back: a flood of connections and a few heavy statements would make that seconds.
+    It gives up the interpreter at every system call, and waits a turn of each busy thread to get it
+    back. During `benchmarks/service/attacks.py` a health check took up to 1.2 s with turns of half
+    a millisecond, and 0.35 s with a tenth. Those cost four computing threads 10 % of their time, so
+    they are for times when the loop is late (see `on_tick`).
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN_S)
