@@ -1,7 +1,10 @@
 """Fixtures and settings of all tests."""
 
 import signal
+import subprocess
+from contextlib import ExitStack
 
+import pytest
 from hypothesis import settings
 
 # A test that takes longer on a busy machine has found nothing: no deadline by the clock. The same
@@ -15,3 +18,16 @@ settings.load_profile("knotwork")
 # to the programs that they interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def start_process():
+    """Start programs as subprocess.Popen does, and end those that outlive the test."""
+    with ExitStack() as processes:
+
+        def start(*arguments, **options):
+            process = processes.enter_context(subprocess.Popen(*arguments, **options))
+            processes.callback(process.kill)
+            return process
+
+        yield start

@@ -142,28 +142,21 @@ class SqliteFile:
         """
         if flags & apsw.SQLITE_OPEN_CREATE and self.path != IN_MEMORY:
             create_private(self.path)
-        connection = open_connection(filename or self.path, flags=flags)
         try:
-            connection.set_busy_timeout(int(busy_timeout_s * 1_000))
-            if flags & apsw.SQLITE_OPEN_CREATE:
-                if page_bytes:
-                    connection.pragma("page_size", page_bytes)
-                protect_new(connection)
-            else:
-                check_protection(connection)
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, HiddenChecksums):
-                raise self.damaged("the header denies the checksums of its pages") from error
-            if isinstance(error, MissingChecksumVfs):
-                raise StoreError(
-                    f"The pages of `{self.path}` have checksums, which the installed apsw cannot "
-                    "verify.",
-                    fix="Install a wheel of apsw: "
-                    "pip install --force-reinstall --only-binary :all: apsw",
-                ) from error
-            raise
-        return connection
+            with suppress(HiddenChecksums):
+                return _connect(filename or self.path, flags, busy_timeout_s, page_bytes)
+            # If the file was empty when it was opened, and another process filled it since, then
+            # the header shows its checksums to the second connection.
+            return _connect(filename or self.path, flags, busy_timeout_s, page_bytes)
+        except HiddenChecksums as error:
+            raise self.damaged("the header denies the checksums of its pages") from error
+        except MissingChecksumVfs as error:
+            raise StoreError(
+                f"The pages of `{self.path}` have checksums, which the installed apsw cannot "
+                "verify.",
+                fix="Install a wheel of apsw: "
+                "pip install --force-reinstall --only-binary :all: apsw",
+            ) from error
 
     def missing_migrations(
         self, connection: apsw.Connection, migrations: Sequence[Migration]
@@ -262,6 +255,22 @@ class SqliteFile:
     @property
     def _use_another(self) -> str:
         return f"Use another file for the {self.kind}."
+
+
+def _connect(filename: str, flags: int, busy_timeout_s: float, page_bytes: int) -> apsw.Connection:
+    connection = open_connection(filename, flags=flags)
+    try:
+        connection.set_busy_timeout(int(busy_timeout_s * 1_000))
+        if flags & apsw.SQLITE_OPEN_CREATE:
+            if page_bytes:
+                connection.pragma("page_size", page_bytes)
+            protect_new(connection)
+        else:
+            check_protection(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextmanager

@@ -89,7 +89,8 @@ def protect_new(connection: apsw.Connection) -> None:
 def check_protection(connection: apsw.Connection) -> bool:
     """Return True if the open file is protected.
 
-    Raises HiddenChecksums if its header is damaged so that nothing would be verified,
+    Raises HiddenChecksums if its header is damaged so that nothing would be verified, or if another
+    process filled the file since it was opened: the VFS looks at the header then. Raises
     MissingChecksumVfs if this build of apsw cannot verify it.
     """
     protected = connection.pragma("user_version") == _PROTECTED

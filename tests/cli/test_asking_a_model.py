@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -178,9 +177,11 @@ def test_a_wrongly_set_model_is_refused_before_anything_is_done(store, server):
     assert not store.with_name("sample.knot.calls").exists()
 
 
-def test_on_a_terminal_the_answer_is_streamed_in_the_lines_of_its_width(store, server):
+def test_on_a_terminal_the_answer_is_streamed_in_the_lines_of_its_width(
+    store, server, start_process
+):
     whole = knotwork("ask", QUESTION, "--json").json["answer"]
-    shown = _run_on_terminal("ask", QUESTION, "--color", "never")
+    shown = _run_on_terminal(start_process, "ask", QUESTION, "--color", "never")
     text = shown.split("Sources")[0]
     # What a terminal shows after it drew and erased who is asked.
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", text).replace("\r", "")
@@ -189,10 +190,10 @@ def test_on_a_terminal_the_answer_is_streamed_in_the_lines_of_its_width(store, s
     assert text.count("Travel Office, which") == whole.count("Travel Office, which")
 
 
-def _run_on_terminal(*arguments):
+def _run_on_terminal(start_process, *arguments):
     """Run the command line with a terminal of 60 columns; return what it wrote there."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    process = start_process(
         [sys.executable, "-m", "knotwork", *arguments],
         stdin=theirs,
         stdout=theirs,

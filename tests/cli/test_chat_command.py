@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import subprocess
 import sys
 
 import pytest
@@ -117,11 +116,11 @@ def test_what_is_remembered_is_listed_at_a_moment_and_deleted(index):
     assert knotwork("memory", "list", "--json").json == {"facts": []}
 
 
-def test_a_person_is_asked_line_by_line_and_may_go_wrong(index):
+def test_a_person_is_asked_line_by_line_and_may_go_wrong(index, start_process):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "knotwork", "chat", "--color", "never"]
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
-    running = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    running = start_process(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     shown = read_until(ours, "", "> ")
     for line, expected in [

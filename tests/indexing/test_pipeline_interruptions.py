@@ -21,15 +21,19 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def start(store, folder, mode):
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.indexing.interrupted_run", store, folder, mode],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start(start_process):
+    def start(store, folder, mode):
+        return start_process(
+            [sys.executable, "-m", "tests.indexing.interrupted_run", store, folder, mode],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
 
 
 @pytest.fixture
@@ -68,7 +72,7 @@ def stored(path):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_kills_at_random_points_leave_the_index_of_an_uninterrupted_run(
-    tmp_path, folder, uninterrupted, seed
+    start, tmp_path, folder, uninterrupted, seed
 ):
     path = tmp_path / "killed.knot"
     run = start(path, folder, f"kills:{seed}")
@@ -78,7 +82,7 @@ def test_kills_at_random_points_leave_the_index_of_an_uninterrupted_run(
     assert stored(path) == uninterrupted
 
 
-def test_a_kill_while_documents_are_replaced_loses_nothing(tmp_path, folder):
+def test_a_kill_while_documents_are_replaced_loses_nothing(start, tmp_path, folder):
     path = tmp_path / "killed.knot"
     index(str(path), folder, HashingEmbedder(16))
     random_ = random.Random(8)
@@ -93,7 +97,7 @@ def test_a_kill_while_documents_are_replaced_loses_nothing(tmp_path, folder):
     assert stored(path) == contents(tmp_path / "fresh.knot", folder)
 
 
-def test_ctrl_c_ends_cleanly_and_the_next_run_continues(tmp_path, folder, uninterrupted):
+def test_ctrl_c_ends_cleanly_and_the_next_run_continues(start, tmp_path, folder, uninterrupted):
     path = tmp_path / "interrupted.knot"
     run = start(path, folder, "slow")
     for _ in range(6):

@@ -247,8 +247,8 @@ time.sleep(600)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are counted as POSIX does")
-def test_no_process_outlives_the_one_that_started_it():
-    parent = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True)
+def test_no_process_outlives_the_one_that_started_it(start_process):
+    parent = start_process([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True)
     worker = int(parent.stdout.readline())
     parent.kill()
     parent.communicate()

@@ -25,14 +25,18 @@ _ROOT = Path(__file__).parents[2]
 _KILLS = 8
 
 
-def start(folder: Path, first: int, last: int, *, pause_s: float = 0.0) -> subprocess.Popen[bytes]:
-    arguments = [folder / "calls", folder / "log", first, last, pause_s]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.inference.calling_process", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "src")])},
-    )
+@pytest.fixture
+def start(start_process, tmp_path):
+    def start(first: int, last: int, *, pause_s: float = 0.0) -> subprocess.Popen[bytes]:
+        arguments = [tmp_path / "calls", tmp_path / "log", first, last, pause_s]
+        return start_process(
+            [sys.executable, "-m", "tests.inference.calling_process", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            cwd=_ROOT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "src")])},
+        )
+
+    return start
 
 
 def finish(process: subprocess.Popen[bytes]) -> list[int]:
@@ -49,12 +53,12 @@ def expected_usage(calls: Counter[int]) -> TokenUsage:
     return sum(usages, TokenUsage())
 
 
-def test_a_killed_process_repeats_no_finished_call(tmp_path):
+def test_a_killed_process_repeats_no_finished_call(tmp_path, start):
     chance = random.Random(3)
     finished: list[int] = []
     in_flight = 0
     for _ in range(_KILLS):
-        process = start(tmp_path, 0, 100_000)
+        process = start(0, 100_000)
         assert process.stdout is not None
         lines = chance.randint(1, 40)
         for _ in range(len(finished) + lines):
@@ -81,8 +85,8 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path):
     cache.close()
 
 
-def test_processes_at_once_make_each_call_once_and_count_it(tmp_path):
-    processes = [start(tmp_path, 0, 60, pause_s=0.002) for _ in range(3)]
+def test_processes_at_once_make_each_call_once_and_count_it(tmp_path, start):
+    processes = [start(0, 60, pause_s=0.002) for _ in range(3)]
     for process in processes:
         assert finish(process) == list(range(60))
     calls = made_calls(tmp_path)
@@ -104,8 +108,8 @@ def test_processes_at_once_make_each_call_once_and_count_it(tmp_path):
     cache.close()
 
 
-def test_a_process_waits_for_the_call_of_another_until_that_one_is_killed(tmp_path):
-    other = start(tmp_path, 1, 2, pause_s=600.0)
+def test_a_process_waits_for_the_call_of_another_until_that_one_is_killed(tmp_path, start):
+    other = start(1, 2, pause_s=600.0)
     while not (tmp_path / "log").exists() or not made_calls(tmp_path):
         assert other.poll() is None
     waits: list[float] = []

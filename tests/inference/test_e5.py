@@ -308,10 +308,10 @@ print(sums)
 """
 
 
-def test_two_processes_may_write_the_cache_at_once(small_file, tmp_path):
+def test_two_processes_may_write_the_cache_at_once(small_file, tmp_path, start_process):
     cache = tmp_path / "cache"
     command = [sys.executable, "-c", LOADER, str(small_file), str(cache)]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    started = [start_process(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     printed = [process.communicate(timeout=120)[0] for process in started]
     assert [process.returncode for process in started] == [0, 0]
     assert len(set(printed)) == 1

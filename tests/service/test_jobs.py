@@ -203,7 +203,7 @@ def test_a_job_on_record_as_running_is_begun_again(tmp_path):
     records.close()
 
 
-def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path):
+def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path, start_process):
     """A process of its own is killed while it indexes, and another one ends the job."""
     environment = {
         **os.environ,
@@ -214,7 +214,7 @@ def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path):
     command = [sys.executable, "-m", "knotwork", "serve", str(tmp_path), "--port", "0", "--json"]
 
     def start():
-        process = subprocess.Popen(
+        process = start_process(
             command, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True
         )
         return process, json.loads(process.stdout.readline())["address"]
@@ -224,32 +224,28 @@ def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path):
         ("files", (f"{n}.md", " ".join(TEXT.format(n=n) for _ in range(30)))) for n in range(count)
     ]
     process, address = start()
-    try:
-        with httpx.Client(base_url=address, timeout=60) as client:
-            client.post(f"{API}/workspaces", json={"name": "one"}).raise_for_status()
-            sent = client.post(f"{API}/workspaces/one/documents", files=files).raise_for_status()
-            job = sent.json()["data"]["job"]
-            path = f"{API}/workspaces/one/jobs/{job['id']}"
+    with httpx.Client(base_url=address, timeout=60) as client:
+        client.post(f"{API}/workspaces", json={"name": "one"}).raise_for_status()
+        sent = client.post(f"{API}/workspaces/one/documents", files=files).raise_for_status()
+        job = sent.json()["data"]["job"]
+        path = f"{API}/workspaces/one/jobs/{job['id']}"
 
-            def is_under_way():
-                found = client.get(path).json()["data"]
-                assert found["state"] in ("queued", "running"), "too fast to be killed"
-                return found["progress"].get("stage") in ("load", "embed", "store")
+        def is_under_way():
+            found = client.get(path).json()["data"]
+            assert found["state"] in ("queued", "running"), "too fast to be killed"
+            return found["progress"].get("stage") in ("load", "embed", "store")
 
-            wait_until(is_under_way)
-        process.kill()
-        process.communicate(timeout=20)
-        process, address = start()
-        with httpx.Client(base_url=address, timeout=60) as client:
-            done = await_job(client, "one", job)
-            assert (done["state"], done["report"]["index"]["documents"]) == ("finished", count)
-            told = client.get(f"{API}/workspaces/one/documents", params={"limit": 1}).json()
-            assert told["data"]["total"] == count
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.communicate(timeout=20)
+        wait_until(is_under_way)
+    process.kill()
+    process.communicate(timeout=20)
+    process, address = start()
+    with httpx.Client(base_url=address, timeout=60) as client:
+        done = await_job(client, "one", job)
+        assert (done["state"], done["report"]["index"]["documents"]) == ("finished", count)
+        told = client.get(f"{API}/workspaces/one/documents", params={"limit": 1}).json()
+        assert told["data"]["total"] == count
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
 
 
 def test_a_job_that_is_cancelled_stops_at_its_next_step():

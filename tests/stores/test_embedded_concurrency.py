@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -65,11 +65,16 @@ def test_threads_read_while_one_writes(store: EmbeddedStore) -> None:
         assert {reader.result() for reader in readers} <= {chunks, -1}
 
 
-def test_processes_read_while_one_writes(store: EmbeddedStore, path: Path, tmp_path: Path) -> None:
+def test_processes_read_while_one_writes(
+    store: EmbeddedStore,
+    path: Path,
+    tmp_path: Path,
+    start_process: Callable[..., subprocess.Popen[bytes]],
+) -> None:
     stop = tmp_path / "stop"
     script = str(Path(__file__).with_name("reading_process.py"))
     readers = [
-        subprocess.Popen([sys.executable, script, str(path), str(stop)], stdout=subprocess.PIPE)
+        start_process([sys.executable, script, str(path), str(stop)], stdout=subprocess.PIPE)
         for _ in range(2)
     ]
     chunks = write_documents(store)

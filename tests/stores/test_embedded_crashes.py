@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,12 +26,8 @@ pytestmark = pytest.mark.slow
 _KILLS = 6
 
 
-def run_and_kill(path: Path, *, lines: int, bytes_more: int) -> int:
+def run_and_kill(writer: subprocess.Popen[bytes], path: Path, lines: int, bytes_more: int) -> int:
     """Kill a writer somewhere after it acknowledged ``lines`` commits; return the last of them."""
-    writer = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("crashing_writer.py")), str(path)],
-        stdout=subprocess.PIPE,
-    )
     assert writer.stdout is not None
     acknowledged = [int(writer.stdout.readline()) for _ in range(lines)]
     wal = path.with_name(path.name + "-wal")
@@ -38,9 +35,7 @@ def run_and_kill(path: Path, *, lines: int, bytes_more: int) -> int:
     while wal.stat().st_size < size and writer.poll() is None and bytes_more:
         pass
     writer.send_signal(signal.SIGKILL)
-    rest = writer.stdout.read()
-    writer.stdout.close()
-    writer.wait()
+    rest, _ = writer.communicate()
     return max([*acknowledged, *map(int, rest.split(b"\n")[:-1])])
 
 
@@ -54,13 +49,15 @@ def expected_after(documents: int) -> Store:
     return store
 
 
-def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path) -> None:
+def test_killed_writers_lose_nothing_they_acknowledged(
+    tmp_path: Path, start_process: Callable[..., subprocess.Popen[bytes]]
+) -> None:
     path = tmp_path / "index.knot"
     chance = random.Random(5)
+    command = [sys.executable, str(Path(__file__).with_name("crashing_writer.py")), str(path)]
     for _ in range(_KILLS):
-        last = run_and_kill(
-            path, lines=chance.randint(1, 9), bytes_more=chance.choice([0, 1, 30_000])
-        )
+        writer = start_process(command, stdout=subprocess.PIPE)
+        last = run_and_kill(writer, path, chance.randint(1, 9), chance.choice([0, 1, 30_000]))
         reader = EmbeddedStore.open(path, read_only=True)
         documents = reader.documents.document_count()
         assert documents in (last + 1, last + 2)

@@ -26,6 +26,7 @@ from knotwork._sqlite_pages import (
     find_damaged_pages,
     is_marked_protected,
     page_bytes_of,
+    protect_new,
 )
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import locate_damage
@@ -145,6 +146,27 @@ def test_a_build_of_apsw_that_cannot_verify_refuses_a_protected_index(
             EmbeddedStore.open(path)
         EmbeddedStore.open(tmp_path / "new.knot", create=True).close()
     assert "wheel" in caught.value.fix
+
+
+def test_another_process_may_fill_a_file_while_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "index.knot"
+    others: list[EmbeddedStore] = []
+
+    def fill_first(connection: apsw.Connection) -> None:
+        monkeypatch.undo()
+        others.append(EmbeddedStore.open(path, create=True))
+        add_document(others[0], "first.md", ["Ada met Bob."])
+        protect_new(connection)
+
+    monkeypatch.setattr("knotwork._sqlite_file.protect_new", fill_first)
+    store = EmbeddedStore.open(path, create=True)
+    add_document(store, "second.md", ["Bob met Ada."])
+    assert store.documents.document_count() == 2
+    for opened_store in (store, *others):
+        opened_store.close()
+    assert find_damaged_pages(path, PAGE_BYTES) == []
 
 
 def test_the_connections_of_other_code_keep_their_file_system(path: Path) -> None:
