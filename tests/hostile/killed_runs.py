@@ -172,6 +172,26 @@ def contents(store: Path) -> dict[str, object]:
         opened.close()
 
 
+def differences(found: dict[str, object], expected: dict[str, object]) -> str:
+    """Return the parts of an index that differ from those of another, with what only one holds."""
+    parts = []
+    for name in sorted(found.keys() | expected.keys()):
+        if found.get(name) != expected.get(name):
+            one, other = (_items(contents.get(name)) for contents in (found, expected))
+            only = [
+                [repr(item)[:300] for item in a if item not in b][:3]
+                for a, b in ((one, other), (other, one))
+            ]
+            parts.append(f"{name}: {only[0]} instead of {only[1]}")
+    return "; ".join(parts)
+
+
+def _items(part: object) -> list[object]:
+    if isinstance(part, dict):
+        return list(part.items())
+    return list(part) if isinstance(part, list | tuple | set) else [part]
+
+
 def stored_uris(store: Path) -> set[str]:
     """Return the files that an index holds; none if it was killed while it was created."""
     try:
@@ -221,7 +241,8 @@ def kill_runs(job: Job, folder: Path, *, kills: int, seed: int, longest_s: float
                 outcome.lost_s.append(run.ended_s - committed_s + reading)
         outcome.rounds += 1
         outcome.count_passages(embedded)
-        assert contents(store) == expected, f"{store} differs from an uninterrupted run"
+        found = contents(store)
+        assert found == expected, f"{store.name} differs: {differences(found, expected)}"
         for path in folder.glob(f"{store.name}*"):
             path.unlink()
     return outcome

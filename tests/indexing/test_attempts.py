@@ -28,28 +28,56 @@ class Noting(Attempts):
 
     def begin(self, source):
         super().begin(source)
-        self.note()
+        self.wait_for(source.uri)
 
 
 def reopened(path):
     return Noting(str(path))
 
 
-def test_only_files_in_progress_for_long_are_noted(tmp_path, monkeypatch):
+@pytest.fixture
+def slow_run(tmp_path, monkeypatch):
+    """Attempts of a run with a clock that the test sets, and the path of the index."""
     monkeypatch.setattr(attempts_module, "NOTED_AFTER_S", 2.0)
     path, now = tmp_path / "i.knot", [0.0]
     attempts = Attempts(str(path), clock=lambda: now[0])
-    attempts.begin(source("long.pdf"))
-    attempts.begin(source("short.pdf"))
-    attempts.end(["short.pdf"])
-    now[0] = 1.0
-    attempts.begin(source("late.pdf"))
-    attempts.note()
+
+    def wait(uri, *, until):
+        attempts.wait_for(uri)
+        now[0] = until
+        attempts.wait_for(uri)
+
+    def counts(*names):
+        after_a_kill = Attempts(str(path))
+        return [after_a_kill.count(source(name)) for name in names]
+
+    return attempts, wait, counts
+
+
+def test_only_files_on_which_a_run_waits_for_long_are_noted(tmp_path, slow_run):
+    attempts, wait, counts = slow_run
+    for name in ("short.pdf", "long.pdf", "behind.pdf"):
+        attempts.begin(source(name))
+    wait("short.pdf", until=1.5)
+    wait("long.pdf", until=3.0)
     assert not list(tmp_path.iterdir())
-    now[0] = 2.5
-    attempts.note()
-    after_a_kill = Attempts(str(path))
-    assert [after_a_kill.count(source(f"{n}.pdf")) for n in ("long", "short", "late")] == [1, 0, 0]
+    wait("long.pdf", until=3.5)
+    assert counts("short.pdf", "long.pdf", "behind.pdf") == [0, 1, 0]
+    wait("behind.pdf", until=5.0)
+    attempts.end(["long.pdf"])
+    assert counts("short.pdf", "long.pdf", "behind.pdf") == [0, 0, 0]
+
+
+def test_a_file_of_which_parts_are_kept_is_not_counted_for_earlier_ones(tmp_path, slow_run):
+    attempts, wait, counts = slow_run
+    attempts.begin(source("book.pdf"))
+    wait("book.pdf", until=2.5)
+    assert counts("book.pdf") == [1]
+    attempts.keep_part(source("book.pdf"))
+    wait("book.pdf", until=4.0)
+    assert counts("book.pdf") == [0]
+    wait("book.pdf", until=5.0)
+    assert counts("book.pdf") == [1]
 
 
 def test_what_was_begun_and_not_ended_counts(tmp_path):

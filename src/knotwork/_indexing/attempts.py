@@ -1,10 +1,11 @@
 """Remember beside an index which files were begun, so that none is begun forever.
 
 A file that makes the whole program die (out of memory, killed by an impatient person) would be the
-first to be read again after each restart. A file that is in progress for long is noted until its
-outcome is committed; what a run finds noted was in progress when an earlier one was killed. Such a
-file is begun again twice, the second time alone after all others, and then fails until it changes.
-Files that need less time are not noted: a kill at a random time blames none of them.
+first to be read again after each restart. A file on which a run waits for long is noted until its
+outcome is committed, or a part of it that need not be repeated; what a run finds noted was in
+progress when an earlier one was killed. Such a file is begun again twice, the second time alone
+after all others, and then fails until it changes. Files that wait for others, in a queue or for a
+commit, are not noted: a kill at a random time blames none of them, on a slow machine either.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_STARTS = 3
 """Times that a file is begun while every time the program is killed."""
 
 NOTED_AFTER_S = 2.0
-"""Seconds in progress after which a file is noted."""
+"""Seconds after which a file on which a run waits is noted."""
 
 KILLED = "killed"
 """The reason of such a failure. Its record is kept until the file changes."""
@@ -51,9 +52,11 @@ class Attempts:
         self._clock = clock
         self._path: Path | None = path.with_name(path.name + SUFFIX) if path else None
         self._earlier: Counter[_Version] = Counter()
-        self._begun: dict[str, tuple[_Version, float]] = {}
-        """Files in progress that are not noted, with the time of their start, oldest first."""
+        self._begun: dict[str, _Version] = {}
+        """Files in progress that are not noted."""
         self._noted: set[str] = set()
+        self._waited_for: tuple[str, float] = "", 0.0
+        """The file on which the run waits, and since when."""
         if self._path is not None:
             self._read(self._path)
 
@@ -63,18 +66,22 @@ class Attempts:
 
     def begin(self, source: Candidate) -> None:
         """Remember that a file is begun."""
-        self._begun[source.uri] = (_version(source), self._clock())
+        self._begun[source.uri] = _version(source)
 
-    def note(self) -> None:
-        """Note the files that are in progress for long; call this now and then."""
+    def wait_for(self, uri: str) -> None:
+        """Note the file on which the run waits, once that takes long; call this now and then."""
         now = self._clock()
-        while self._begun:
-            uri, (version, since) = next(iter(self._begun.items()))
-            if now - since < NOTED_AFTER_S:
-                return
-            del self._begun[uri]
+        if uri != self._waited_for[0]:
+            self._waited_for = uri, now
+        if now - self._waited_for[1] >= NOTED_AFTER_S and uri in self._begun:
             self._noted.add(uri)
-            self._append({"begun": version})
+            self._append({"begun": self._begun.pop(uri)})
+
+    def keep_part(self, source: Candidate) -> None:
+        """Forget earlier attempts at a file of which a part is kept: repeating them ends."""
+        self.end([source.uri])
+        self.begin(source)
+        self._waited_for = source.uri, self._clock()
 
     def end(self, uris: Iterable[str]) -> None:
         """Forget files whose outcome is committed."""

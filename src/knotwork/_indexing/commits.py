@@ -143,10 +143,16 @@ class Batch:
     def finished(self) -> Batch:
         """Return a batch of the documents that have all their vectors, and of all entries."""
         batch = Batch(entries=self.entries, vectors=self.vectors, clock=self.clock)
-        for prepared in self.prepared:
-            if all(key in self.vectors for key in prepared.keys if key != NO_VECTORS):
-                batch.add(prepared)
+        for prepared in filter(self._is_finished, self.prepared):
+            batch.add(prepared)
         return batch
+
+    def first_unfinished(self) -> Prepared | None:
+        """Return the first document that lacks vectors."""
+        return next((p for p in self.prepared if not self._is_finished(p)), None)
+
+    def _is_finished(self, prepared: Prepared) -> bool:
+        return all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
 
     def release(self, stored: Batch) -> None:
         """Remove what was committed; the rest waits for another ``BATCH_S``."""
@@ -158,12 +164,17 @@ class Batch:
         self._unsaved = {at: rows for at, rows in self._unsaved.items() if at[1] not in keys}
         self.opened = self.clock()
 
-    def keep_vectors(self, store: Store, embedding: Embedding) -> None:
-        """Store the new vectors of a document that is not finished, once the batch is due."""
-        if self._unsaved and self.is_due():
-            keep_vectors(store, embedding, self._unsaved)
-            self._unsaved = {}
-            self.opened = self.clock()
+    def keep_vectors(self, store: Store, embedding: Embedding) -> bool:
+        """Store the new vectors of a document that is not finished, once the batch is due.
+
+        Returns True if there were any.
+        """
+        if not self._unsaved or not self.is_due():
+            return False
+        keep_vectors(store, embedding, self._unsaved)
+        self._unsaved = {}
+        self.opened = self.clock()
+        return True
 
 
 def commit_documents(

@@ -138,9 +138,7 @@ class Pipeline:
         check_embedder(self.store, self.stages.embedding.name)
         _require_parts(self.store, self.stages)
         try:
-            for event in run.events(sources, covers, failures, retry=retry):
-                run.attempts.note()
-                yield event
+            yield from run.events(sources, covers, failures, retry=retry)
         except KeyboardInterrupt:
             run.commit_finished(give_up=True)
             raise IndexingInterrupted(run.report(interrupted=True)) from None
@@ -242,9 +240,10 @@ class _Run:
     def _take_next(self, preparer: Preparer) -> Iterator[IndexEvent]:
         """Wait for the oldest document, with events while that takes long, and take it over."""
         started_s = self.pipeline.clock()
+        self.attempts.wait_for(preparer.oldest)
         while not preparer.wait(_PROGRESS_S):
             check_cancelled()
-            self.attempts.note()
+            self.attempts.wait_for(preparer.oldest)
             event = self.tally.event(EventKind.READING, preparer.oldest)
             yield replace(event, seconds=self.pipeline.clock() - started_s)
             if self.batch.is_full(self.batch_chunks):
@@ -326,6 +325,8 @@ class _Run:
             if done is None:
                 break
             yield tally.event(EventKind.EMBEDDED, read=stored + done - tally.chunks)
+            if unfinished := batch.first_unfinished():
+                self.attempts.wait_for(unfinished.source.uri)
             if batch.is_due():
                 yield from self._save_part()
         yield from self._commit(batch)
@@ -338,7 +339,9 @@ class _Run:
         if finished.prepared:
             return self._commit(finished)
         with self.tally.timed("store"):
-            self.batch.keep_vectors(self.store, self.stages.embedding)
+            is_kept = self.batch.keep_vectors(self.store, self.stages.embedding)
+        if is_kept and (unfinished := self.batch.first_unfinished()):
+            self.attempts.keep_part(unfinished.source)
         return []
 
     def _commit(self, batch: Batch) -> list[IndexEvent]:
