@@ -327,6 +327,14 @@ class Store(Protocol):
         Raises StoreBusy if another process keeps writing, StoreReadOnly on a read-only store.
         """
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Read one state of the store in the block, also while others write; nested use joins it.
+
+        What does not change within a state, such as settings and the sizes of indexes, is read once
+        in the block. A server keeps a transaction open for it, so no model is asked inside.
+        """
+        ...
+
     @property
     def writing(self) -> bool:
         """Whether this thread is inside a write transaction.

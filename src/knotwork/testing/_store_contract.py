@@ -309,6 +309,20 @@ class StoreContract(DocumentStoreContract, LedgerContract):
         assert seen == [before]
         assert snapshot(store) != before
 
+    def test_a_block_reads_one_state_while_others_write(self, store: Store) -> None:
+        add_document(store, "a.md", ["Ada"])
+        with store.reading():
+            before, generation = snapshot(store), store.generation()
+            writer = threading.Thread(target=add_document, args=(store, "b.md", ["Bob", "Ada"]))
+            writer.start()
+            writer.join()
+            with store.reading():
+                assert snapshot(store) == before
+            assert store.generation() == generation
+            assert store.texts("chunk").search("Bob", k=1) == []
+        assert snapshot(store) != before
+        assert store.generation() != generation
+
     def test_removing_documents_equals_never_adding_them(
         self, store: Store, other_store: Store
     ) -> None:

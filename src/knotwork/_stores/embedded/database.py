@@ -49,10 +49,14 @@ _STEPS_BETWEEN_CHECKS = 20_000
 
 
 class _Thread(threading.local):
-    """The connection of a thread, and whether it is inside a write transaction."""
+    """The connection of a thread, and whether it is inside a write transaction.
+
+    ``kept`` are the rows that `rows_once` has read, while the thread reads one state.
+    """
 
     connection: apsw.Connection | None = None
     writing: bool = False
+    kept: dict[tuple[str, Bindings], list[Row]] | None = None
 
 
 class Database:
@@ -116,6 +120,15 @@ class Database:
         found = self.rows(sql, bindings)
         return found[0] if found else None
 
+    def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows; inside one `reading`, run it only once."""
+        kept = self._thread.kept
+        if kept is None:
+            return self.rows(sql, bindings)
+        if (sql, bindings) not in kept:
+            kept[sql, bindings] = self.rows(sql, bindings)
+        return kept[sql, bindings]
+
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
@@ -165,9 +178,12 @@ class Database:
             return
         with self._translated_errors():
             connection.execute("BEGIN")
+            thread = self._thread
+            thread.kept = {}
             try:
                 yield connection
             finally:
+                thread.kept = None
                 with finishing(math.inf):
                     if connection.in_transaction:  # an error of reading the file ends it
                         connection.execute("COMMIT")
@@ -238,7 +254,7 @@ class Database:
 
     def generation(self) -> int:
         """Return the number of committed writes."""
-        ((generation,),) = self.rows("SELECT generation FROM state")
+        ((generation,),) = self.rows_once("SELECT generation FROM state")
         return int(generation)
 
     def close(self) -> None:

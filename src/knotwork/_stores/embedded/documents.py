@@ -491,7 +491,7 @@ class EmbeddedLedger:
 
 def read_meta(database: Database) -> Mapping[str, str]:
     """Return all settings stored with the index."""
-    return MappingProxyType(dict(database.rows("SELECT key, value FROM meta ORDER BY key")))
+    return MappingProxyType(dict(database.rows_once("SELECT key, value FROM meta ORDER BY key")))
 
 
 def write_meta(database: Database, values: Mapping[str, str]) -> None:

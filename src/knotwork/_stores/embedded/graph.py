@@ -57,15 +57,12 @@ _RELATIONS = (
     " CROSS JOIN relation r ON r.id = c.relation ORDER BY c.chunk, c.source, r.name, c.target"
 )
 _ABOUT = (
-    "SELECT chunk, about FROM mention WHERE entity = ? AND about > ?"
-    " ORDER BY about DESC, chunk LIMIT ?"
+    "SELECT j.value, (SELECT group_concat(format('%016x %!.17g', chunk, about), ' ') FROM"
+    " (SELECT chunk, about FROM mention WHERE entity = j.value AND about > ?2"
+    " ORDER BY about DESC, chunk LIMIT ?3)) FROM json_each(?1) j"
 )
-_MOST_ABOUT = (
-    "SELECT j.value, m.chunk, m.about FROM json_each(?1) j CROSS JOIN mention m"
-    " ON m.entity = j.value AND m.chunk = (SELECT chunk FROM mention"
-    " WHERE entity = j.value AND about > ?2 ORDER BY about DESC, chunk LIMIT 1)"
-)
-"""The first row of `_ABOUT` for each of many entities."""
+"""The first chunks of each of many entities, as one text: SQLite has no LATERAL. 17 digits are the
+number itself."""
 _SUPPORTS = (
     "SELECT j.key, (SELECT group_concat(printf('%016x', chunk), ' ') FROM"
     " (SELECT chunk FROM contribution WHERE source = j.value ->> 0 AND target = j.value ->> 1"
@@ -149,22 +146,17 @@ class EmbeddedGraph:
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return, for each entity, the ``fan`` chunks with the highest ``about`` over ``minimum``.
-
-        One statement reads the best chunk of all entities if ``fan`` is 1.
-        """
+        """Return the ``fan`` chunks of each entity with the highest ``about`` over ``minimum``."""
         keys = dict(keys_of(entity_ids))
-        ranked: dict[str, list[Scored]] = {}
         with self._database.reading():
-            if fan == 1:
-                rows = self._database.fetch(_MOST_ABOUT, (pack_keys(keys.values()), minimum))
-                best = {key: [Scored(int_to_id(chunk), about)] for key, chunk, about in rows}
-                return {entity: best[key] for entity, key in keys.items() if key in best}
-            for entity, key in keys.items():
-                rows = self._database.fetch(_ABOUT, (key, minimum, max(fan, 0)))
-                if rows:
-                    ranked[entity] = [Scored(int_to_id(chunk), about) for chunk, about in rows]
-        return ranked
+            bindings = (pack_keys(keys.values()), minimum, max(fan, 0))
+            ranked: dict[int, str] = dict(self._database.fetch(_ABOUT, bindings))
+        found: dict[str, list[Scored]] = {}
+        for entity, key in keys.items():
+            if listed := ranked[key]:
+                words = listed.split()
+                found[entity] = list(map(Scored, words[::2], map(float, words[1::2])))
+        return found
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
         """Return nodes of any label."""

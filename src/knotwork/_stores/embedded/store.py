@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,6 +155,12 @@ class EmbeddedStore:
     def transaction(self) -> AbstractContextManager[None]:
         """Open the write transaction, or join it if it is open."""
         return self._database.transaction()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one state of the index in the block, also while others write."""
+        with self._database.reading():
+            yield
 
     @property
     def writing(self) -> bool:

@@ -13,6 +13,7 @@ cannot be among the best. This is the idea of MaxScore (Turtle and Flood, 1995).
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -251,11 +252,13 @@ class EmbeddedTexts:
                 cached = self._frequency_cache = _CachedFrequencies(generation, {})
         known = cached.frequencies
         missing = [term for term in dict.fromkeys(asked) if term not in known]
-        sql = f"SELECT doc FROM {self._table}_terms WHERE term = ?"  # noqa: S608
-        found = self._database.rows_of_each(sql, missing)
-        known |= {
-            term: rows[0][0] if rows else 0 for term, rows in zip(missing, found, strict=True)
-        }
+        if missing:
+            rows = self._database.fetch(
+                f"SELECT v.term, v.doc FROM json_each(?) j CROSS JOIN {self._table}_terms v"  # noqa: S608
+                " ON v.term = j.value",
+                (json.dumps(missing),),
+            )
+            known |= dict.fromkeys(missing, 0) | dict(rows)
         return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
@@ -265,7 +268,7 @@ class EmbeddedTexts:
 
     def _totals(self) -> _Totals | None:
         sql = "SELECT items, tokens FROM text_index WHERE name = ?"
-        rows = self._database.rows(sql, (self._name,))
+        rows = self._database.rows_once(sql, (self._name,))
         return _Totals(*rows[0]) if rows else None
 
     def _write_totals(self, items: int, tokens: int) -> None:

@@ -270,8 +270,8 @@ class EmbeddedVectors:
         sql = (
             "SELECT dimension, items, matrices, version, replaced FROM vector_index WHERE name = ?"
         )
-        row = self._database.row(sql, (self._name,))
-        return _Table(*row) if row else None
+        rows = self._database.rows_once(sql, (self._name,))
+        return _Table(*rows[0]) if rows else None
 
     def _write_table(self, table: _Table) -> None:
         """Write the state of the table; that of an empty one is deleted with its dimension."""
