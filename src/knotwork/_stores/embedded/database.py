@@ -8,33 +8,29 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial, wraps
-from inspect import isfunction
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 import apsw
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing
 from knotwork._sqlite_file import (
     FULL,
-    Bindings,
-    DamagedValue,
     Migration,
-    Row,
     SqliteFile,
     is_empty,
     repair_advice,
     sync_commits,
 )
 from knotwork._stores.embedded.damage import locate_damage
+from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
+from knotwork._stores.sql.database import Bindings, Row, reports_damage
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
 
-Part = TypeVar("Part")
-T = TypeVar("T")
+__all__ = ["Database", "reports_damage"]
 
 _log = logging.getLogger("knotwork.stores")
 
@@ -60,7 +56,12 @@ class _Thread(threading.local):
 
 
 class Database:
-    """An open index file. Any number of threads and processes may use it at the same time."""
+    """An open index file, the `SqlDatabase` of SQLite.
+
+    Any number of threads and processes may use it at the same time.
+    """
+
+    dialect = SQLITE
 
     def __init__(
         self,
@@ -343,25 +344,6 @@ class Database:
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
-
-
-def reports_damage(part: type[Part]) -> type[Part]:
-    """Make all public methods of a part raise IndexDamaged for a value that cannot be decoded."""
-    for name, method in list(vars(part).items()):
-        if isfunction(method) and not name.startswith("_"):
-            setattr(part, name, _reporting_damage(method))
-    return part
-
-
-def _reporting_damage(method: Callable[..., T]) -> Callable[..., T]:
-    @wraps(method)
-    def call(self: Any, *args: Any, **options: Any) -> T:  # noqa: ANN401  any method of a part
-        try:
-            return method(self, *args, **options)
-        except DamagedValue as error:
-            raise self._database.damaged(error) from error
-
-    return call
 
 
 def _is_at_rest(path: Path) -> bool:

@@ -1,78 +1,50 @@
-"""Encode ids, spans, strings and texts for the columns of the index file."""
+"""Encode values for the columns of the index file, and keys for ``json_each``."""
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import wraps
-from itertools import chain
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from knotwork._cancellation import checked
-from knotwork._sqlite_file import DamagedValue
-from knotwork._stores.id_sets import IdSet
-from knotwork.records import (
-    Document,
-    Frame,
-    FrameKind,
-    Heading,
-    Page,
-    ReadingStatus,
-    Span,
-    id_to_int,
+from knotwork._stores.sql.packing import (
+    decodes,
+    key_array,
+    keys_of,
+    pack_frames,
+    pack_line,
+    pack_outline,
+    pack_spans,
+    pack_strings,
+    pack_text,
+    unpack_frames,
+    unpack_json,
+    unpack_line,
+    unpack_outline,
+    unpack_spans,
+    unpack_status,
+    unpack_strings,
+    unpack_text,
 )
 
-Arguments = ParamSpec("Arguments")
-T = TypeVar("T")
-
-_ID_DIGITS = 16
-_LARGEST_KEY = (1 << 63) - 1
-_OFFSETS = struct.Struct("<ii")
-_PACKED_BYTES = 4 << 20
-"""Text that is packed between two checks for a cancellation, in about 0.2 seconds."""
-
-
-_DECODING_ERRORS = (ValueError, TypeError, KeyError, IndexError, zlib.error, struct.error)
-
-
-def decodes(kind: str) -> Callable[[Callable[Arguments, T]], Callable[Arguments, T]]:
-    """Make a decoder raise DamagedValue, with the kind of value, for whatever it cannot decode."""
-
-    def decorate(function: Callable[Arguments, T]) -> Callable[Arguments, T]:
-        @wraps(function)
-        def decode(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
-            try:
-                return function(*args, **kwargs)
-            except _DECODING_ERRORS as error:
-                raise DamagedValue(f"{kind} cannot be decoded ({error})") from error
-
-        return decode
-
-    return decorate
-
-
-def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield each distinct id with its key, without strings that cannot be ids."""
-    for identifier in dict.fromkeys(ids):
-        if len(identifier) == _ID_DIGITS:
-            try:
-                key = id_to_int(identifier)
-            except ValueError:
-                continue
-            if 0 <= key <= _LARGEST_KEY:
-                yield identifier, key
-
-
-def key_array(ids: Collection[str]) -> NDArray[np.int64]:
-    """Return the keys of ids as an array; that of an `IdSet` is not copied."""
-    if isinstance(ids, IdSet):
-        return ids.keys
-    return np.fromiter((key for _, key in keys_of(ids)), np.int64)
+__all__ = [
+    "decodes",
+    "key_array",
+    "keys_of",
+    "pack_frames",
+    "pack_keys",
+    "pack_line",
+    "pack_outline",
+    "pack_spans",
+    "pack_strings",
+    "pack_text",
+    "unpack_frames",
+    "unpack_json",
+    "unpack_line",
+    "unpack_outline",
+    "unpack_spans",
+    "unpack_status",
+    "unpack_strings",
+    "unpack_text",
+]
 
 
 def pack_keys(keys: Iterable[object]) -> str:
@@ -81,106 +53,3 @@ def pack_keys(keys: Iterable[object]) -> str:
     The statements add tables with CROSS JOIN, so that SQLite keeps their order, keys first.
     """
     return json.dumps(list(keys))
-
-
-def pack_spans(spans: Sequence[Span]) -> bytes:
-    """Pack spans into pairs of little-endian int32."""
-    return struct.pack(f"<{2 * len(spans)}i", *chain.from_iterable(spans))
-
-
-@decodes("a list of positions")
-def unpack_spans(data: bytes) -> tuple[Span, ...]:
-    """Return the spans that `pack_spans` packed."""
-    return tuple(map(Span._make, _OFFSETS.iter_unpack(data)))
-
-
-def pack_strings(strings: Sequence[str]) -> str:
-    """Pack strings as JSON; an empty sequence becomes an empty string."""
-    return json.dumps(strings, ensure_ascii=False) if strings else ""
-
-
-@decodes("a list of texts")
-def unpack_strings(data: str) -> tuple[str, ...]:
-    """Return the strings that `pack_strings` packed."""
-    return tuple(json.loads(data)) if data else ()
-
-
-@decodes("a JSON value")
-def unpack_json(data: str) -> Any:  # noqa: ANN401  the caller knows its type
-    """Return a stored JSON value."""
-    return json.loads(data)
-
-
-unpack_status = decodes("the outcome of a reading")(ReadingStatus)
-
-
-def pack_text(text: str) -> bytes:
-    """Compress text; a lone surrogate is preserved."""
-    data = text.encode("utf-8", "surrogatepass")
-    packer = zlib.compressobj()
-    starts = range(0, len(data), _PACKED_BYTES)
-    parts = [packer.compress(data[start : start + _PACKED_BYTES]) for start in checked(starts)]
-    return b"".join([*parts, packer.flush()])
-
-
-@decodes("a compressed text")
-def unpack_text(data: bytes) -> str:
-    """Return the text that `pack_text` compressed."""
-    return zlib.decompress(data).decode("utf-8", "surrogatepass")
-
-
-def pack_line(text: str) -> bytes:
-    """Encode text that is too short to compress; a lone surrogate is preserved."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-@decodes("a text")
-def unpack_line(data: bytes) -> str:
-    """Return the text that `pack_line` encoded."""
-    return data.decode("utf-8", "surrogatepass")
-
-
-def pack_outline(document: Document) -> bytes:
-    """Compress the headings, pages and frames of a document."""
-    headings = [[h.level, h.title, *h.span] for h in document.headings]
-    pages = [[page.label, page.start] for page in document.pages]
-    parts = [headings, pages, _frame_rows(document.frames)]
-    return pack_text(json.dumps(parts, ensure_ascii=False))
-
-
-@decodes("the outline of a document")
-def unpack_outline(
-    data: bytes,
-) -> tuple[tuple[Heading, ...], tuple[Page, ...], tuple[Frame, ...]]:
-    """Return the headings, pages and frames that `pack_outline` compressed.
-
-    Earlier versions packed no frames.
-    """
-    headings, pages, *frames = json.loads(unpack_text(data))
-    return (
-        tuple(Heading(level, title, Span(start, end)) for level, title, start, end in headings),
-        tuple(Page(label, start) for label, start in pages),
-        _frames(frames[0]) if frames else (),
-    )
-
-
-def pack_frames(frames: Sequence[Frame]) -> bytes:
-    """Pack the frames of a chunk; no frames become empty bytes."""
-    rows = _frame_rows(frames)
-    return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
-
-
-@decodes("the frames of a chunk")
-def unpack_frames(data: bytes) -> tuple[Frame, ...]:
-    """Return the frames that `pack_frames` packed."""
-    return _frames(json.loads(unpack_line(data))) if data else ()
-
-
-def _frame_rows(frames: Sequence[Frame]) -> list[list[object]]:
-    return [[frame.kind, *frame.span, frame.label] for frame in frames]
-
-
-def _frames(rows: Sequence[Sequence[Any]]) -> tuple[Frame, ...]:
-    return tuple(
-        Frame(FrameKind(kind), Span(start, end), label) for kind, start, end, label in rows
-    )

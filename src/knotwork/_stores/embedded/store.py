@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
-from knotwork._stores.embedded.communities import EmbeddedCommunities
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.documents import (
     EmbeddedDocuments,
@@ -28,6 +27,7 @@ from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
+from knotwork._stores.sql.communities import SqlCommunities
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class EmbeddedStore:
         self.documents = EmbeddedDocuments(database)
         self.graph = EmbeddedGraph(database)
         self.ledger = EmbeddedLedger(database)
-        self.communities = EmbeddedCommunities(database)
+        self.communities = SqlCommunities(database)
         self.readings = EmbeddedReadings(database)
         self.resolutions = EmbeddedResolutions(database)
         self.homonyms = EmbeddedHomonyms(database)

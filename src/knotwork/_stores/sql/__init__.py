@@ -1,0 +1,1 @@
+"""What stores in SQL databases share: parts of a `Store` over any engine with a `Dialect`."""
