@@ -21,13 +21,13 @@ from knotwork._stores.embedded.documents import (
 )
 from knotwork._stores.embedded.graph import EmbeddedGraph
 from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs
-from knotwork._stores.embedded.readings import EmbeddedQuestions, EmbeddedReadings
 from knotwork._stores.embedded.resolutions import EmbeddedHomonyms, EmbeddedResolutions
 from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ class EmbeddedStore:
         self.graph = EmbeddedGraph(database)
         self.ledger = EmbeddedLedger(database)
         self.communities = SqlCommunities(database)
-        self.readings = EmbeddedReadings(database)
+        self.readings = SqlReadings(database)
         self.resolutions = EmbeddedResolutions(database)
         self.homonyms = EmbeddedHomonyms(database)
         self.property_graphs = EmbeddedPropertyGraphs(database)
         self.fields = EmbeddedFields(database)
-        self.questions = EmbeddedQuestions(database)
+        self.questions = SqlQuestions(database)
 
     @classmethod
     def open(
