@@ -21,13 +21,13 @@ from knotwork._stores.embedded.documents import (
 )
 from knotwork._stores.embedded.graph import EmbeddedGraph
 from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs
-from knotwork._stores.embedded.resolutions import EmbeddedHomonyms, EmbeddedResolutions
 from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.communities import SqlCommunities
 from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
+from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class EmbeddedStore:
         self.ledger = EmbeddedLedger(database)
         self.communities = SqlCommunities(database)
         self.readings = SqlReadings(database)
-        self.resolutions = EmbeddedResolutions(database)
-        self.homonyms = EmbeddedHomonyms(database)
+        self.resolutions = SqlResolutions(database)
+        self.homonyms = SqlHomonyms(database)
         self.property_graphs = EmbeddedPropertyGraphs(database)
         self.fields = EmbeddedFields(database)
         self.questions = SqlQuestions(database)

@@ -24,6 +24,7 @@ from knotwork.records import (
     Page,
     ReadingStatus,
     Span,
+    Verdict,
     id_to_int,
 )
 
@@ -104,6 +105,7 @@ def unpack_json(data: str) -> Any:  # noqa: ANN401  the caller knows its type
 
 
 unpack_status = decodes("the outcome of a reading")(ReadingStatus)
+unpack_verdict = decodes("a decision")(Verdict)
 
 
 def pack_text(text: str) -> bytes:
