@@ -1,4 +1,4 @@
-"""Store documents, sections, chunks, document fields and the ledger in tables.
+"""Store documents, sections, chunks and document fields in tables.
 
 Python compares a filter condition with each distinct value of its field, so that all stores compare
 in the same way. SQL then finds the documents with the matching values.
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, fields
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from knotwork._stores.base import LedgerEntry
 from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
     keys_of,
@@ -441,60 +438,3 @@ class EmbeddedFields:
     def _keys(self, sql: str, given: IdSet | Collection[str]) -> IdSet:
         packed = pack_keys(given.keys.tolist() if isinstance(given, IdSet) else given)
         return IdSet({key for (key,) in self._database.fetch(sql, (packed,))})
-
-
-_LEDGER_COLUMNS = ", ".join(column.name for column in fields(LedgerEntry))
-_LEDGER_PLACES = ", ".join("?" for _ in fields(LedgerEntry))
-_PUT_ENTRY = f"INSERT OR REPLACE INTO ledger ({_LEDGER_COLUMNS}) VALUES ({_LEDGER_PLACES})"  # noqa: S608
-_ENTRY = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri = ?"  # noqa: S608
-_NEXT_ENTRIES = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri > ? ORDER BY uri LIMIT ?"  # noqa: S608
-_SETTINGS_COUNTS = "SELECT settings, count(*) FROM ledger WHERE error_reason = '' GROUP BY settings"
-
-
-@reports_damage
-class EmbeddedLedger:
-    """The `Ledger` of the embedded store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def put(self, entries: Iterable[LedgerEntry]) -> None:
-        """Add or replace entries."""
-        with self._database.transaction():
-            self._database.write_many(_PUT_ENTRY, map(astuple, entries))
-
-    def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
-        """Return the entries of these sources."""
-        distinct = list(dict.fromkeys(uris))
-        with self._database.reading():
-            found = self._database.rows_of_each(_ENTRY, distinct)
-            return {
-                u: LedgerEntry(*rows[0]) for u, rows in zip(distinct, found, strict=True) if rows
-            }
-
-    def entries(self) -> Iterator[LedgerEntry]:
-        """Yield all entries ordered by uri."""
-        for row in self._database.rows(_ENTRY, ("",)):
-            yield LedgerEntry(*row)
-        for row in self._database.rows_in_pages(_NEXT_ENTRIES, ("",)):
-            yield LedgerEntry(*row)
-
-    def settings_counts(self) -> dict[str, int]:
-        """Return the number of entries without an error, by their settings."""
-        return dict(self._database.rows(_SETTINGS_COUNTS))
-
-    def remove(self, uris: Collection[str]) -> None:
-        """Remove entries."""
-        with self._database.transaction():
-            self._database.write_many("DELETE FROM ledger WHERE uri = ?", ((uri,) for uri in uris))
-
-
-def read_meta(database: Database) -> Mapping[str, str]:
-    """Return all settings stored with the index."""
-    return MappingProxyType(dict(database.rows_once("SELECT key, value FROM meta ORDER BY key")))
-
-
-def write_meta(database: Database, values: Mapping[str, str]) -> None:
-    """Add or replace settings."""
-    with database.transaction():
-        database.write_many("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

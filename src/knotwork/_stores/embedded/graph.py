@@ -20,13 +20,13 @@ from knotwork._stores.embedded.contributions import (
 from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.graph_rows import (
     ENTITIES_BY_KEY,
-    NODE_TABLES,
     find_keys,
     read_nodes,
     scan_edges,
 )
 from knotwork._stores.embedded.packing import keys_of, pack_keys, unpack_spans
 from knotwork._stores.graph_view import EDGE_CHUNKS
+from knotwork._stores.sql.graph_tables import NODE_TABLES
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,

@@ -14,9 +14,9 @@ import apsw
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.packing import pack_keys
 from knotwork._stores.graph_view import document_name, entity_node
+from knotwork._stores.sql.graph_tables import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
 from knotwork.records import (
     ENTITY_EDGES,
-    KEYWORD_TYPES,
     Edge,
     EdgeType,
     Entity,
@@ -46,17 +46,6 @@ _DOCUMENTS_BY_KEY = (
     " FROM json_each(?) j CROSS JOIN document d ON d.id = j.value"
 )
 
-_KEYWORDS = ", ".join(f"'{type_}'" for type_ in sorted(KEYWORD_TYPES))
-"""The types of keywords, as the list of an SQL ``IN``."""
-
-NODE_TABLES = {
-    Label.DOCUMENT: "document WHERE true",
-    Label.SECTION: "section WHERE true",
-    Label.CHUNK: "chunk WHERE true",
-    Label.ENTITY: f"entity WHERE type NOT IN ({_KEYWORDS})",
-    Label.KEYWORD: f"entity WHERE type IN ({_KEYWORDS})",
-}
-"""The table of each label with a WHERE clause, to which conditions can be added."""
 _BY_NAME = {
     Label.DOCUMENT: "title = ?1 OR (id = ?2 AND title = '')",
     Label.SECTION: "title = ?1",
@@ -156,14 +145,6 @@ _READERS: tuple[tuple[str, Callable[..., Node]], ...] = (
 )
 
 
-SECTION_ROWS = "SELECT coalesce(parent, document), id FROM section ORDER BY 1, 2"
-"""Source and target of all HAS_SECTION edges."""
-NEXT_ROWS = (
-    "SELECT id, following FROM (SELECT id, lead(id) OVER (PARTITION BY document"
-    " ORDER BY ordinal, id) AS following FROM chunk WHERE is_parent = 0)"
-    " WHERE following IS NOT NULL ORDER BY 1"
-)
-"""Source and target of all NEXT edges."""
 _UNPAGED_ROWS = {EdgeType.HAS_SECTION: SECTION_ROWS, EdgeType.NEXT: NEXT_ROWS}
 _PAGED_ROWS = {
     EdgeType.HAS_CHUNK: (
