@@ -17,6 +17,7 @@ from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.sql.dialect import insert, insert_new, upsert
 
+
 def statements() -> Iterator[tuple[str, str]]:
     """Yield the name and text of every statement of the shared parts, as SQLite gets it."""
     for found in iter_modules(sql.__path__):
