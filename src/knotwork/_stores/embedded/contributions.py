@@ -6,13 +6,13 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from knotwork._cancellation import checked
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.packing import pack_keys, pack_spans, unpack_json
 from knotwork._stores.graph_view import entity_type, most_frequent
-from knotwork.records import Mention, Relation, content_id, id_to_int
+from knotwork._stores.sql.graph_tables import relation_key
+from knotwork.records import Mention, Relation, id_to_int
 
 _MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
 _RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
@@ -69,12 +69,6 @@ class _Difference:
     def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
         self.supports[key] += sign
         self.weights[key] += sign * weight
-
-
-@lru_cache(maxsize=1 << 16)
-def relation_key(name: str) -> int:
-    """Return the integer key of a relation, a hash of its name."""
-    return id_to_int(content_id("relation", name))
 
 
 def write_contributions(
@@ -209,3 +203,18 @@ def _update_edges(database: Database, difference: _Difference) -> None:
         "DELETE FROM relation WHERE id = ? AND edges <= 0",
         ((key,) for key, edges in new_edges.items() if edges < 0),
     )
+
+
+class EmbeddedContributions:
+    """The `Contributions` of the embedded store. Use it inside `Database.transaction`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
+        """Add contributions, or replace those with the same key."""
+        write_contributions(self._database, mentions, relations)
+
+    def remove(self, chunks: Sequence[int]) -> None:
+        """Remove the contributions of chunks, and entities and edges without other support."""
+        remove_contributions(self._database, chunks)

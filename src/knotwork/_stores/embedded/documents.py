@@ -1,25 +1,15 @@
-"""Store documents, sections, chunks and document fields in tables.
-
-Python compares a filter condition with each distinct value of its field, so that all stores compare
-in the same way. SQL then finds the documents with the matching values.
-"""
+"""Store documents, sections and chunks in tables."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from functools import reduce
-from operator import and_, or_
+from collections.abc import Collection, Sequence
 from typing import Any
-
-import numpy as np
 
 from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
     keys_of,
     pack_frames,
-    pack_keys,
     pack_outline,
     pack_spans,
     pack_strings,
@@ -31,34 +21,11 @@ from knotwork._stores.embedded.packing import (
     unpack_strings,
     unpack_text,
 )
-from knotwork._stores.embedded.schema import PUT_FIELD, PUT_PAGE, field_rows, page_rows
-from knotwork._stores.fields import (
-    BUILT_IN_FIELDS,
-    FILE_DATE,
-    FORMAT,
-    LANGUAGE,
-    PAGE,
-    TITLE,
-    FieldInfo,
-    Matcher,
-    Selection,
-    check_fields,
-    field_name,
-    file_day,
-    format_values,
-    language_values,
-    summarize_field,
-)
 from knotwork._stores.graph_view import chunk_name
-from knotwork._stores.id_sets import IdSet
+from knotwork._stores.sql.documents import PUT_FIELD, PUT_PAGE, field_rows, page_rows
 from knotwork.records import (
-    AllOf,
-    AnyOf,
     Chunk,
-    Condition,
     Document,
-    Filter,
-    Not,
     Section,
     Span,
     id_to_int,
@@ -273,168 +240,3 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
         bool(is_parent),
         unpack_frames(frames),
     )
-
-
-_FIELD_NAMES = (
-    "WITH RECURSIVE field (name) AS (SELECT min(name) FROM document_field UNION ALL"
-    " SELECT (SELECT min(f.name) FROM document_field f WHERE f.name > field.name) FROM field"
-    " WHERE field.name IS NOT NULL) SELECT name FROM field WHERE name IS NOT NULL"
-    " UNION ALL SELECT 'page' WHERE EXISTS (SELECT 1 FROM document_page)"
-)
-"""The distinct names of fields, with one index lookup each (a loose index scan)."""
-
-_FEW_SHARE = 0.1
-"""Share of the documents below which reading their chunks is faster than reading all chunks."""
-
-_FIELD_COUNTS = "SELECT name, count(DISTINCT document) FROM document_field GROUP BY name"
-_PAGED_DOCUMENTS = "SELECT count(DISTINCT document) FROM document_page"
-_EXAMPLES = (
-    "SELECT text, count(*) FROM document_field WHERE name = ? GROUP BY text"
-    " ORDER BY 2 DESC, 1 LIMIT 5"
-)
-_CHUNKS_OF = (
-    "SELECT c.id, c.document FROM json_each(?) j CROSS JOIN chunk c ON c.document = j.value"
-)
-_CHUNKS_ON = (
-    "SELECT c.id FROM json_each(?) j CROSS JOIN document_page p ON p.label = j.value"
-    ' CROSS JOIN chunk c ON c.document = p.document AND c.start < p."end" AND p.start < c."end"'
-)
-_DOCUMENTS_OF = (
-    "SELECT DISTINCT c.document FROM json_each(?) j CROSS JOIN chunk c ON c.id = j.value"
-)
-_MENTIONED = (
-    "SELECT DISTINCT m.entity FROM json_each(?) j CROSS JOIN mention m ON m.chunk = j.value"
-)
-
-
-@reports_damage
-class EmbeddedFields:
-    """The `FieldStore` of the embedded store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def fields(self) -> list[FieldInfo]:
-        """Return the fields of the index, ordered by name."""
-        with self._database.reading():
-            documents: dict[str, int] = dict(self._database.fetch(_FIELD_COUNTS))
-            found = {
-                name: summarize_field(name, count, self._database.fetch(_EXAMPLES, (name,)))
-                for name, count in documents.items()
-            }
-            for name in BUILT_IN_FIELDS:
-                if pairs := dict.fromkeys(self._pairs(name)):
-                    values = Counter(value for value, _ in pairs)
-                    keys = {key for _, key in pairs}
-                    found[name] = summarize_field(name, len(keys), values.items())
-            ((paged,),) = self._database.fetch(_PAGED_DOCUMENTS)
-            if paged:
-                labels = self._database.fetch(
-                    "SELECT label, count(DISTINCT document) FROM document_page GROUP BY label"
-                )
-                found[PAGE] = summarize_field(PAGE, paged, labels)
-        return [found[name] for name in sorted(found)]
-
-    def select(self, wanted: Filter) -> Selection:
-        """Return the documents and chunks that pass a filter; see `FieldStore.select`."""
-        with self._database.reading():
-            check_fields(wanted, [name for (name,) in self._database.fetch(_FIELD_NAMES)])
-            if self._is_of_documents(wanted):
-                return self._passages_of(self._documents(wanted))
-            chunks = self._chunks(wanted)
-            return Selection(self._keys(_DOCUMENTS_OF, chunks), chunks)
-
-    def mentioned(self, chunks: IdSet) -> IdSet:
-        """Return the ids of the entities that these chunks mention."""
-        with self._database.reading():
-            return self._keys(_MENTIONED, chunks)
-
-    def _is_of_documents(self, wanted: Filter) -> bool:
-        """Return True if a filter has no condition on pages, and so selects whole documents."""
-        if isinstance(wanted, Condition):
-            return field_name(wanted.field) != PAGE
-        parts = (wanted.part,) if isinstance(wanted, Not) else wanted.parts
-        return all(map(self._is_of_documents, parts))
-
-    def _documents(self, wanted: Filter) -> IdSet:
-        match wanted:
-            case AllOf(parts):
-                return reduce(and_, map(self._documents, parts))
-            case AnyOf(parts):
-                return reduce(or_, map(self._documents, parts))
-            case Not(part):
-                return self._all("document") - self._documents(part)
-            case Condition():
-                return self._matching(wanted)
-
-    def _chunks(self, wanted: Filter) -> IdSet:
-        if self._is_of_documents(wanted):
-            return self._passages_of(self._documents(wanted)).chunks
-        match wanted:
-            case AllOf(parts):
-                return reduce(and_, map(self._chunks, parts))
-            case AnyOf(parts):
-                return reduce(or_, map(self._chunks, parts))
-            case Not(part):
-                return self._all("chunk") - self._chunks(part)
-            case Condition():
-                labels = self._database.fetch("SELECT DISTINCT label FROM document_page")
-                matches = Matcher(wanted).matches
-                return self._keys(_CHUNKS_ON, [label for (label,) in labels if matches(label)])
-
-    def _passages_of(self, documents: IdSet) -> Selection:
-        """Return the chunks of these documents, and the documents that have chunks."""
-        ((total,),) = self._database.fetch("SELECT count(*) FROM document")
-        if len(documents) < _FEW_SHARE * total:
-            rows = self._database.fetch(_CHUNKS_OF, (pack_keys(documents.keys.tolist()),))
-        else:
-            rows = self._database.fetch("SELECT id, document FROM chunk")
-        keys = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        keys = keys[np.isin(keys[:, 1], documents.keys)]
-        return Selection(IdSet(keys[:, 1]), IdSet(keys[:, 0]))
-
-    def _matching(self, condition: Condition) -> IdSet:
-        """Return the documents that meet a condition."""
-        name = field_name(condition.field)
-        matches = Matcher(condition).matches
-        if name in BUILT_IN_FIELDS:
-            return IdSet({key for value, key in self._pairs(name) if matches(value)})
-        values = self._database.fetch(
-            "SELECT DISTINCT text FROM document_field WHERE name = ?", (name,)
-        )
-        rows = self._database.fetch(
-            "SELECT f.document FROM json_each(?) j"
-            " CROSS JOIN document_field f ON f.name = ? AND f.text = j.value",
-            (pack_keys(value for (value,) in values if matches(value)), name),
-        )
-        return IdSet({key for (key,) in rows})
-
-    def _pairs(self, name: str) -> Iterator[tuple[str, int]]:
-        """Yield (value, document key) pairs of a built-in field, possibly with duplicates."""
-        if name == FILE_DATE:
-            sql = "SELECT l.document_id, l.modified_ns FROM ledger l WHERE l.modified_ns > 0"
-            dated = {id_to_int(i): changed for i, changed in self._database.fetch(sql) if i}
-            for (key,) in self._database.fetch("SELECT id FROM document"):
-                if key in dated:
-                    yield file_day(dated[key]), key
-            return
-        if name == TITLE:
-            yield from self._database.fetch("SELECT title, id FROM document WHERE title != ''")
-        elif name == LANGUAGE:
-            for language, key in self._database.fetch("SELECT language, id FROM document"):
-                yield from ((value, key) for value in language_values(language))
-        elif name == FORMAT:
-            for uri, kind, key in self._database.fetch("SELECT uri, media_type, id FROM document"):
-                yield from ((value, key) for value in format_values(uri, kind))
-        else:
-            yield from self._database.fetch("SELECT uri, id FROM document")
-        yield from self._database.fetch(
-            "SELECT text, document FROM document_field WHERE name = ?", (name,)
-        )
-
-    def _all(self, table: str) -> IdSet:
-        return IdSet(key for (key,) in self._database.fetch(f"SELECT id FROM {table}"))  # noqa: S608
-
-    def _keys(self, sql: str, given: IdSet | Collection[str]) -> IdSet:
-        packed = pack_keys(given.keys.tolist() if isinstance(given, IdSet) else given)
-        return IdSet({key for (key,) in self._database.fetch(sql, (packed,))})

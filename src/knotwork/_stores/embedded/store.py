@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
+from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.documents import EmbeddedDocuments, EmbeddedFields
-from knotwork._stores.embedded.graph import EmbeddedGraph
+from knotwork._stores.embedded.documents import EmbeddedDocuments
 from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.fields import SqlFields
+from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.ledger import SqlLedger, SqlSettings
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs
 from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
@@ -44,14 +46,14 @@ class EmbeddedStore:
         self._creating = threading.Lock()
         self._settings = SqlSettings(database)
         self.documents = EmbeddedDocuments(database)
-        self.graph = EmbeddedGraph(database)
+        self.graph = SqlGraph(database, EmbeddedContributions(database))
         self.ledger = SqlLedger(database)
         self.communities = SqlCommunities(database)
         self.readings = SqlReadings(database)
         self.resolutions = SqlResolutions(database)
         self.homonyms = SqlHomonyms(database)
         self.property_graphs = SqlPropertyGraphs(database)
-        self.fields = EmbeddedFields(database)
+        self.fields = SqlFields(database)
         self.questions = SqlQuestions(database)
 
     @classmethod

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.damage import (
     describe_damage,
     find_damaged_documents,
@@ -19,10 +20,10 @@ from knotwork._stores.embedded.damage import (
 )
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.documents import EmbeddedDocuments
-from knotwork._stores.embedded.graph import EmbeddedGraph
-from knotwork._stores.embedded.schema import field_rows, page_rows
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
+from knotwork._stores.sql.documents import field_rows, page_rows
+from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
@@ -121,7 +122,7 @@ def find_all_faults(database: Database) -> list[str]:
 
 def _find_differences(database: Database) -> Iterator[str]:
     """Yield a phrase for each part that differs from what it is derived from."""
-    stored, graph = EmbeddedDocuments(database), EmbeddedGraph(database)
+    stored, graph = EmbeddedDocuments(database), SqlGraph(database, EmbeddedContributions(database))
     chunk_texts, entity_texts = (EmbeddedTexts(database, name) for name in ("chunk", "entity"))
     vectors = EmbeddedVectors(database, "chunk")
     texts, fields = 0, 0

@@ -10,10 +10,14 @@ order, and others may choose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 Bound = Any
 """A value that an engine binds to one parameter, such as the JSON text or array of many keys."""
+
+
+Form = Literal["id", "integer", "real"]
+"""How a column is written in a text: as an id of 16 hexadecimal digits, or as a number."""
 
 
 class Dialect(Protocol):
@@ -31,6 +35,14 @@ class Dialect(Protocol):
 
     def rows(self, parameter: str, *columns: str) -> str:
         """Return the item of FROM that lists the rows of integers bound by `bind_rows`."""
+
+    def joined(self, query: str, **columns: Form) -> str:
+        """Return a scalar expression: the columns of all rows of ``query`` as one text.
+
+        Values are in the order of the query, divided by spaces; a real number is written in full,
+        and no rows are NULL. ``query`` may refer to ``j``, and so have an ORDER BY and a LIMIT for
+        each of many keys.
+        """
 
     def bind_keys(self, keys: Iterable[int]) -> Bound:
         """Return the value to bind for keys."""

@@ -1,8 +1,10 @@
-"""The nodes and structural edges of the graph, as parts of statements on its tables."""
+"""The nodes and structural edges of the graph, as parts of statements, and keys of relations."""
 
 from __future__ import annotations
 
-from knotwork.records import KEYWORD_TYPES, Label
+from functools import lru_cache
+
+from knotwork.records import KEYWORD_TYPES, Label, content_id, id_to_int
 
 _KEYWORDS = ", ".join(f"'{type_}'" for type_ in sorted(KEYWORD_TYPES))
 """The types of keywords, as the list of an SQL ``IN``."""
@@ -28,3 +30,9 @@ NEXT_ROWS = """
     WHERE n.following IS NOT NULL ORDER BY n.id
 """
 """Source and target of all NEXT edges."""
+
+
+@lru_cache(maxsize=1 << 16)
+def relation_key(name: str) -> int:
+    """Return the integer key of a relation, a hash of its name."""
+    return id_to_int(content_id("relation", name))
