@@ -1,1 +1,1 @@
-"""What stores in SQL databases share: parts of a `Store` over any engine with a `Dialect`."""
+"""Parts of a `Store` in the tables of an SQL database, the same for every engine."""
