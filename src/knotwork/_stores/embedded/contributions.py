@@ -14,8 +14,14 @@ from knotwork._stores.embedded.packing import pack_keys, pack_spans, unpack_json
 from knotwork._stores.graph_view import entity_type, most_frequent
 from knotwork.records import Mention, Relation, content_id, id_to_int
 
-_MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
-_RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
+_MENTIONS = (
+    "SELECT m.chunk, m.entity, m.times, m.name, m.type FROM json_each(?1) j"
+    " CROSS JOIN mention m ON m.chunk = j.value"
+)
+_RELATIONS = (
+    "SELECT c.chunk, c.source, c.target, c.relation, c.weight FROM json_each(?1) j"
+    " CROSS JOIN contribution c ON c.chunk = j.value"
+)
 _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ENTITIES = (
@@ -108,14 +114,14 @@ def write_contributions(
 def remove_contributions(database: Database, chunks: Sequence[int]) -> None:
     """Remove the contributions of these chunks, and entities and edges without other support."""
     difference = _Difference()
-    for rows in database.rows_of_each(_MENTIONS_OF_CHUNK, chunks):
-        for entity, times, name, type_ in rows:
-            difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
-    for rows in database.rows_of_each(_RELATIONS_OF_CHUNK, chunks):
-        for source, target, relation, weight in rows:
-            difference.relation(-1, key=(source, target, relation), weight=weight)
-    database.write_many("DELETE FROM mention WHERE chunk = ?", ((chunk,) for chunk in chunks))
-    database.write_many("DELETE FROM contribution WHERE chunk = ?", ((chunk,) for chunk in chunks))
+    packed = pack_keys(chunks)
+    for _, entity, times, name, type_ in checked(database.fetch(_MENTIONS, (packed,))):
+        difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
+    for _, source, target, relation, weight in checked(database.fetch(_RELATIONS, (packed,))):
+        difference.relation(-1, key=(source, target, relation), weight=weight)
+    for table in ("mention", "contribution"):
+        sql = f"DELETE FROM {table} WHERE chunk IN (SELECT value FROM json_each(?1))"  # noqa: S608
+        database.write(sql, (packed,))
     _apply(database, difference)
 
 
@@ -135,16 +141,14 @@ def _subtract_replaced(
     relations: Mapping[tuple[int, int, int, int], Relation],
 ) -> None:
     """Subtract the stored contributions that have the key of a new one."""
-    chunks = list(dict.fromkeys(chunk for chunk, _ in mentions))
-    for chunk, rows in zip(chunks, database.rows_of_each(_MENTIONS_OF_CHUNK, chunks), strict=True):
-        for entity, times, name, type_ in rows:
-            if (chunk, entity) in mentions:
-                difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
-    chunks = list(dict.fromkeys(key[0] for key in relations))
-    for chunk, rows in zip(chunks, database.rows_of_each(_RELATIONS_OF_CHUNK, chunks), strict=True):
-        for *key, weight in rows:
-            if (chunk, *key) in relations:
-                difference.relation(-1, key=(key[0], key[1], key[2]), weight=weight)
+    packed = pack_keys(dict.fromkeys(chunk for chunk, _ in mentions))
+    for chunk, entity, times, name, type_ in checked(database.fetch(_MENTIONS, (packed,))):
+        if (chunk, entity) in mentions:
+            difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
+    packed = pack_keys(dict.fromkeys(key[0] for key in relations))
+    for chunk, *key, weight in checked(database.fetch(_RELATIONS, (packed,))):
+        if (chunk, *key) in relations:
+            difference.relation(-1, key=(key[0], key[1], key[2]), weight=weight)
 
 
 def _apply(database: Database, difference: _Difference) -> None:

@@ -134,12 +134,6 @@ class Database:
         checks_due()
         return self.connection().execute(sql, bindings).fetchall()
 
-    def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
-        """Run a query with one parameter for each key; use inside `reading`."""
-        execute = self.connection().execute
-        for key in checked(keys):
-            yield execute(sql, (key,)).fetchall()
-
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages, without one transaction for all.
 

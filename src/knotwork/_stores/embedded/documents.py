@@ -7,16 +7,18 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from functools import reduce
+from itertools import starmap
 from operator import and_, or_
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from knotwork._cancellation import checked
 from knotwork._stores.base import LedgerEntry
 from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
@@ -71,15 +73,31 @@ from knotwork.records import (
 _PUT_DOCUMENT = "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_SECTION = "INSERT INTO section VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_CHUNK = "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_DOCUMENT = (
-    "SELECT uri, text, title, media_type, language, metadata, outline FROM document WHERE id = ?"
+_DOCUMENTS = (
+    "SELECT d.id, d.uri, d.text, d.title, d.media_type, d.language, d.metadata, d.outline"
+    " FROM json_each(?1) j CROSS JOIN document d ON d.id = j.value"
 )
-_SECTION = 'SELECT id, document, parent, ordinal, level, title, start, "end" FROM section'
-_CHUNK = (
-    'SELECT document, section, ordinal, start, "end", text, sentences, document_title, headings,'
-    " parent, is_parent, frames FROM chunk WHERE id = ?"
+_SECTIONS = (
+    'SELECT s.id, s.document, s.parent, s.ordinal, s.level, s.title, s.start, s."end"'
+    " FROM json_each(?1) j CROSS JOIN section s ON s.document = j.value"
+    " ORDER BY s.start, s.level, s.ordinal, s.id"
 )
-_CHUNK_IDS = "SELECT id FROM chunk WHERE document = ? ORDER BY is_parent, ordinal, id"
+_CHUNKS = (
+    'SELECT c.id, c.document, c.section, c.ordinal, c.start, c."end", c.text, c.sentences,'
+    " c.document_title, c.headings, c.parent, c.is_parent, c.frames"
+    " FROM json_each(?1) j CROSS JOIN chunk c ON c.id = j.value"
+)
+_CHUNK_IDS = (
+    "SELECT c.document, c.id FROM json_each(?1) j CROSS JOIN chunk c ON c.document = j.value"
+    " ORDER BY c.is_parent, c.ordinal, c.id"
+)
+_DELETE_DOCUMENTS = (
+    "DELETE FROM document WHERE id IN (SELECT value FROM json_each(?1))",
+    *(
+        f"DELETE FROM {table} WHERE document IN (SELECT value FROM json_each(?1))"  # noqa: S608
+        for table in ("section", "chunk", "document_field", "document_page")
+    ),
+)
 
 
 @reports_damage
@@ -94,7 +112,8 @@ class EmbeddedDocuments:
         """Add a document, or replace the one with its id (structure only)."""
         key = id_to_int(document.id)
         with self._database.transaction():
-            self._remove(key)
+            if self._database.row("SELECT 1 FROM document WHERE id = ?1", (key,)):
+                self._remove([key])
             self._database.write(_PUT_DOCUMENT, _document_row(key, document))
             self._database.write_many(_PUT_SECTION, map(_section_row, sections))
             self._database.write_many(_PUT_CHUNK, map(_chunk_row, chunks))
@@ -104,15 +123,15 @@ class EmbeddedDocuments:
     def remove(self, document_ids: Collection[str]) -> None:
         """Remove documents, sections and chunks."""
         with self._database.transaction():
-            for _, key in keys_of(document_ids):
-                self._remove(key)
+            self._remove([key for _, key in keys_of(document_ids)])
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
         """Return the documents with these ids."""
         keys = dict(keys_of(ids))
         with self._database.reading():
-            found = self._database.rows_of_each(_DOCUMENT, keys.values())
-            return {i: _document(*rows[0]) for i, rows in zip(keys, found, strict=True) if rows}
+            rows = self._database.fetch(_DOCUMENTS, (pack_keys(keys.values()),))
+        found = {key: columns for key, *columns in rows}
+        return {i: _document(*found[key]) for i, key in checked(keys.items()) if key in found}
 
     def document_ids(self) -> list[str]:
         """Return all document ids, ascending."""
@@ -120,25 +139,31 @@ class EmbeddedDocuments:
             int_to_id(key) for (key,) in self._database.rows("SELECT id FROM document ORDER BY id")
         ]
 
-    def sections(self, document_id: str) -> list[Section]:
-        """Return a document's sections in reading order, the root first."""
-        order = " WHERE document = ? ORDER BY start, level, ordinal, id"
-        keys = [key for _, key in keys_of([document_id])]
-        return [
-            _section(*row) for key in keys for row in self._database.rows(_SECTION + order, (key,))
-        ]
+    def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
+        """Return the sections of each document in reading order, the root first."""
+        keys = dict(keys_of(document_ids))
+        rows = self._database.rows(_SECTIONS, (pack_keys(keys.values()),))
+        found: dict[str, list[Section]] = {i: [] for i in keys}
+        for row in checked(rows):
+            section = _section(*row)
+            found[section.document_id].append(section)
+        return {i: sections for i, sections in found.items() if sections}
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids."""
         keys = dict(keys_of(ids))
         with self._database.reading():
-            found = self._database.rows_of_each(_CHUNK, keys.values())
-            return {i: _chunk(i, *rows[0]) for i, rows in zip(keys, found, strict=True) if rows}
+            rows = self._database.fetch(_CHUNKS, (pack_keys(keys.values()),))
+        found = {key: columns for key, *columns in rows}
+        return {i: _chunk(i, *found[key]) for i, key in checked(keys.items()) if key in found}
 
-    def chunk_ids(self, document_id: str) -> list[str]:
-        """Return a document's chunk ids: leaves in order, then parents in order."""
-        keys = [key for _, key in keys_of([document_id])]
-        return [int_to_id(i) for key in keys for (i,) in self._database.rows(_CHUNK_IDS, (key,))]
+    def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the chunk ids of each document: leaves in order, then parents in order."""
+        keys = dict(keys_of(document_ids))
+        found: defaultdict[int, list[str]] = defaultdict(list)
+        for document, key in self._database.rows(_CHUNK_IDS, (pack_keys(keys.values()),)):
+            found[document].append(int_to_id(key))
+        return {i: found[key] for i, key in keys.items() if key in found}
 
     def chunk_count(self) -> int:
         """Return the number of leaf chunks."""
@@ -160,10 +185,9 @@ class EmbeddedDocuments:
         ((count,),) = self._database.rows(sql)
         return int(count)
 
-    def _remove(self, key: int) -> None:
-        self._database.write("DELETE FROM document WHERE id = ?", (key,))
-        for table in ("section", "chunk", "document_field", "document_page"):
-            self._database.write(f"DELETE FROM {table} WHERE document = ?", (key,))  # noqa: S608
+    def _remove(self, keys: Sequence[int]) -> None:
+        for sql in _DELETE_DOCUMENTS:
+            self._database.write(sql, (pack_keys(keys),))
 
 
 def _section(
@@ -446,7 +470,10 @@ class EmbeddedFields:
 _LEDGER_COLUMNS = ", ".join(column.name for column in fields(LedgerEntry))
 _LEDGER_PLACES = ", ".join("?" for _ in fields(LedgerEntry))
 _PUT_ENTRY = f"INSERT OR REPLACE INTO ledger ({_LEDGER_COLUMNS}) VALUES ({_LEDGER_PLACES})"  # noqa: S608
-_ENTRY = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri = ?"  # noqa: S608
+_ENTRIES = (
+    f"SELECT {', '.join(f'l.{column.name}' for column in fields(LedgerEntry))}"  # noqa: S608
+    " FROM json_each(?1) j CROSS JOIN ledger l ON l.uri = j.value"
+)
 _NEXT_ENTRIES = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri > ? ORDER BY uri LIMIT ?"  # noqa: S608
 _SETTINGS_COUNTS = "SELECT settings, count(*) FROM ledger WHERE error_reason = '' GROUP BY settings"
 
@@ -467,14 +494,13 @@ class EmbeddedLedger:
         """Return the entries of these sources."""
         distinct = list(dict.fromkeys(uris))
         with self._database.reading():
-            found = self._database.rows_of_each(_ENTRY, distinct)
-            return {
-                u: LedgerEntry(*rows[0]) for u, rows in zip(distinct, found, strict=True) if rows
-            }
+            rows = self._database.fetch(_ENTRIES, (pack_keys(distinct),))
+        found = {entry.uri: entry for entry in starmap(LedgerEntry, checked(rows))}
+        return {uri: found[uri] for uri in distinct if uri in found}
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield all entries ordered by uri."""
-        for row in self._database.rows(_ENTRY, ("",)):
+        for row in self._database.rows(_ENTRIES, (pack_keys([""]),)):
             yield LedgerEntry(*row)
         for row in self._database.rows_in_pages(_NEXT_ENTRIES, ("",)):
             yield LedgerEntry(*row)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
-
-import apsw
+from itertools import chain, islice
 
 from knotwork._cancellation import checked
-from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
+from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
+from knotwork._stores.embedded.adjacency import Adjacency, read_relation_links
 from knotwork._stores.embedded.contributions import (
     relation_key,
     remove_contributions,
@@ -43,7 +42,6 @@ from knotwork.records import (
     Subgraph,
     entity_id,
     int_to_id,
-    relation_edge_type,
 )
 
 _MENTIONS = (
@@ -161,17 +159,17 @@ class EmbeddedGraph:
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
         """Return nodes of any label."""
         keys = dict(keys_of(ids))
-        with self._database.reading() as connection:
-            found = read_nodes(connection, keys.values())
+        with self._database.reading():
+            found = read_nodes(self._database, keys.values())
         return {identifier: found[key] for identifier, key in keys.items() if key in found}
 
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
         """Return nodes of a label, a name or both, ordered by id; see `GraphStore.find`."""
-        with self._database.reading() as connection:
-            keys = find_keys(connection, label=label, name=name, limit=max(limit, 0))
-            found = read_nodes(connection, keys)
+        with self._database.reading():
+            keys = find_keys(self._database, label=label, name=name, limit=max(limit, 0))
+            found = read_nodes(self._database, keys)
         return [found[key] for key in keys]
 
     def neighbours(
@@ -184,17 +182,19 @@ class EmbeddedGraph:
     ) -> dict[str, list[Edge]]:
         """Return the edges of each node to its ``fan`` strongest neighbours, strongest first."""
         keys = dict(keys_of(ids))
-        with self._database.reading() as connection:
-            adjacency = Adjacency(connection, direction=direction, types=types, fan=fan)
-            found = zip(keys, adjacency(list(keys.values())), strict=True)
-            return {i: self._edges(adjacent) for i, adjacent in found if adjacent}
+        with self._database.reading():
+            adjacency = Adjacency(self._database, direction=direction, types=types, fan=fan)
+            found = list(adjacency(list(keys.values())))
+            edges = iter(self._edges(list(chain.from_iterable(found))))
+        parts = zip(keys, found, strict=True)
+        return {i: list(islice(edges, len(adjacent))) for i, adjacent in parts if adjacent}
 
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
         """Return the strongest relations and co-occurrences of each entity, without chunks."""
-        with self._database.reading() as connection:
-            return read_relation_links(connection, keys_of(entity_ids), limit=limit)
+        with self._database.reading():
+            return read_relation_links(self._database, keys_of(entity_ids), limit=limit)
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
@@ -229,15 +229,16 @@ class EmbeddedGraph:
     ) -> Subgraph:
         """Walk breadth first from ``seeds``; see `GraphStore.explore`."""
         followed = ENTITY_EDGES if types is None else types
-        with self._database.reading() as connection:
+        with self._database.reading():
             keys = [key for _, key in keys_of(seeds)]
-            known = read_nodes(connection, keys)
+            known = read_nodes(self._database, keys)
             adjacency = Adjacency(
-                connection, direction=direction, types=followed, fan=fan, existing_only=True
+                self._database, direction=direction, types=followed, fan=fan, existing_only=True
             )
             start = [key for key in keys if key in known]
             reached = walk_graph(adjacency, start, depth=depth, limit=limit)
-            nodes = read_nodes(connection, reached.nodes)
+            others = [key for key in reached.nodes if key not in known]
+            nodes = known | read_nodes(self._database, others)
             return Subgraph(
                 tuple(nodes[key] for key in reached.nodes),
                 tuple(self._edges(reached.edges)),
@@ -283,7 +284,7 @@ class EmbeddedGraph:
     def _edges(self, adjacent: Sequence[AdjacentEdge[int]]) -> list[Edge]:
         """Convert adjacent edges to edges with their first supporting chunks."""
         keys = [(e.source, e.target, relation_key(e.relation)) for e in adjacent if e.relation]
-        rows = self._database.fetch(_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
+        rows = self._database.fetch(_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS)) if keys else []
         supports = (tuple(sorted(chunks.split())) for _, chunks in sorted(rows))
         id_of = cache(int_to_id)  # the edges of a walk share many ends
         edges: list[Edge] = []
@@ -296,212 +297,3 @@ class EmbeddedGraph:
                 chunks = (source,)
             edges.append(Edge(source, edge.type, target, edge.weight, edge.relation, chunks))
         return edges
-
-
-_Side = tuple[EdgeType, bool]
-"""An edge type, and whether it is followed from source to target."""
-
-_DIRECTION_NAMES = {True: "out", False: "in"}
-_EdgeRow = tuple[int, float, str]
-"""The other end of an edge, its weight and its relation."""
-
-_STRUCTURE_EDGES: dict[_Side, str] = {
-    (EdgeType.HAS_SECTION, True): (
-        "SELECT id, 1.0, '' FROM section WHERE document = ?1 AND parent IS NULL"
-        " UNION ALL SELECT id, 1.0, '' FROM section WHERE parent = ?1"
-    ),
-    (
-        EdgeType.HAS_SECTION,
-        False,
-    ): "SELECT coalesce(parent, document), 1.0, '' FROM section WHERE id = ?",
-    (EdgeType.HAS_CHUNK, True): "SELECT id, 1.0, '' FROM chunk WHERE section = ?",
-    (EdgeType.HAS_CHUNK, False): "SELECT section, 1.0, '' FROM chunk WHERE id = ?",
-    (EdgeType.HAS_CHILD, True): "SELECT id, 1.0, '' FROM chunk WHERE parent = ?",
-    (EdgeType.HAS_CHILD, False): (
-        "SELECT parent, 1.0, '' FROM chunk WHERE id = ? AND parent IS NOT NULL"
-    ),
-    (EdgeType.NEXT, True): (
-        "SELECT b.id, 1.0, '' FROM chunk a JOIN chunk b"
-        " ON b.document = a.document AND b.is_parent = 0 AND (b.ordinal, b.id) > (a.ordinal, a.id)"
-        " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal, b.id LIMIT 1"
-    ),
-    (EdgeType.NEXT, False): (
-        "SELECT b.id, 1.0, '' FROM chunk a JOIN chunk b"
-        " ON b.document = a.document AND b.is_parent = 0 AND (b.ordinal, b.id) < (a.ordinal, a.id)"
-        " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal DESC, b.id DESC LIMIT 1"
-    ),
-    (EdgeType.MENTIONS, True): "SELECT entity, times, '' FROM mention WHERE chunk = ?",
-    (EdgeType.MENTIONS, False): "SELECT chunk, times, '' FROM mention WHERE entity = ?",
-    (EdgeType.ABOUT, True): "SELECT entity, about, '' FROM mention WHERE chunk = ? AND about > 0",
-    (EdgeType.ABOUT, False): "SELECT chunk, about, '' FROM mention WHERE entity = ? AND about > 0",
-}
-"""For each edge type without relations, a query of the far ends and weights of a node's edges."""
-
-_RELATES = {
-    True: (
-        "SELECT e.target, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
-        " WHERE e.source = ?1 {} ORDER BY e.weight DESC, e.target LIMIT ?2"
-    ),
-    False: (
-        "SELECT e.source, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
-        " WHERE e.target = ?1 {} ORDER BY e.weight DESC, e.source LIMIT ?2"
-    ),
-}
-_RELATES_BETWEEN = {
-    True: (
-        "SELECT e.target, e.weight, r.name FROM json_each(?2) j"
-        " CROSS JOIN edge e ON e.source = ?1 AND e.target = j.value"
-        " CROSS JOIN relation r ON r.id = e.relation WHERE true {}"
-    ),
-    False: (
-        "SELECT e.source, e.weight, r.name FROM json_each(?2) j"
-        " CROSS JOIN edge e ON e.source = j.value AND e.target = ?1"
-        " CROSS JOIN relation r ON r.id = e.relation WHERE true {}"
-    ),
-}
-_CO_OCCURRENCE = relation_key(CO_OCCURRENCE_RELATION)
-_OF_TYPES: dict[frozenset[str], str] = {
-    frozenset({EdgeType.RELATES}): f"AND e.relation <> {_CO_OCCURRENCE}",
-    frozenset({EdgeType.CO_OCCURS}): f"AND e.relation = {_CO_OCCURRENCE}",
-}
-"""An extra condition on the edges if only relations or only co-occurrences are requested."""
-
-_NODE_EXISTS = (
-    "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
-    " UNION ALL SELECT 1 FROM section WHERE id = ?1 UNION ALL SELECT 1 FROM document WHERE id = ?1"
-    " LIMIT 1"
-)
-_NO_LIMIT = -1
-_SPARE_EDGES = 24
-_PAGE_GROWTH = 8
-
-
-class Adjacency:
-    """Read the edges of nodes in one direction or both, of some types, limited to a fan.
-
-    Of the relations and co-occurrences of a node, it reads only as many rows as the fan needs.
-    ``existing_only`` skips edges to nodes that are not stored, as a mention may be written before
-    its document; the ends of relations always exist.
-    """
-
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        *,
-        direction: Direction,
-        types: Collection[str] | None,
-        fan: int | None,
-        existing_only: bool = False,
-    ) -> None:
-        self._execute: Callable[..., Any] = connection.execute
-        self._fan = fan
-        self._existing_only = existing_only
-        self._sides = [out for out in (True, False) if direction in ("both", _DIRECTION_NAMES[out])]
-        wanted = ENTITY_EDGES if types is None else ENTITY_EDGES.intersection(types)
-        self._has_relations = bool(wanted)
-        of_types = _OF_TYPES.get(wanted, "")
-        self._relations = {out: sql.format(of_types) for out, sql in _RELATES.items()}
-        self._between = {out: sql.format(of_types) for out, sql in _RELATES_BETWEEN.items()}
-        self._structure = [
-            (type_, out, sql)
-            for (type_, out), sql in _STRUCTURE_EDGES.items()
-            if out in self._sides and (types is None or type_ in types)
-        ]
-
-    def __call__(self, nodes: Sequence[int]) -> Iterator[list[AdjacentEdge[int]]]:
-        """Yield the edges of each node, strongest first."""
-        for node in checked(nodes):
-            edges = self._relation_edges(node) if self._has_relations else []
-            for type_, out, sql in self._structure:
-                rows = self._execute(sql, (node,)).fetchall()
-                if self._existing_only:
-                    rows = [
-                        row for row in rows if self._execute(_NODE_EXISTS, (row[0],)).fetchall()
-                    ]
-                edges += _adjacent_edges(node, rows, out=out, type_=type_)
-            yield strongest_edges(edges, self._fan)
-
-    def _relation_edges(self, node: int) -> list[AdjacentEdge[int]]:
-        """Return all edges to the strongest neighbours, and possibly some to others.
-
-        Each of the strongest neighbours is among the strongest of at least one direction, so the
-        first rows of each direction contain all of them. Their weaker edges are then read by both
-        ends.
-        """
-        edges: list[AdjacentEdge[int]] = []
-        incomplete: list[bool] = []
-        for out in self._sides:
-            rows, is_complete = self._first_rows(node, out=out)
-            edges += _adjacent_edges(node, rows, out=out)
-            if not is_complete:
-                incomplete.append(out)
-        if incomplete:
-            others = dict.fromkeys(edge.other for edge in strongest_edges(edges, self._fan))
-            for out in incomplete:
-                rows = self._execute(self._between[out], (node, pack_keys(others))).fetchall()
-                edges += _adjacent_edges(node, rows, out=out)
-        return edges
-
-    def _first_rows(self, node: int, *, out: bool) -> tuple[list[_EdgeRow], bool]:
-        """Return the first rows, for more than ``fan`` neighbours, and True if they are all."""
-        sql = self._relations[out]
-        if self._fan is None:
-            return self._execute(sql, (node, _NO_LIMIT)).fetchall(), True
-        size = 2 * self._fan + _SPARE_EDGES
-        while True:
-            rows = self._execute(sql, (node, size)).fetchall()
-            if len(rows) < size:
-                return rows, True
-            if len({other for other, _, _ in rows}) > self._fan:
-                return rows, False
-            size *= _PAGE_GROWTH
-
-
-def _adjacent_edges(
-    node: int, rows: Iterable[_EdgeRow], *, out: bool, type_: EdgeType | None = None
-) -> list[AdjacentEdge[int]]:
-    """Convert rows to edges; without ``type_``, the relation of a row determines its type."""
-    return [
-        AdjacentEdge(
-            -weight,
-            other,
-            type_ or relation_edge_type(name),
-            name,
-            *((node, other) if out else (other, node)),
-        )
-        for other, weight, name in rows
-    ]
-
-
-_LINKS_OUT = (
-    "SELECT relation, target, weight FROM edge WHERE source = ?"
-    " ORDER BY weight DESC, target, relation LIMIT ?"
-)
-_LINKS_IN = (
-    "SELECT relation, source, weight FROM edge WHERE target = ?"
-    " ORDER BY weight DESC, source, relation LIMIT ?"
-)
-_RELATION_NAME = "SELECT name FROM relation WHERE id = ?"
-
-
-def read_relation_links(
-    connection: apsw.Connection, keys: Iterable[tuple[str, int]], *, limit: int
-) -> dict[str, list[RelationLink]]:
-    """Return the relations of each (id, key); see `GraphStore.relation_links`."""
-    execute: Callable[..., Any] = connection.execute
-
-    @cache
-    def name_of(relation: int) -> str:
-        ((name,),) = execute(_RELATION_NAME, (relation,)).fetchall()
-        return str(name)
-
-    found: dict[str, list[RelationLink]] = {}
-    for identifier, key in keys:
-        links = [
-            RelationLink(name_of(relation), forward, int_to_id(other), float(weight))
-            for sql, forward in ((_LINKS_OUT, True), (_LINKS_IN, False))
-            for relation, other, weight in execute(sql, (key, max(limit, 0))).fetchall()
-        ]
-        if links:
-            found[identifier] = links
-    return found

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-import apsw
-
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.packing import pack_keys
 from knotwork._stores.graph_view import document_name, entity_node
@@ -66,23 +64,21 @@ _BY_NAME = {
 }
 
 
-def read_nodes(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, Node]:
+def read_nodes(database: Database, keys: Iterable[int]) -> dict[int, Node]:
     """Return the nodes with these keys, of any label."""
     found: dict[int, Node] = {}
     missing = list(keys)
     for sql, node_of in _READERS:
         if not missing:
             break
-        rows: list[Any] = connection.execute(sql, (pack_keys(missing),)).fetchall()
+        rows = database.fetch(sql, (pack_keys(missing),))
         for key, *columns in rows:
             found[key] = node_of(int_to_id(key), *columns)
         missing = [key for key in missing if key not in found]
     return found
 
 
-def find_keys(
-    connection: apsw.Connection, *, label: str | None, name: str | None, limit: int
-) -> list[int]:
+def find_keys(database: Database, *, label: str | None, name: str | None, limit: int) -> list[int]:
     """Return the keys of the nodes with this label and exact name, ascending."""
     keys: list[int] = []
     for known, table in NODE_TABLES.items():
@@ -90,13 +86,13 @@ def find_keys(
             continue
         if name is None:
             sql = f"SELECT id FROM {table} ORDER BY id LIMIT ?"  # noqa: S608
-            rows = connection.execute(sql, (limit,))
+            rows = database.fetch(sql, (limit,))
         else:
             sql = f"SELECT id FROM {table} AND ({_BY_NAME[known]}) ORDER BY id LIMIT ?3"  # noqa: S608
             # The name may also be the normal form of an entity or the uri of a document.
             is_entity = known in (Label.ENTITY, Label.KEYWORD)
             identifier = entity_id(name) if is_entity else content_id("document", name)
-            rows = connection.execute(sql, (name, id_to_int(identifier), limit))
+            rows = database.fetch(sql, (name, id_to_int(identifier), limit))
         keys += [key for (key,) in rows]
     return sorted(keys)[:limit]
 

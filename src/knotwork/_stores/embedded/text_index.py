@@ -13,7 +13,6 @@ cannot be among the best. This is the idea of MaxScore (Turtle and Flood, 1995).
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -256,15 +255,19 @@ class EmbeddedTexts:
             rows = self._database.fetch(
                 f"SELECT v.term, v.doc FROM json_each(?) j CROSS JOIN {self._table}_terms v"  # noqa: S608
                 " ON v.term = j.value",
-                (json.dumps(missing),),
+                (pack_keys(missing),),
             )
             known |= dict.fromkeys(missing, 0) | dict(rows)
         return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""
-        sql = f"SELECT length FROM {self._table}_counts WHERE id = ?"  # noqa: S608
-        return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
+        rows = self._database.fetch(
+            "SELECT c.length FROM json_each(?1) j"  # noqa: S608
+            f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
+            (pack_keys(keys),),
+        )
+        return [length for (length,) in rows]
 
     def _totals(self) -> _Totals | None:
         sql = "SELECT items, tokens FROM text_index WHERE name = ?"

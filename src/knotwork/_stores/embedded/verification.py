@@ -127,7 +127,8 @@ def _find_differences(database: Database) -> Iterator[str]:
     texts, fields = 0, 0
     for document_id in stored.document_ids():
         (document,) = stored.documents([document_id]).values()
-        chunks = stored.chunks(stored.chunk_ids(document_id)).values()
+        ids = stored.chunk_ids_of([document_id]).get(document_id, [])
+        chunks = stored.chunks(ids).values()
         texts += len(
             chunk_texts.differing(
                 (c.id, f"{c.context}\n{c.text}") for c in chunks if not c.is_parent
