@@ -27,10 +27,8 @@ from knotwork._sqlite_file import (
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from knotwork._stores.sql.database import Bindings, Row, reports_damage
+from knotwork._stores.sql.database import Bindings, Row
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
-
-__all__ = ["Database", "reports_damage"]
 
 _log = logging.getLogger("knotwork.stores")
 
@@ -135,12 +133,6 @@ class Database:
         checks_due()
         return self.connection().execute(sql, bindings).fetchall()
 
-    def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
-        """Run a query with one parameter for each key; use inside `reading`."""
-        execute = self.connection().execute
-        for key in checked(keys):
-            yield execute(sql, (key,)).fetchall()
-
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages, without one transaction for all.
 
@@ -170,19 +162,19 @@ class Database:
         return self._thread.writing
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[None]:
         """Read one consistent state of the index, also while others write."""
         connection = self.connection()
         if connection.in_transaction:
             with self._translated_errors():
-                yield connection
+                yield
             return
         with self._translated_errors():
             connection.execute("BEGIN")
             thread = self._thread
             thread.kept = {}
             try:
-                yield connection
+                yield
             finally:
                 thread.kept = None
                 with finishing(math.inf):

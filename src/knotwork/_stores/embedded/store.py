@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +13,12 @@ from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.documents import EmbeddedDocuments
 from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.documents import SqlDocuments
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.ledger import SqlLedger, SqlSettings
@@ -45,7 +45,7 @@ class EmbeddedStore:
         self._cypher: SqlCypher | None = None
         self._creating = threading.Lock()
         self._settings = SqlSettings(database)
-        self.documents = EmbeddedDocuments(database)
+        self.documents = SqlDocuments(database)
         self.graph = SqlGraph(database, EmbeddedContributions(database))
         self.ledger = SqlLedger(database)
         self.communities = SqlCommunities(database)
@@ -154,11 +154,9 @@ class EmbeddedStore:
         """Open the write transaction, or join it if it is open."""
         return self._database.transaction()
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Read one state of the index in the block, also while others write."""
-        with self._database.reading():
-            yield
+        return self._database.reading()
 
     @property
     def writing(self) -> bool:

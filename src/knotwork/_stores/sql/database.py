@@ -69,7 +69,7 @@ class SqlDatabase(Protocol):
         """Whether this thread is inside a write transaction."""
         ...
 
-    def reading(self) -> AbstractContextManager[object]:
+    def reading(self) -> AbstractContextManager[None]:
         """Read one consistent state of the index, also while others write; nested use joins it."""
         ...
 
