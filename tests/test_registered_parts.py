@@ -35,7 +35,7 @@ class Newest:
     def retrieve(self, query):
         documents = self._store.documents.documents(self._store.documents.document_ids())
         newest = max(documents.values(), key=lambda document: document.metadata["year"])
-        scores = dict.fromkeys(self._store.documents.chunk_ids(newest.id), 1.0)
+        scores = dict.fromkeys(self._store.documents.chunk_ids_of([newest.id])[newest.id], 1.0)
         return rank_evidence(query, scores, retriever=self.name, store=self._store)
 
 

@@ -78,7 +78,8 @@ def top_modularity(network: Network, communities: Sequence[Community]) -> float:
 
 
 def mentioned_by(store: Store, documents: Sequence[Document]) -> set[str]:
-    chunks = [chunk for document in documents for chunk in store.documents.chunk_ids(document.id)]
+    found = store.documents.chunk_ids_of([document.id for document in documents])
+    chunks = [chunk for ids in found.values() for chunk in ids]
     mentions = store.graph.mentions(chunks).values()
     return {mention.entity_id for group in mentions for mention in group}
 

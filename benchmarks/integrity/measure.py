@@ -102,7 +102,7 @@ def ask(path: Path) -> list[object]:
         found.append([(entry.uri, entry.chunks, entry.revision) for entry in kb.documents()])
         store = kb.store
         for document_id in store.documents.document_ids():
-            chunks = store.documents.chunk_ids(document_id)
+            chunks = store.documents.chunk_ids_of([document_id])[document_id]
             found.append(store.documents.documents([document_id]))
             found.append(store.documents.chunks(chunks))
             found.append(store.graph.relations(chunks))

@@ -179,7 +179,8 @@ def add_questions(store: Store, embedder: KnownVectors) -> None:
         return
     writer, embedding = QuestionWriter(), Embedding(embedder)
     for document_id in store.documents.document_ids():
-        chunks = list(store.documents.chunks(store.documents.chunk_ids(document_id)).values())
+        ids = store.documents.chunk_ids_of([document_id])[document_id]
+        chunks = list(store.documents.chunks(ids).values())
         mentions = store.graph.mentions([chunk.id for chunk in chunks])
         found = [Extraction(chunk.id, tuple(mentions.get(chunk.id, ()))) for chunk in chunks]
         questions = writer.write([chunk for chunk in chunks if not chunk.is_parent], found)

@@ -158,7 +158,7 @@ def main() -> None:
         uris = {
             chunk: document.uri
             for document in dataset.documents
-            for chunk in store.documents.chunk_ids(document.id)
+            for chunk in store.documents.chunk_ids_of([document.id])[document.id]
         }
         plain: list[float] = []
         for row, variant in VARIANTS.items():

@@ -180,7 +180,7 @@ def count_recording(
     assert isinstance(extractor, RecordedExtractor)
     complaints: Counter[str] = Counter()
     for document in dataset.documents:
-        chunks = store.documents.chunks(store.documents.chunk_ids(document.id))
+        chunks = store.documents.chunks(store.documents.chunk_ids_of([document.id])[document.id])
         reading = extractor.read_document(document, list(chunks.values()))
         complaints.update(complaint.reason for complaint in reading.complaints)
     drafts = recording.drafts.values()

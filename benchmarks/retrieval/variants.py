@@ -68,8 +68,8 @@ class Facts:
     def of(cls, store: Store, embedder: Embedder, cache: Path) -> Facts:
         chunks = [
             chunk
-            for document in store.documents.document_ids()
-            for chunk in store.documents.chunk_ids(document)
+            for ids in store.documents.chunk_ids_of(store.documents.document_ids()).values()
+            for chunk in ids
         ]
         graph: Any = store.graph
         found = graph.relations(chunks)

@@ -178,7 +178,8 @@ class BruteForce:
     """Every chunk scored for every question, all in memory."""
 
     def __init__(self, store: Store) -> None:
-        ids = [i for d in store.documents.document_ids() for i in store.documents.chunk_ids(d)]
+        found = store.documents.chunk_ids_of(store.documents.document_ids())
+        ids = [i for chunks in found.values() for i in chunks]
         postings: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         lengths, rows = [], []
         for start in range(0, len(ids), 1_000):

@@ -11,14 +11,14 @@ QUERIES = ("ada", "meets", "room 7", "helps cleo in room", "GUS warns", "travel 
 def snapshot(store: Store, *, times: bool = False) -> dict[str, object]:
     """Return the contents of a store as plain values; ``times`` keeps when files were changed."""
     document_ids = store.documents.document_ids()
-    chunk_ids = [c for d in document_ids for c in store.documents.chunk_ids(d)]
+    chunk_ids = [c for ids in store.documents.chunk_ids_of(document_ids).values() for c in ids]
     entities = store.graph.find(label=Label.ENTITY, limit=10_000_000)
     entity_ids = [node.id for node in entities]
     ids = {"chunk": chunk_ids, "sentence": chunk_ids, "entity": entity_ids}
     return {
         "documents": store.documents.documents(document_ids),
-        "sections": {d: store.documents.sections(d) for d in document_ids},
-        "chunk ids": {d: store.documents.chunk_ids(d) for d in document_ids},
+        "sections": store.documents.sections_of(document_ids),
+        "chunk ids": store.documents.chunk_ids_of(document_ids),
         "chunks": store.documents.chunks(chunk_ids),
         "counts": (store.documents.document_count(), store.documents.chunk_count()),
         "mentions": store.graph.mentions(chunk_ids),

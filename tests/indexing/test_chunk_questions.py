@@ -72,7 +72,7 @@ def test_questions_come_and_go_with_their_document():
     index(store, QuestionWriter(), [FILM, RIVER], embedder=HashingEmbedder())
     assert store.texts("question").count() == 2
     assert store.vectors("question").count() == 2
-    (chunk_id,) = store.documents.chunk_ids(FILM.id)
+    (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     assert len(store.vectors("question").get([chunk_id])[chunk_id]) == len(asked_about(FILM))
     index(store, QuestionWriter(), [RIVER], embedder=HashingEmbedder())
     assert store.texts("question").count() == 1
@@ -87,7 +87,7 @@ def test_without_a_writer_there_are_none():
 def test_a_model_asks_in_place_of_the_rules():
     model = ScriptedChatModel(["1 | Who directed the film Silver Lantern?\n1 | Where was it shot?"])
     store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
-    (chunk_id,) = store.documents.chunk_ids(FILM.id)
+    (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     counts = store.texts("question").occurrences([chunk_id], ["direct", "1954"])
     assert counts.tolist() == [[1, 0]]
     assert "Silver Lantern is a 1954 film" in model.requests[0].messages[-1].content
@@ -96,7 +96,7 @@ def test_a_model_asks_in_place_of_the_rules():
 def test_the_rules_stand_in_for_a_model_that_says_nothing_of_use():
     model = ScriptedChatModel(["I cannot help with that."])
     store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
-    (chunk_id,) = store.documents.chunk_ids(FILM.id)
+    (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     assert store.texts("question").occurrences([chunk_id], ["direct"]).tolist() == [[2]]
 
 

@@ -108,7 +108,10 @@ def read_in(store, chunk, **texts):
 def chunks_of(store):
     documents = store.documents.documents(store.documents.document_ids()).values()
     ordered = sorted(documents, key=lambda document: document.uri)
-    return [store.documents.chunk_ids(document.id)[0] for document in ordered]
+    return [
+        ids[0]
+        for ids in store.documents.chunk_ids_of([document.id for document in ordered]).values()
+    ]
 
 
 def fill(store, count=12, **facts):

@@ -80,14 +80,9 @@ def test_the_check_takes_out_what_no_sentence_states(indexed):
     assert relations_of(checked) == relations_of(without) - {fact}
     assert len(asked(model, "check-relations")) == len(TEXTS)
     assert report.usage["extract"].calls == 2 * len(TEXTS)
-    (reading,) = (
-        r
-        for uri in TEXTS
-        for r in checked.store.readings.readings(
-            checked.store.documents.chunk_ids(Document(uri, "").id)
-        ).values()
-        if r.complaints
-    )
+    held = checked.store.documents.chunk_ids_of([Document(uri, "").id for uri in TEXTS])
+    readings = checked.store.readings.readings([chunk for ids in held.values() for chunk in ids])
+    (reading,) = (r for r in readings.values() if r.complaints)
     assert any("does not state it" in complaint for complaint in reading.complaints)
 
 

@@ -112,7 +112,8 @@ def open_whole(path, model):
 def readings_of(kb):
     """Return the reading of each chunk, after checking that it has one, and what it must have."""
     store = kb.store
-    chunk_ids = [c for d in store.documents.document_ids() for c in store.documents.chunk_ids(d)]
+    held = store.documents.chunk_ids_of(store.documents.document_ids())
+    chunk_ids = [chunk for ids in held.values() for chunk in ids]
     readings = store.readings.readings(chunk_ids)
     assert readings.keys() == set(chunk_ids)
     mentions = store.graph.mentions(chunk_ids)

@@ -102,7 +102,7 @@ def test_odd_texts_are_kept_to_the_character(kb, docs):
     documents = kb.store.documents
     for document in documents.documents(documents.document_ids()).values():
         covered = bytearray(len(document.text))
-        for chunk in documents.chunks(documents.chunk_ids(document.id)).values():
+        for chunk in documents.chunks(documents.chunk_ids_of([document.id])[document.id]).values():
             start, end = chunk.span
             assert document.text[start:end] == chunk.text
             covered[start:end] = b"\x01" * (end - start)

@@ -195,7 +195,8 @@ def test_finished_batches_are_not_embedded_again(store):
     while store.vectors(staged_name("chunk")).count() < 12:
         next(run)
     run.close()
-    done = store.documents.chunks(store.documents.chunk_ids(store.documents.document_ids()[0]))
+    first = store.documents.document_ids()[0]
+    done = store.documents.chunks(store.documents.chunk_ids_of([first])[first])
     kept = store.vectors(staged_name("chunk")).get(done)
     second = FailingEmbedder(NEW)
     embed(store, second)

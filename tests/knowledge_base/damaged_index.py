@@ -70,7 +70,7 @@ def ask(path: Path, *, embedder: str = "hashing:32") -> list[object]:
         found.append(kb.tables.query("SELECT sum(cranes) FROM ports").rows)
         ids = kb.store.documents.document_ids()
         found.append(kb.store.documents.documents(ids))
-        found += [kb.store.graph.relations(kb.store.documents.chunk_ids(i)) for i in ids]
+        found += [kb.store.graph.relations(kb.store.documents.chunk_ids_of([i])[i]) for i in ids]
     return found
 
 

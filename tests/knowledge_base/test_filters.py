@@ -99,7 +99,7 @@ def test_no_answer_cites_anything_outside(kb, mode) -> None:
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid", "graph"])
 def test_as_many_passages_come_as_are_asked_for(kb, retriever) -> None:
-    allowed = sum(len(kb.store.documents.chunk_ids(i)) for i in _documents(kb, "docs/hr/"))
+    allowed = sum(map(len, kb.store.documents.chunk_ids_of(_documents(kb, "docs/hr/")).values()))
     evidence = kb.search("works for budget", retriever=retriever, k=500, filters="path = hr")
     assert len(evidence.hits) == allowed
     few = kb.search("budget", retriever=retriever, k=3, filters="tags = narva and path = hr")

@@ -52,7 +52,9 @@ def about(around):
 
 def chunk_ids(base):
     return sorted(
-        c for d in base.store.documents.document_ids() for c in base.store.documents.chunk_ids(d)
+        chunk
+        for ids in base.store.documents.chunk_ids_of(base.store.documents.document_ids()).values()
+        for chunk in ids
     )
 
 

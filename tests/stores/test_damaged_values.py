@@ -35,7 +35,8 @@ def path(tmp_path: Path) -> Path:
     with without_checksums():
         store = EmbeddedStore.open(path, create=True)
         add_document(store, "a.md", ["Ada meets Bob.", "Bob helps Cy."], link=True)
-        (chunk, *_) = store.documents.chunk_ids(store.documents.document_ids()[0])
+        document = store.documents.document_ids()[0]
+        (chunk, *_) = store.documents.chunk_ids_of([document])[document]
         store.readings.put([ChunkReading(chunk, "a.md", ReadingStatus.PARTIAL, raw="{")])
         store.close()
     return path
@@ -45,7 +46,8 @@ def read_all(path: Path) -> None:
     store = EmbeddedStore.open(path, read_only=True)
     try:
         snapshot(store)
-        ids = [c for d in store.documents.document_ids() for c in store.documents.chunk_ids(d)]
+        held = store.documents.chunk_ids_of(store.documents.document_ids())
+        ids = [chunk for chunks in held.values() for chunk in chunks]
         store.readings.readings(ids)
         store.readings.counts()
         store.texts("chunk").occurrences(ids, ["ada"])

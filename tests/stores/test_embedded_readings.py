@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 def fill(store: EmbeddedStore) -> list[str]:
     """Read the chunks of a document; return their ids."""
-    chunks = store.documents.chunk_ids(content_id("document", "a.md"))
+    (chunks,) = store.documents.chunk_ids_of([content_id("document", "a.md")]).values()
     store.readings.put(
         [sample_reading(chunks[0]), sample_reading(chunks[1], ReadingStatus.QUARANTINED)],
         [Description(chunks[0], form, f"About {form}.") for form in FORMS],

@@ -78,7 +78,7 @@ def test_both_stores_give_back_what_they_were_given(relations):
 def test_relations_go_with_their_chunk(stores):
     for store in stores:
         add_document(store, "a.md", ["Ada", "Bob"])
-        chunks = store.documents.chunk_ids(content_id("document", "a.md"))
+        (chunks,) = store.documents.chunk_ids_of([content_id("document", "a.md")]).values()
         ada, bob = entity_id("ada"), entity_id("bob")
         store.graph.upsert(
             mentions=[Mention(c, f, f) for c in chunks for f in ("ada", "bob")],

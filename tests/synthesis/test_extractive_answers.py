@@ -164,12 +164,14 @@ def test_markup_is_not_shown(text, shown):
 
 def test_the_sections_of_a_document_are_read_once(store, monkeypatch):
     (document_id, *_) = store.documents.document_ids()
-    (chunk,) = store.documents.chunks(store.documents.chunk_ids(document_id)[:1]).values()
+    (chunk,) = store.documents.chunks(
+        store.documents.chunk_ids_of([document_id])[document_id][:1]
+    ).values()
     chosen = [SelectedSentence(chunk, chunk.span, chunk.text, 1.0, 0)] * 3
     read = []
-    sections = store.documents.sections
+    sections_of = store.documents.sections_of
     monkeypatch.setattr(
-        store.documents, "sections", lambda key: read.append(key) or sections(key), raising=False
+        store.documents, "sections_of", lambda ids: read.extend(ids) or sections_of(ids)
     )
     assert [c.number for c in cite_sentences(chosen, store)] == [1, 2, 3]
     assert read == [document_id]

@@ -116,7 +116,7 @@ def _count_unread(store: Store) -> int:
         return 0
     unread = 0
     for document_id in store.documents.document_ids():
-        ids = store.documents.chunk_ids(document_id)
+        ids = store.documents.chunk_ids_of([document_id]).get(document_id, [])
         known = store.vectors("chunk").get(ids)
         chunks = store.documents.chunks([i for i in ids if i not in known])
         unread += sum(
@@ -196,7 +196,7 @@ def _find_mismatches(store: Store, chunks: int, embedded: int) -> list[str]:
 def _read_dimension(store: Store) -> int:
     """Return the dimension of the vectors in the index, or 0 if it has none."""
     for document_id in store.documents.document_ids():
-        ids = store.documents.chunk_ids(document_id)
+        ids = store.documents.chunk_ids_of([document_id]).get(document_id, [])
         for matrix in store.vectors("chunk").get(ids).values():
             return int(matrix.shape[1])
     return 0

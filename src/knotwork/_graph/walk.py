@@ -5,12 +5,13 @@ Keys of nodes are integers or ids, whichever the owner of the graph has; both ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 Key = TypeVar("Key", int, str)
 
-_BATCH_NODES = 64
+_FIRST_NODES = 64
+_BATCH_GROWTH = 8
 
 
 class AdjacentEdge(NamedTuple, Generic[Key]):
@@ -65,16 +66,14 @@ def walk_graph(
 
     Each hop visits the nodes that the previous one found, in that order; an edge found before is
     skipped. ``adjacent`` returns the edges of each node of a batch, in order, limited to the fan.
-    Batches are small, so that the walk stops reading soon after it reaches ``limit``.
+    The first batch of a hop is small, so that the walk stops reading soon after it reaches
+    ``limit``; each further one is several times as large.
     """
     nodes = dict.fromkeys(seeds)
     found: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
     frontier = list(nodes)
     for _ in range(depth):
-        batches = (
-            frontier[start : start + _BATCH_NODES]
-            for start in range(0, len(frontier), _BATCH_NODES)
-        )
+        batches = _growing_batches(frontier)
         reached: list[Key] = []
         for edge in (edge for batch in batches for edges in adjacent(batch) for edge in edges):
             if len(found) >= limit:
@@ -88,3 +87,10 @@ def walk_graph(
                 reached.append(edge.other)
         frontier = reached
     return WalkResult(list(nodes), list(found.values()))
+
+
+def _growing_batches(frontier: Sequence[Key]) -> Iterator[Sequence[Key]]:
+    start, size = 0, _FIRST_NODES
+    while start < len(frontier):
+        yield frontier[start : start + size]
+        start, size = start + size, size * _BATCH_GROWTH

@@ -249,7 +249,7 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
     """Remove the documents of these entries, and all that only they supported, at once."""
     with store.transaction():
         ids = [entry.document_id for entry in entries if entry.document_id]
-        chunks = [chunk for document_id in ids for chunk in store.documents.chunk_ids(document_id)]
+        chunks = [i for found in store.documents.chunk_ids_of(ids).values() for i in found]
         before = entities_before(store, chunks, set())
         store.remove_documents(ids)
         _outdate_communities(store)
@@ -261,11 +261,9 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
 def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collection[str]]:
     """Return the chunk ids of each document of the batch that is in the index, by document id."""
     known = store.ledger.get([prepared.source.uri for prepared in batch])
-    return {
-        prepared.document.id: store.documents.chunk_ids(prepared.document.id)
-        for prepared in batch
-        if prepared.source.uri in known
-    }
+    ids = [prepared.document.id for prepared in batch if prepared.source.uri in known]
+    chunks = store.documents.chunk_ids_of(ids)
+    return {document_id: chunks.get(document_id, []) for document_id in ids}
 
 
 def _put_vectors(

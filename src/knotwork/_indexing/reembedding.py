@@ -206,7 +206,7 @@ class Reembedding:
         ids: list[str] = []
         bare: set[str] = set()
         for document_id in self._store.documents.document_ids():
-            found = self._store.documents.chunk_ids(document_id)
+            found = self._store.documents.chunk_ids_of([document_id]).get(document_id, [])
             if document_id in graphs:
                 bare.update(found)
             ids += found
@@ -335,7 +335,7 @@ def _unembedded_graphs(store: Store, *, has_vectors: bool) -> set[str]:
     found = set()
     for entry in entries:
         if has_vectors:
-            ids = store.documents.chunk_ids(entry.document_id)
+            ids = store.documents.chunk_ids_of([entry.document_id]).get(entry.document_id, [])
             if not store.vectors("chunk").get(ids):
                 found.add(entry.document_id)
         elif sizes[entry.root] > MOST_EMBEDDED_THINGS:

@@ -127,7 +127,8 @@ def _restore_questions(store: Store, embedding: Embedding) -> int:
 
 
 def _leaves(store: Store, document_id: str) -> list[Chunk]:
-    found = store.documents.chunks(store.documents.chunk_ids(document_id))
+    ids = store.documents.chunk_ids_of([document_id]).get(document_id, [])
+    found = store.documents.chunks(ids)
     return [chunk for chunk in found.values() if not chunk.is_parent]
 
 

@@ -139,7 +139,7 @@ def _spread(size: int, count: int) -> list[int]:
 
 def _leaves(documents: DocumentStore, document_id: str) -> list[str]:
     """Return the ids of a document's leaf chunks, which come before its parent chunks."""
-    ids = documents.chunk_ids(document_id)
+    ids = documents.chunk_ids_of([document_id]).get(document_id, [])
 
     def is_parent(chunk_id: str) -> bool:
         return documents.chunks([chunk_id])[chunk_id].is_parent

@@ -455,7 +455,7 @@ def _undecodable(store: Store) -> dict[str, str]:
     for document_id in store.documents.document_ids():
         try:
             store.documents.documents([document_id])
-            chunks = store.documents.chunk_ids(document_id)
+            chunks = store.documents.chunk_ids_of([document_id]).get(document_id, [])
             store.documents.chunks(chunks)
             store.graph.mentions(chunks)
         except IndexDamaged:

@@ -286,8 +286,8 @@ class _Relevance:
 
 def _same_document(sources: Mapping[str, Chunk], store: Store) -> dict[str, frozenset[str]]:
     """Return, for each source, the chunks of its document."""
-    documents = {chunk.document_id for chunk in sources.values()}
-    chunks = {document: frozenset(store.documents.chunk_ids(document)) for document in documents}
+    held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
+    chunks = {document: frozenset(ids) for document, ids in held.items()}
     return {identifier: chunks[chunk.document_id] for identifier, chunk in sources.items()}
 
 

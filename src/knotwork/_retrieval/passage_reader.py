@@ -28,7 +28,9 @@ class PassageReader:
     def sections(self, document_id: str) -> list[Section]:
         """Return the sections of a document in reading order, the root first."""
         if document_id not in self._sections:
-            self._sections[document_id] = self._store.documents.sections(document_id)
+            self._sections[document_id] = self._store.documents.sections_of([document_id]).get(
+                document_id, []
+            )
         return self._sections[document_id]
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
@@ -42,7 +44,9 @@ class PassageReader:
     def leaves(self, document_id: str, first: int, last: int) -> list[Chunk]:
         """Return the leaf chunks with the ordinals from ``first`` to ``last``, in order."""
         if document_id not in self._chunk_ids:
-            self._chunk_ids[document_id] = self._store.documents.chunk_ids(document_id)
+            self._chunk_ids[document_id] = self._store.documents.chunk_ids_of([document_id]).get(
+                document_id, []
+            )
         ids = self._chunk_ids[document_id][max(first, 0) : last + 1]
         return [chunk for chunk in self.chunks(ids).values() if not chunk.is_parent]
 

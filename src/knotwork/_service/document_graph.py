@@ -44,7 +44,7 @@ class DocumentGraph:
 
 def read_document_graph(store: Store, document_id: str) -> DocumentGraph:
     """Return what a document contributes to the graph; nothing for an unknown document."""
-    chunk_ids = set(store.documents.chunk_ids(document_id))
+    chunk_ids = set(store.documents.chunk_ids_of([document_id]).get(document_id, []))
     by_entity: dict[str, list[Mention]] = {}
     for mentions in store.graph.mentions(chunk_ids).values():
         for mention in mentions:

@@ -80,13 +80,16 @@ class DocumentStore(Protocol):
     def document_ids(self) -> list[str]:
         """Return all document ids, ascending."""
 
-    def sections(self, document_id: str) -> list[Section]:
-        """Return a document's sections in reading order, the root first."""
+    def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
+        """Return the sections of each document in reading order, the root first."""
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]: ...
 
-    def chunk_ids(self, document_id: str) -> list[str]:
-        """Return a document's chunk ids: leaves in order, then parents in order."""
+    def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the chunk ids of each document: leaves in order, then parents in order.
+
+        A document without chunks is absent.
+        """
 
     def chunk_count(self) -> int:
         """Return the number of leaf chunks."""
@@ -227,6 +230,13 @@ class VectorIndex(Protocol):
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]: ...
 
+    def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
+        """Return the dot products of the rows of each id with each of ``vectors``.
+
+        ``vectors`` has the shape (m, d), the products of an id with n rows (n, m). Only products
+        leave the store, so a server sends a few numbers for each chunk, not its vectors.
+        """
+
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key, to avoid embedding unchanged text again."""
 
@@ -326,6 +336,14 @@ class Store(Protocol):
 
         Raises StoreBusy if another process keeps writing, StoreReadOnly on a read-only store.
         """
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read one state of the store in the block, also while others write; nested use joins it.
+
+        What does not change within a state, such as settings and the sizes of indexes, is read once
+        in the block. A server keeps a transaction open for it, so no model is asked inside.
+        """
+        ...
 
     @property
     def writing(self) -> bool:

@@ -186,13 +186,13 @@ def _split_values(value: str) -> tuple[str, ...]:
     return (shortened, *(item[:_MAX_VALUE_CHARACTERS] for item in items if item))
 
 
-_SHOWN_VALUES = 5
+SHOWN_VALUES = 5
 
 
 def summarize_field(name: str, documents: int, counts: Iterable[tuple[str, int]]) -> FieldInfo:
     """Return the summary of a field with its five most frequent values, ties by value."""
     ranked = sorted(counts, key=lambda item: (-item[1], item[0]))
-    return FieldInfo(name, documents, tuple(value for value, _ in ranked[:_SHOWN_VALUES]))
+    return FieldInfo(name, documents, tuple(value for value, _ in ranked[:SHOWN_VALUES]))
 
 
 def file_day(modified_ns: int) -> str:

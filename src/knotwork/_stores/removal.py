@@ -20,11 +20,8 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
     parts = store.capabilities
     with store.transaction():
         sources = [document.uri for document in store.documents.documents(document_ids).values()]
-        chunks = [
-            chunk
-            for document_id in document_ids
-            for chunk in store.documents.chunk_ids(document_id)
-        ]
+        held = store.documents.chunk_ids_of(document_ids)
+        chunks = [chunk for ids in held.values() for chunk in ids]
         mentioned = {
             mention.entity_id
             for mentions in store.graph.mentions(chunks).values()

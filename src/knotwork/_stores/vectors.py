@@ -6,7 +6,8 @@ beside the one in use, and then replaces it at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,24 @@ def exact_scores(rows: FloatMatrix, query: FloatMatrix) -> NDArray[np.float64]:
         block = rows[start : start + _BLOCK_ROWS]
         scores[start : start + _BLOCK_ROWS] = (block * wide).sum(axis=1)
     return scores
+
+
+def row_products(
+    matrices: Mapping[str, FloatMatrix], vectors: FloatMatrix
+) -> dict[str, FloatMatrix]:
+    """Return the dot products of the rows of each matrix with each of ``vectors``, in float32.
+
+    Raises DimensionMismatch if rows and vectors differ in length.
+    """
+    if not matrices:
+        return {}
+    rows = np.concatenate(list(matrices.values()))
+    wanted = as_rows(vectors, rows.shape[1])
+    # One product for each vector is much faster than one with a matrix of few columns.
+    products = np.stack([rows @ vector for vector in wanted], axis=1)
+    starts = accumulate((len(matrix) for matrix in matrices.values()), initial=0)
+    parts = zip(matrices, pairwise(starts), strict=True)
+    return {identifier: products[start:end] for identifier, (start, end) in parts}
 
 
 def error_bound(query: FloatMatrix) -> float:

@@ -69,7 +69,7 @@ def join_sentences(sentences: Sequence[SelectedSentence]) -> str:
 def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple[Citation, ...]:
     """Return a citation for each sentence, numbered from 1 in the given order."""
     documents = store.documents.documents({item.chunk.document_id for item in sentences})
-    sections = {document_id: store.documents.sections(document_id) for document_id in documents}
+    sections = store.documents.sections_of(documents)
     citations = []
     for number, item in enumerate(sentences, start=1):
         document = documents[item.chunk.document_id]
@@ -78,7 +78,7 @@ def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple
                 number=number,
                 document=document.uri,
                 title=document.title,
-                section=_section_path(item, sections[document.id]),
+                section=_section_path(item, sections.get(document.id, [])),
                 page=document.page_at(item.span.start),
                 span=item.span,
                 quote=document.text[item.span.start : item.span.end],

@@ -140,7 +140,7 @@ class CypherContract:
         if store.capabilities.communities is None:
             pytest.skip("The store holds no communities.")
         document = add_document(store, "a.md", ["Ada", "Bob"])
-        chunks = tuple(store.documents.chunk_ids(document))
+        chunks = tuple(store.documents.chunk_ids_of([document])[document])
         top = sample_community("top", of="ada bob", chunks=chunks)
         low = sample_community("low", of="bob", chunks=chunks[1:], level=1, parent="top")
         require_communities(store).replace([top, low])
@@ -172,7 +172,7 @@ class CypherContract:
         if store.capabilities.questions is None:
             pytest.skip("The store holds no questions.")
         document = add_document(store, "a.md", ["Ada", "Bob"])
-        one, other = store.documents.chunk_ids(document)
+        one, other = store.documents.chunk_ids_of([document])[document]
         require_questions(store).put({one: ["Who?", "谁？"], other: ["Who?"]})
         rows = require_cypher(store)(
             "MATCH (c:Chunk)-[:ANSWERS]->(q:Question)"

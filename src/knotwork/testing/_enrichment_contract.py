@@ -116,7 +116,8 @@ class CommunityStoreContract:
 
     def test_a_removed_document_marks_exactly_what_it_touched(self, store: Store) -> None:
         gone, *_ = [add_document(store, uri, names) for uri, names in _DOCUMENTS.items()]
-        (chunk, *_), kept = (store.documents.chunk_ids(content_id("document", u)) for u in "ab")
+        held = store.documents.chunk_ids_of([content_id("document", uri) for uri in "ab"])
+        (chunk, *_), kept = held.values()
         top = sample_community("top", of="ada bob cy dee eve", chunks=(chunk, *kept))
         low = sample_community("low", of="ada bob", chunks=(chunk,), level=1, parent="top")
         lone = sample_community("lone", of="bob", level=2, parent="low")
@@ -146,7 +147,7 @@ class CommunityStoreContract:
         gone = add_document(store, "a", ["Ada", "Bob"])
         community = sample_community("1", of="ada bob")
         require_communities(store).replace([community])
-        report = sample_report(community, *store.documents.chunk_ids(gone))
+        report = sample_report(community, *store.documents.chunk_ids_of([gone])[gone])
         require_communities(store).put_reports([report])
         with pytest.raises(ZeroDivisionError):  # noqa: PT012, SIM117  the failure is the point
             with store.transaction():
@@ -331,7 +332,8 @@ class ReadingStoreContract:
                 _add_read_document(held, uri)
         require_readings(store).put_summaries([sample_summary("bob"), sample_summary("ada")])
         require_readings(other_store).put_summaries([sample_summary("ada")])
-        chunks = [c for i in store.documents.document_ids() for c in store.documents.chunk_ids(i)]
+        stored = store.documents.chunk_ids_of(store.documents.document_ids())
+        chunks = [chunk for ids in stored.values() for chunk in ids]
         store.remove_documents([content_id("document", "b")])
         options = {"chunks": chunks, "forms": ["ada", "bob"]}
         shown = reading_snapshot(store, **options)
@@ -341,7 +343,10 @@ class ReadingStoreContract:
     def test_a_transaction_that_fails_leaves_readings_as_they_were(self, store: Store) -> None:
         document = _add_read_document(store, "a")
         require_readings(store).put_summaries([sample_summary("ada")])
-        options = {"chunks": store.documents.chunk_ids(document), "forms": ["ada", "bob"]}
+        options = {
+            "chunks": store.documents.chunk_ids_of([document])[document],
+            "forms": ["ada", "bob"],
+        }
         before = reading_snapshot(store, **options)
         with pytest.raises(ZeroDivisionError):  # noqa: PT012, SIM117  the failure is the point
             with store.transaction():
@@ -355,7 +360,7 @@ class ReadingStoreContract:
 def _add_read_document(store: Store, uri: str) -> str:
     """Index a document with readings; all of them describe Ada, and only "b" describes Bob."""
     document = add_document(store, uri, ["Ada", "Bob"])
-    ada, bob = store.documents.chunk_ids(document)
+    ada, bob = store.documents.chunk_ids_of([document])[document]
     descriptions = [Description(ada, "ada", f"Ada of {uri}.")]
     if uri == "b":
         descriptions.append(Description(bob, "bob", "Bob."))
@@ -391,7 +396,7 @@ class QuestionStoreContract:
 
     def test_questions_go_with_their_document(self, store: Store) -> None:
         gone, kept = (add_document(store, uri, ["Ada"]) for uri in ("a.md", "b.md"))
-        (first,), (second,) = store.documents.chunk_ids(gone), store.documents.chunk_ids(kept)
+        (first,), (second,) = store.documents.chunk_ids_of([gone, kept]).values()
         require_questions(store).put({first: ["Who?"], second: ["Who?"]})
         store.remove_documents([gone])
         assert require_questions(store).chunk_ids() == [second]

@@ -236,6 +236,24 @@ class GraphStoreContract:
         )
         assert [e.relation for e in edges[:60]] == sorted(name for _, name, _, _ in strong)
 
+    def test_many_nodes_are_read_as_each_alone(self, store: Store) -> None:
+        hub = [("hub", f"r{n}", f"n{n % 9}", 1 + n % 7) for n in range(80)]
+        twice = [("a", f"s{n}", "hub", 9) for n in range(60)]
+        add_edges(
+            store, *hub, *twice, ("n1", "r", "n2", 3), ("n2", "t", "n1", 3), ("a", "r", "a", 2)
+        )
+        nodes = [entity_id(name) for name in ("n2", "hub", "a", "n1", "n8")]
+        for direction in ("both", "out", "in"):
+            for fan in (None, 1, 3):
+                options = {"direction": direction, "fan": fan}
+                alone = {n: store.graph.neighbours([n], **options).get(n) for n in nodes}  # type: ignore[arg-type]
+                found = store.graph.neighbours([*nodes, _ABSENT, "no id"], **options)  # type: ignore[arg-type]
+                assert found == {n: edges for n, edges in alone.items() if edges}
+                assert list(found) == [n for n, edges in alone.items() if edges]
+        for limit in (1, 5, 99):
+            links = {n: store.graph.relation_links([n], limit=limit)[n] for n in nodes}
+            assert store.graph.relation_links(nodes, limit=limit) == links
+
     def test_a_loop_is_one_edge(self, store: Store) -> None:
         add_edges(store, ("x", "r", "x", 1))
         x = entity_id("x")

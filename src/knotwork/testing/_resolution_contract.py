@@ -200,7 +200,7 @@ def _homonym(form: str, *senses: Iterable[str], reason: str = "why") -> Homonym:
 def _chunks(store: Store, *uris: str) -> list[str]:
     """Add a document with one chunk that mentions Ada and Bob for each uri; return the chunks."""
     documents = [add_document(store, uri, ["Ada"]) for uri in uris]
-    chunks = [store.documents.chunk_ids(document)[0] for document in documents]
+    chunks = [ids[0] for ids in store.documents.chunk_ids_of(documents).values()]
     store.graph.upsert(mentions=[sample_mention(chunk, "Bob") for chunk in chunks])
     return chunks
 

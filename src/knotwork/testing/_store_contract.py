@@ -121,12 +121,12 @@ def add_document(store: Store, uri: str, names: list[str], *, link: bool = False
 def snapshot(store: Store) -> dict[str, object]:
     """Return the contents of ``store`` through its protocols, to compare two stores or states."""
     documents = store.documents.document_ids()
-    chunks = [i for key in documents for i in store.documents.chunk_ids(key)]
+    chunks = [i for ids in store.documents.chunk_ids_of(documents).values() for i in ids]
     nodes = store.graph.find(limit=10_000)
     ids = [node.id for node in nodes]
     return {
         "documents": store.documents.documents(documents),
-        "sections": [store.documents.sections(key) for key in documents],
+        "sections": store.documents.sections_of(documents),
         "chunks": store.documents.chunks(chunks),
         "counts": (store.documents.chunk_count(), store.documents.document_count()),
         "nodes": nodes,
@@ -163,17 +163,33 @@ class DocumentStoreContract:
         )
         store.documents.put(document, sections, chunks)
         assert store.documents.documents([document.id]) == {document.id: document}
-        assert store.documents.sections(document.id) == sections
+        assert store.documents.sections_of([document.id])[document.id] == sections
         assert store.documents.chunks([c.id for c in chunks]) == {c.id: c for c in chunks}
-        assert store.documents.chunk_ids(document.id) == [c.id for c in chunks]
+        assert store.documents.chunk_ids_of([document.id])[document.id] == [c.id for c in chunks]
         assert (store.documents.chunk_count(), store.documents.document_count()) == (3, 1)
+
+    def test_many_documents_are_read_at_once(self, store: Store) -> None:
+        held = [sample_document(f"{n}.md", ["one", "two"], with_parent=True) for n in range(3)]
+        for document, sections, chunks in held:
+            store.documents.put(document, sections, chunks)
+        ids = [document.id for document, _, _ in reversed(held)]
+        asked = [_ABSENT, *ids, "no id", ids[0]]
+        assert list(store.documents.documents(asked)) == ids
+        chunks_of = store.documents.chunk_ids_of(asked)
+        assert list(chunks_of) == ids
+        assert chunks_of == {d.id: [c.id for c in chunks] for d, _, chunks in held}
+        sections_of = store.documents.sections_of(asked)
+        assert list(sections_of) == ids
+        assert sections_of == {d.id: sections for d, sections, _ in held}
+        wanted = [chunks_of[i][0] for i in ids]
+        assert list(store.documents.chunks([_ABSENT, *wanted])) == wanted
 
     def test_putting_again_replaces(self, store: Store) -> None:
         store.documents.put(*sample_document("a.md", ["one", "two"]))
         document, sections, chunks = sample_document("a.md", ["new"])
         store.documents.put(document, sections, chunks)
         assert store.documents.documents([document.id])[document.id].text == "new"
-        assert store.documents.chunk_ids(document.id) == [chunks[0].id]
+        assert store.documents.chunk_ids_of([document.id])[document.id] == [chunks[0].id]
         assert store.documents.chunk_count() == 1
 
     def test_removing_leaves_the_others(self, store: Store) -> None:
@@ -182,16 +198,16 @@ class DocumentStoreContract:
         store.documents.put(*second)
         store.documents.remove([first[0].id, _ABSENT])
         assert store.documents.document_ids() == [second[0].id]
-        assert store.documents.chunk_ids(first[0].id) == []
-        assert store.documents.sections(first[0].id) == []
+        assert store.documents.chunk_ids_of([first[0].id]) == {}
+        assert store.documents.sections_of([first[0].id]) == {}
         assert list(store.documents.chunks([first[2][0].id, second[2][0].id])) == [second[2][0].id]
 
     def test_absent_ids_are_absent(self, store: Store) -> None:
         ids = [_ABSENT, "", "no id", "ffffffffffffffff"]
         assert store.documents.documents(ids) == {}
         assert store.documents.chunks(ids) == {}
-        assert [store.documents.chunk_ids(i) for i in ids] == [[]] * 4
-        assert [store.documents.sections(i) for i in ids] == [[]] * 4
+        assert store.documents.chunk_ids_of(ids) == {}
+        assert store.documents.sections_of(ids) == {}
 
     def test_document_ids_ascend(self, store: Store) -> None:
         documents = [Document(f"{n}.md", "text") for n in range(9)]
@@ -292,7 +308,7 @@ class StoreContract(DocumentStoreContract, LedgerContract):
     def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:
         with store.transaction():
             document = add_document(store, "a.md", ["Ada"])
-            assert store.documents.chunk_ids(document)
+            assert store.documents.chunk_ids_of([document])[document]
             assert store.texts("chunk").search("Ada", k=1)
             assert store.vectors("chunk").search(_unit(0)[0], k=1)
             assert store.graph.find(name="Ada")
@@ -308,6 +324,20 @@ class StoreContract(DocumentStoreContract, LedgerContract):
             reader.join()
         assert seen == [before]
         assert snapshot(store) != before
+
+    def test_a_block_reads_one_state_while_others_write(self, store: Store) -> None:
+        add_document(store, "a.md", ["Ada"])
+        with store.reading():
+            before, generation = snapshot(store), store.generation()
+            writer = threading.Thread(target=add_document, args=(store, "b.md", ["Bob", "Ada"]))
+            writer.start()
+            writer.join()
+            with store.reading():
+                assert snapshot(store) == before
+            assert store.generation() == generation
+            assert store.texts("chunk").search("Bob", k=1) == []
+        assert snapshot(store) != before
+        assert store.generation() != generation
 
     def test_removing_documents_equals_never_adding_them(
         self, store: Store, other_store: Store

@@ -111,6 +111,27 @@ class _VectorIndexRules:
         assert found[_VECTOR_IDS[2]].shape == (0, 16)
         assert index.count() == 3
 
+    def test_products_are_those_of_each_row_with_each_vector(self, store: Store) -> None:
+        rows = unit_rows(6).astype(np.float16).astype(np.float32)
+        index = store.vectors("sentence")
+        assert index.products(_VECTOR_IDS, unit_rows(1)) == {}
+        index.put(
+            [
+                (_VECTOR_IDS[0], "k", rows[:4]),
+                (_VECTOR_IDS[1], "k", rows[4:]),
+                (_VECTOR_IDS[2], "l", rows[:0]),
+            ]
+        )
+        vectors = unit_rows(2, seed=3)
+        found = index.products([_VECTOR_IDS[1], _ABSENT, "no id", *_VECTOR_IDS[:3]], vectors)
+        assert list(found) == [_VECTOR_IDS[1], _VECTOR_IDS[0], _VECTOR_IDS[2]]
+        assert found[_VECTOR_IDS[2]].shape == (0, 2)
+        np.testing.assert_allclose(found[_VECTOR_IDS[0]], rows[:4] @ vectors.T, atol=1e-5)
+        np.testing.assert_allclose(found[_VECTOR_IDS[1]], rows[4:] @ vectors.T, atol=1e-5)
+        assert index.products([], vectors) == {}
+        with pytest.raises(DimensionMismatch):
+            index.products(_VECTOR_IDS, unit_rows(1, 8))
+
     def test_sentences_keep_three_digits(self, store: Store) -> None:
         rows = unit_rows(4)
         store.vectors("sentence").put([(_VECTOR_IDS[0], "k", rows)])

@@ -25,7 +25,7 @@ def chunks_of(base, name):
         chunk
         for key, document in documents.items()
         if document.uri == name
-        for chunk in base.store.documents.chunk_ids(key)
+        for chunk in base.store.documents.chunk_ids_of([key])[key]
     ]
 
 

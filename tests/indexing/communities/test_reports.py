@@ -113,7 +113,7 @@ def test_a_deletion_leaves_no_report_that_cites_it_nor_finds_it():
         for d in base.store.documents.documents(base.store.documents.document_ids()).values()
         if d.uri == "kitchen-1.txt"
     ]
-    chunks = set(base.store.documents.chunk_ids(gone.id))
+    chunks = set(base.store.documents.chunk_ids_of([gone.id])[gone.id])
     cited = {key for key, report in reports_of(base).items() if chunks & set(report.chunk_ids)}
     assert cited
     base.delete("kitchen-1.txt")

@@ -9,7 +9,9 @@ def dropped(report) -> dict[tuple[str, str], int]:
 
 def chunks_of(store, uri: str):
     entry = store.ledger.get([uri])[uri]
-    chunks = store.documents.chunks(store.documents.chunk_ids(entry.document_id))
+    chunks = store.documents.chunks(
+        store.documents.chunk_ids_of([entry.document_id])[entry.document_id]
+    )
     return sorted(chunks.values(), key=lambda chunk: chunk.ordinal)
 
 

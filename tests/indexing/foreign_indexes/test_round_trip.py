@@ -82,7 +82,8 @@ def make_index(seed: int) -> MemoryStore:
     store = MemoryStore()
     with KnowledgeBase(store, settings=NO_EMBEDDER) as base:
         base.index_documents(documents)
-    chunks = [c for key in store.documents.document_ids() for c in store.documents.chunk_ids(key)]
+    held = store.documents.chunk_ids_of(store.documents.document_ids())
+    chunks = [chunk for ids in held.values() for chunk in ids]
     mentions = store.graph.mentions(chunks)
     store.readings.put(
         [ChunkReading(chunk, "model", ReadingStatus.OK) for chunk in mentions],
@@ -109,7 +110,7 @@ def seen(store) -> dict[str, object]:
     """Return all that the layout holds, by names and texts instead of ids."""
     documents = store.documents.documents(store.documents.document_ids())
     chunks = store.documents.chunks(
-        [chunk for key in documents for chunk in store.documents.chunk_ids(key)]
+        [c for ids in store.documents.chunk_ids_of(documents).values() for c in ids]
     )
     place = {key: (documents[c.document_id].text, c.span) for key, c in chunks.items()}
     links = defaultdict(set)

@@ -74,7 +74,7 @@ def test_every_fact_is_a_line_with_its_names_where_they_are_said_to_be(tmp_path_
     assert report.facts == len(facts)
     assert report.bad_lines == {}
     documents = store.documents.documents(store.documents.document_ids())
-    chunk_ids = [c for d in documents for c in store.documents.chunk_ids(d)]
+    chunk_ids = [c for ids in store.documents.chunk_ids_of(documents).values() for c in ids]
     text = "\n".join(document.text for document in documents.values())
     for chunk in store.documents.chunks(chunk_ids).values():
         own = documents[chunk.document_id].text

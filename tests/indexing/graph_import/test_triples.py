@@ -40,7 +40,7 @@ def test_all_spans_point_at_what_they_say(opened, tmp_path):
     kb = opened()
     kb.graph.import_files(write(tmp_path, FILMS))
     (document,) = kb.store.documents.documents(kb.store.documents.document_ids()).values()
-    chunk_ids = kb.store.documents.chunk_ids(document.id)
+    chunk_ids = kb.store.documents.chunk_ids_of([document.id])[document.id]
     chunks = kb.store.documents.chunks(chunk_ids)
     for chunk in chunks.values():
         assert document.text[chunk.span.start : chunk.span.end] == chunk.text

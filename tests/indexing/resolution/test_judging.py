@@ -152,7 +152,8 @@ def test_a_models_description_is_shown_and_its_summary_changes_no_question():
     base = make_index(["z.txt"], texts={"z.txt": "Zorblax Industries makes glass in Leeds."})
     store = base.store
     profiles = list(read_profiles(store).values())
-    chunk = store.documents.chunk_ids(store.documents.document_ids()[0])[0]
+    document = store.documents.document_ids()[0]
+    chunk = store.documents.chunk_ids_of([document])[document][0]
     key = next(p.id for p in profiles if p.entity.name == "Zorblax Industries")
     store.readings.put(
         [ChunkReading(chunk, "model", ReadingStatus.OK)],

@@ -42,7 +42,7 @@ def make_index(uris=TEXTS, path="memory:", texts=TEXTS):
 
 
 def ids_in(store, document_id):
-    mentions = store.graph.mentions(store.documents.chunk_ids(document_id))
+    mentions = store.graph.mentions(store.documents.chunk_ids_of([document_id])[document_id])
     return {mention.entity_id for found in mentions.values() for mention in found}
 
 

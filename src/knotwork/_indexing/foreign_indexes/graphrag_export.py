@@ -290,8 +290,9 @@ class TableContents:
     def leaves(self) -> dict[str, list[str]]:
         """The ids of the leaf chunks of each document, in order."""
         found: dict[str, list[str]] = {}
+        held = self.store.documents.chunk_ids_of(self.document_ids)
         for key in self.document_ids:
-            chunks = self.store.documents.chunks(self.store.documents.chunk_ids(key))
+            chunks = self.store.documents.chunks(held.get(key, []))
             leaves = [chunk for chunk in chunks.values() if not chunk.is_parent]
             found[key] = [c.id for c in sorted(leaves, key=lambda c: c.ordinal)]
         return found

@@ -236,10 +236,12 @@ def _find_chunks(
 ) -> list[tuple[Chunk, tuple[Span, ...]]]:
     """Return the chunks that contain rows of documents, each with the spans of these rows."""
     found: dict[str, tuple[Chunk, list[Span]]] = {}
+    document_of = {source.document: Document(source.document, "").id for source in sources}
+    held = store.documents.chunk_ids_of(document_of.values())
     for source in sources:
         if source.span.end <= source.span.start:
             continue
-        ids = store.documents.chunk_ids(Document(source.document, "").id)
+        ids = held.get(document_of[source.document], [])
         chunk = _chunk_at(store, ids, source.span.start)
         if chunk is not None:
             found.setdefault(chunk.id, (chunk, []))[1].append(source.span)

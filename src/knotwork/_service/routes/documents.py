@@ -145,12 +145,13 @@ async def show_document(
         found = store.documents([document])
         if document not in found:
             raise _unknown_document(document)
-        chunks = store.chunks(store.chunk_ids(document))
+        chunks = store.chunks(store.chunk_ids_of([document]).get(document, []))
+        sections = store.sections_of([document]).get(document, [])
         ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
         return DocumentDetails.of(
             found[document],
             id=document,
-            sections=[SectionShape.of(s, parent=s.parent_id) for s in store.sections(document)],
+            sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
             chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
         )
 

@@ -357,5 +357,6 @@ def _entities_of(workspace: Workspace, document: str) -> frozenset[str]:
         raise InvalidRequest(
             f"Unknown document `{document}`.", fix="List documents: GET …/documents"
         )
-    mentions = store.graph.mentions(store.documents.chunk_ids(document))
+    chunks = store.documents.chunk_ids_of([document]).get(document, [])
+    mentions = store.graph.mentions(chunks)
     return frozenset(mention.entity_id for found in mentions.values() for mention in found)

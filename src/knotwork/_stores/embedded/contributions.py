@@ -6,16 +6,23 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from knotwork._cancellation import checked
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.packing import pack_keys, pack_spans, unpack_json
+from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.graph_view import entity_type, most_frequent
-from knotwork.records import Mention, Relation, content_id, id_to_int
+from knotwork._stores.sql.graph_tables import relation_key
+from knotwork._stores.sql.packing import pack_spans, unpack_json
+from knotwork.records import Mention, Relation, id_to_int
 
-_MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
-_RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
+_MENTIONS = (
+    "SELECT m.chunk, m.entity, m.times, m.name, m.type FROM json_each(?1) j"
+    " CROSS JOIN mention m ON m.chunk = j.value"
+)
+_RELATIONS = (
+    "SELECT c.chunk, c.source, c.target, c.relation, c.weight FROM json_each(?1) j"
+    " CROSS JOIN contribution c ON c.chunk = j.value"
+)
 _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ENTITIES = (
@@ -71,52 +78,51 @@ class _Difference:
         self.weights[key] += sign * weight
 
 
-@lru_cache(maxsize=1 << 16)
-def relation_key(name: str) -> int:
-    """Return the integer key of a relation, a hash of its name."""
-    return id_to_int(content_id("relation", name))
+class EmbeddedContributions:
+    """The `Contributions` of the embedded store. Use it inside `Database.transaction`."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-def write_contributions(
-    database: Database, mentions: Iterable[Mention], relations: Iterable[Relation]
-) -> None:
-    """Add contributions, or replace those with the same key."""
-    difference = _Difference()
-    new_mentions = {(id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in checked(mentions)}
-    new_relations = {_contribution_key(relation): relation for relation in checked(relations)}
-    _subtract_replaced(database, difference, new_mentions, new_relations)
-    mention_rows = []
-    for (chunk, entity), mention in checked(new_mentions.items()):
-        times = max(1, len(mention.spans))
-        difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-        difference.normal_forms[entity] = mention.normal_form
-        spans = pack_spans(mention.spans)
-        mention_rows.append(
-            (chunk, entity, times, mention.about, mention.name, mention.type, spans)
-        )
-    database.write_many(_PUT_MENTION, mention_rows)
-    relation_rows = []
-    for (chunk, *key), relation in checked(new_relations.items()):
-        difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
-        difference.relations[key[2]] = relation.relation
-        span = relation.span or (None, None)
-        relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
-    database.write_many(_PUT_CONTRIBUTION, relation_rows)
-    _apply(database, difference)
+    def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
+        """Add contributions, or replace those with the same key."""
+        database, difference = self._database, _Difference()
+        new_mentions = {
+            (id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in checked(mentions)
+        }
+        new_relations = {_contribution_key(relation): relation for relation in checked(relations)}
+        _subtract_replaced(database, difference, new_mentions, new_relations)
+        mention_rows = []
+        for (chunk, entity), mention in checked(new_mentions.items()):
+            times = max(1, len(mention.spans))
+            difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
+            difference.normal_forms[entity] = mention.normal_form
+            spans = pack_spans(mention.spans)
+            mention_rows.append(
+                (chunk, entity, times, mention.about, mention.name, mention.type, spans)
+            )
+        database.write_many(_PUT_MENTION, mention_rows)
+        relation_rows = []
+        for (chunk, *key), relation in checked(new_relations.items()):
+            difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
+            difference.relations[key[2]] = relation.relation
+            span = relation.span or (None, None)
+            relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
+        database.write_many(_PUT_CONTRIBUTION, relation_rows)
+        _apply(database, difference)
 
-
-def remove_contributions(database: Database, chunks: Sequence[int]) -> None:
-    """Remove the contributions of these chunks, and entities and edges without other support."""
-    difference = _Difference()
-    for rows in database.rows_of_each(_MENTIONS_OF_CHUNK, chunks):
-        for entity, times, name, type_ in rows:
+    def remove(self, chunks: Sequence[int]) -> None:
+        """Remove the contributions of chunks, and entities and edges without other support."""
+        database, difference = self._database, _Difference()
+        packed = SQLITE.bind_keys(chunks)
+        for _, entity, times, name, type_ in checked(database.fetch(_MENTIONS, (packed,))):
             difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
-    for rows in database.rows_of_each(_RELATIONS_OF_CHUNK, chunks):
-        for source, target, relation, weight in rows:
+        for _, source, target, relation, weight in checked(database.fetch(_RELATIONS, (packed,))):
             difference.relation(-1, key=(source, target, relation), weight=weight)
-    database.write_many("DELETE FROM mention WHERE chunk = ?", ((chunk,) for chunk in chunks))
-    database.write_many("DELETE FROM contribution WHERE chunk = ?", ((chunk,) for chunk in chunks))
-    _apply(database, difference)
+        for table in ("mention", "contribution"):
+            sql = f"DELETE FROM {table} WHERE chunk IN (SELECT value FROM json_each(?1))"  # noqa: S608
+            database.write(sql, (packed,))
+        _apply(database, difference)
 
 
 def _contribution_key(relation: Relation) -> tuple[int, int, int, int]:
@@ -135,16 +141,14 @@ def _subtract_replaced(
     relations: Mapping[tuple[int, int, int, int], Relation],
 ) -> None:
     """Subtract the stored contributions that have the key of a new one."""
-    chunks = list(dict.fromkeys(chunk for chunk, _ in mentions))
-    for chunk, rows in zip(chunks, database.rows_of_each(_MENTIONS_OF_CHUNK, chunks), strict=True):
-        for entity, times, name, type_ in rows:
-            if (chunk, entity) in mentions:
-                difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
-    chunks = list(dict.fromkeys(key[0] for key in relations))
-    for chunk, rows in zip(chunks, database.rows_of_each(_RELATIONS_OF_CHUNK, chunks), strict=True):
-        for *key, weight in rows:
-            if (chunk, *key) in relations:
-                difference.relation(-1, key=(key[0], key[1], key[2]), weight=weight)
+    packed = SQLITE.bind_keys(dict.fromkeys(chunk for chunk, _ in mentions))
+    for chunk, entity, times, name, type_ in checked(database.fetch(_MENTIONS, (packed,))):
+        if (chunk, entity) in mentions:
+            difference.mention(-1, entity=entity, times=times, name=name, type_=type_)
+    packed = SQLITE.bind_keys(dict.fromkeys(key[0] for key in relations))
+    for chunk, *key, weight in checked(database.fetch(_RELATIONS, (packed,))):
+        if (chunk, *key) in relations:
+            difference.relation(-1, key=(key[0], key[1], key[2]), weight=weight)
 
 
 def _apply(database: Database, difference: _Difference) -> None:
@@ -154,7 +158,9 @@ def _apply(database: Database, difference: _Difference) -> None:
 
 def _update_entities(database: Database, difference: _Difference) -> None:
     """Update chunk counts, names and types of entities, and delete those without a mention."""
-    stored = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
+    stored = {
+        row[0]: row[1:] for row in database.fetch(_ENTITIES, (SQLITE.bind_keys(difference.names),))
+    }
     added, counted, renamed, removed = [], [], [], []
     for entity, changes in checked(difference.names.items()):
         count, name, type_, stored_names, stored_types = stored.get(entity, (0, "", "", "{}", "{}"))
@@ -186,7 +192,7 @@ def _sum(packed: str, changes: _Forms) -> _Forms:
 
 def _update_edges(database: Database, difference: _Difference) -> None:
     """Update weights, supports and the edge count of relations; delete edges without support."""
-    rows = database.fetch(_SUPPORTS, (pack_keys(difference.supports),))
+    rows = database.fetch(_SUPPORTS, (SQLITE.bind_rows(difference.supports),))
     stored = {(source, target, relation): supports for source, target, relation, supports in rows}
     new_edges: Counter[int] = Counter()
     changed, removed = [], []

@@ -8,33 +8,27 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial, wraps
-from inspect import isfunction
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 import apsw
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing
 from knotwork._sqlite_file import (
     FULL,
-    Bindings,
-    DamagedValue,
     Migration,
-    Row,
     SqliteFile,
     is_empty,
     repair_advice,
     sync_commits,
 )
 from knotwork._stores.embedded.damage import locate_damage
+from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
+from knotwork._stores.sql.database import Bindings, Row
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
-
-Part = TypeVar("Part")
-T = TypeVar("T")
 
 _log = logging.getLogger("knotwork.stores")
 
@@ -49,14 +43,23 @@ _STEPS_BETWEEN_CHECKS = 20_000
 
 
 class _Thread(threading.local):
-    """The connection of a thread, and whether it is inside a write transaction."""
+    """The connection of a thread, and whether it is inside a write transaction.
+
+    ``kept`` are the rows that `rows_once` has read, while the thread reads one state.
+    """
 
     connection: apsw.Connection | None = None
     writing: bool = False
+    kept: dict[tuple[str, Bindings], list[Row]] | None = None
 
 
 class Database:
-    """An open index file. Any number of threads and processes may use it at the same time."""
+    """An open index file, the `SqlDatabase` of SQLite.
+
+    Any number of threads and processes may use it at the same time.
+    """
+
+    dialect = SQLITE
 
     def __init__(
         self,
@@ -116,16 +119,19 @@ class Database:
         found = self.rows(sql, bindings)
         return found[0] if found else None
 
+    def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows; inside one `reading`, run it only once."""
+        kept = self._thread.kept
+        if kept is None:
+            return self.rows(sql, bindings)
+        if (sql, bindings) not in kept:
+            kept[sql, bindings] = self.rows(sql, bindings)
+        return kept[sql, bindings]
+
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
         return self.connection().execute(sql, bindings).fetchall()
-
-    def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
-        """Run a query with one parameter for each key; use inside `reading`."""
-        execute = self.connection().execute
-        for key in checked(keys):
-            yield execute(sql, (key,)).fetchall()
 
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages, without one transaction for all.
@@ -156,18 +162,21 @@ class Database:
         return self._thread.writing
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[None]:
         """Read one consistent state of the index, also while others write."""
         connection = self.connection()
         if connection.in_transaction:
             with self._translated_errors():
-                yield connection
+                yield
             return
         with self._translated_errors():
             connection.execute("BEGIN")
+            thread = self._thread
+            thread.kept = {}
             try:
-                yield connection
+                yield
             finally:
+                thread.kept = None
                 with finishing(math.inf):
                     if connection.in_transaction:  # an error of reading the file ends it
                         connection.execute("COMMIT")
@@ -238,7 +247,7 @@ class Database:
 
     def generation(self) -> int:
         """Return the number of committed writes."""
-        ((generation,),) = self.rows("SELECT generation FROM state")
+        ((generation,),) = self.rows_once("SELECT generation FROM state")
         return int(generation)
 
     def close(self) -> None:
@@ -327,25 +336,6 @@ class Database:
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
-
-
-def reports_damage(part: type[Part]) -> type[Part]:
-    """Make all public methods of a part raise IndexDamaged for a value that cannot be decoded."""
-    for name, method in list(vars(part).items()):
-        if isfunction(method) and not name.startswith("_"):
-            setattr(part, name, _reporting_damage(method))
-    return part
-
-
-def _reporting_damage(method: Callable[..., T]) -> Callable[..., T]:
-    @wraps(method)
-    def call(self: Any, *args: Any, **options: Any) -> T:  # noqa: ANN401  any method of a part
-        try:
-            return method(self, *args, **options)
-        except DamagedValue as error:
-            raise self._database.damaged(error) from error
-
-    return call
 
 
 def _is_at_rest(path: Path) -> bool:

@@ -9,28 +9,12 @@ contain lone surrogates, which SQLite text must not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import apsw
 
 from knotwork._sqlite_file import Migration
-from knotwork._stores.embedded.packing import unpack_json, unpack_outline, unpack_text
-from knotwork._stores.fields import metadata_fields, page_spans
+from knotwork._stores.sql.documents import PUT_FIELD, PUT_PAGE, field_rows, page_rows
+from knotwork._stores.sql.packing import unpack_json, unpack_outline, unpack_text
 from knotwork.records import Document
-
-PUT_FIELD = "INSERT OR IGNORE INTO document_field VALUES (?, ?, ?)"
-PUT_PAGE = "INSERT OR IGNORE INTO document_page VALUES (?, ?, ?, ?)"
-
-
-def field_rows(key: int, metadata: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    """Return the field rows of a document, for `PUT_FIELD`."""
-    found = metadata_fields(metadata)
-    return [(name, value, key) for name, values in found.items() for value in values]
-
-
-def page_rows(key: int, document: Document) -> list[tuple[str, int, int, int]]:
-    """Return the page rows of a document, for `PUT_PAGE`."""
-    return [(page.label, key, page.start, page.end) for page in page_spans(document)]
 
 
 def fill_fields(connection: apsw.Connection) -> None:

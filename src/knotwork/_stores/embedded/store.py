@@ -11,27 +11,24 @@ from typing import TYPE_CHECKING
 
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
-from knotwork._stores.embedded.communities import EmbeddedCommunities
+from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.documents import (
-    EmbeddedDocuments,
-    EmbeddedFields,
-    EmbeddedLedger,
-    read_meta,
-    write_meta,
-)
-from knotwork._stores.embedded.graph import EmbeddedGraph
-from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs
-from knotwork._stores.embedded.readings import EmbeddedQuestions, EmbeddedReadings
-from knotwork._stores.embedded.resolutions import EmbeddedHomonyms, EmbeddedResolutions
 from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
+from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.documents import SqlDocuments
+from knotwork._stores.sql.fields import SqlFields
+from knotwork._stores.sql.graph import SqlGraph
+from knotwork._stores.sql.ledger import SqlLedger, SqlSettings
+from knotwork._stores.sql.property_graphs import SqlPropertyGraphs
+from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
+from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
-    from knotwork._stores.embedded.cypher import EmbeddedCypher
+    from knotwork._stores.sql.cypher import SqlCypher
 
 
 class EmbeddedStore:
@@ -45,18 +42,19 @@ class EmbeddedStore:
         self._database = database
         self._texts: dict[str, EmbeddedTexts] = {}
         self._vectors: dict[str, EmbeddedVectors] = {}
-        self._cypher: EmbeddedCypher | None = None
+        self._cypher: SqlCypher | None = None
         self._creating = threading.Lock()
-        self.documents = EmbeddedDocuments(database)
-        self.graph = EmbeddedGraph(database)
-        self.ledger = EmbeddedLedger(database)
-        self.communities = EmbeddedCommunities(database)
-        self.readings = EmbeddedReadings(database)
-        self.resolutions = EmbeddedResolutions(database)
-        self.homonyms = EmbeddedHomonyms(database)
-        self.property_graphs = EmbeddedPropertyGraphs(database)
-        self.fields = EmbeddedFields(database)
-        self.questions = EmbeddedQuestions(database)
+        self._settings = SqlSettings(database)
+        self.documents = SqlDocuments(database)
+        self.graph = SqlGraph(database, EmbeddedContributions(database))
+        self.ledger = SqlLedger(database)
+        self.communities = SqlCommunities(database)
+        self.readings = SqlReadings(database)
+        self.resolutions = SqlResolutions(database)
+        self.homonyms = SqlHomonyms(database)
+        self.property_graphs = SqlPropertyGraphs(database)
+        self.fields = SqlFields(database)
+        self.questions = SqlQuestions(database)
 
     @classmethod
     def open(
@@ -127,11 +125,11 @@ class EmbeddedStore:
         timeout_s: float = 10.0,
     ) -> QueryResult:
         """Run a statement; see `CypherRunner`. The first one imports the Cypher language."""
-        from knotwork._stores.embedded.cypher import EmbeddedCypher
+        from knotwork._stores.sql.cypher import SqlCypher
 
         with self._creating:
             if self._cypher is None:
-                self._cypher = EmbeddedCypher(self._database, self.property_graphs)
+                self._cypher = SqlCypher(self._database, self.property_graphs)
         return self._cypher.run(
             statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
         )
@@ -146,15 +144,19 @@ class EmbeddedStore:
 
     def meta(self) -> Mapping[str, str]:
         """Return all settings stored with the index."""
-        return read_meta(self._database)
+        return self._settings.read()
 
     def set_meta(self, values: Mapping[str, str]) -> None:
         """Add or replace settings."""
-        write_meta(self._database, values)
+        self._settings.write(values)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open the write transaction, or join it if it is open."""
         return self._database.transaction()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read one state of the index in the block, also while others write."""
+        return self._database.reading()
 
     @property
     def writing(self) -> bool:

@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.embedded.database import Database, reports_damage
-from knotwork._stores.embedded.packing import key_array, keys_of, pack_keys
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.dialect import SQLITE
+from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.errors import StoreError
@@ -209,10 +211,11 @@ class EmbeddedTexts:
     ) -> list[tuple[int, float]]:
         """Return the ``k`` best items with any of the terms, as FTS5 ranks them."""
         condition = "" if among is None else "AND +rowid IN (SELECT value FROM json_each(?))"
+        bound = () if among is None else (SQLITE.bind_keys(among),)
         rows = self._database.fetch(
             f"SELECT rowid, -rank FROM {self._table} WHERE {self._table} MATCH ? {condition}"  # noqa: S608
             " ORDER BY rank, rowid LIMIT ?",
-            (" OR ".join(f'"{term}"' for term in asked), *([pack_keys(among)] if among else []), k),
+            (" OR ".join(f'"{term}"' for term in asked), *bound, k),
         )
         return [(key, score) for key, score in rows]
 
@@ -232,7 +235,7 @@ class EmbeddedTexts:
         rows = self._database.fetch(
             "SELECT c.id, c.length, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
             f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
-            (pack_keys(keys),),
+            (SQLITE.bind_keys(keys),),
         )
         lengths = np.fromiter((length for _, length, _, _ in rows), np.int64, len(rows))
         counts = count_terms([(hashes, times) for _, _, hashes, times in rows], asked)
@@ -251,21 +254,27 @@ class EmbeddedTexts:
                 cached = self._frequency_cache = _CachedFrequencies(generation, {})
         known = cached.frequencies
         missing = [term for term in dict.fromkeys(asked) if term not in known]
-        sql = f"SELECT doc FROM {self._table}_terms WHERE term = ?"  # noqa: S608
-        found = self._database.rows_of_each(sql, missing)
-        known |= {
-            term: rows[0][0] if rows else 0 for term, rows in zip(missing, found, strict=True)
-        }
+        if missing:
+            rows = self._database.fetch(
+                f"SELECT v.term, v.doc FROM json_each(?) j CROSS JOIN {self._table}_terms v"  # noqa: S608
+                " ON v.term = j.value",
+                (SQLITE.bind_texts(missing),),
+            )
+            known |= dict.fromkeys(missing, 0) | dict(rows)
         return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""
-        sql = f"SELECT length FROM {self._table}_counts WHERE id = ?"  # noqa: S608
-        return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
+        rows = self._database.fetch(
+            "SELECT c.length FROM json_each(?1) j"  # noqa: S608
+            f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
+            (SQLITE.bind_keys(keys),),
+        )
+        return [length for (length,) in rows]
 
     def _totals(self) -> _Totals | None:
         sql = "SELECT items, tokens FROM text_index WHERE name = ?"
-        rows = self._database.rows(sql, (self._name,))
+        rows = self._database.rows_once(sql, (self._name,))
         return _Totals(*rows[0]) if rows else None
 
     def _write_totals(self, items: int, tokens: int) -> None:

@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.embedded.database import Database, reports_damage
-from knotwork._stores.embedded.packing import decodes, key_array, keys_of, pack_keys
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.text_index import check_index_name
+from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
     as_query,
     as_rows,
     error_bound,
     exact_scores,
     matrix_search_error,
+    row_products,
     stored_type,
     top_scores,
 )
@@ -105,11 +108,15 @@ class EmbeddedVectors:
             rows = self._database.fetch(
                 "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
                 f" CROSS JOIN {self._table} v ON v.id = j.value",
-                (pack_keys(keys.values()),),
+                (SQLITE.bind_keys(keys.values()),),
             )
         blobs: dict[int, bytes] = dict(rows)
         found = {identifier: blobs[key] for identifier, key in keys.items() if key in blobs}
         return self._unpack(found, table.dimension)
+
+    def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
+        """Return the dot products of the rows of each id with each of ``vectors``."""
+        return row_products(self.get(ids), vectors)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; if several have it, the one with the smallest id."""
@@ -117,10 +124,13 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return {}
-            sql = f"SELECT data FROM {self._table} WHERE key = ? ORDER BY id LIMIT 1"  # noqa: S608
-            each = self._database.rows_of_each(sql, keys)
-            found = {key: row[0][0] for key, row in zip(keys, each, strict=True) if row}
-        return self._unpack(found, table.dimension)
+            rows = self._database.fetch(
+                "SELECT j.value, v.data FROM json_each(?1) j"  # noqa: S608
+                f" CROSS JOIN {self._table} v ON v.id ="
+                f" (SELECT min(id) FROM {self._table} WHERE key = j.value)",
+                (SQLITE.bind_texts(dict.fromkeys(keys)),),
+            )
+        return self._unpack(dict(rows), table.dimension)
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove matrices."""
@@ -132,9 +142,9 @@ class EmbeddedVectors:
             sizes = self._sizes(keys)
             if not sizes:
                 return
-            self._database.write_many(
-                f"DELETE FROM {self._table} WHERE id = ?",  # noqa: S608
-                ((key,) for key in keys),
+            self._database.write(
+                f"DELETE FROM {self._table} WHERE id IN (SELECT value FROM json_each(?1))",  # noqa: S608
+                (SQLITE.bind_keys(keys),),
             )
             one = table.dimension * self._stored.itemsize
             self._write_table(
@@ -263,15 +273,19 @@ class EmbeddedVectors:
 
     def _sizes(self, keys: Iterable[int]) -> list[int]:
         """Return the sizes in bytes of the rows that exist."""
-        sql = f"SELECT length(data) FROM {self._table} WHERE id = ?"  # noqa: S608
-        return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
+        rows = self._database.fetch(
+            "SELECT length(v.data) FROM json_each(?1) j"  # noqa: S608
+            f" CROSS JOIN {self._table} v ON v.id = j.value",
+            (SQLITE.bind_keys(keys),),
+        )
+        return [size for (size,) in rows]
 
     def _read_table(self) -> _Table | None:
         sql = (
             "SELECT dimension, items, matrices, version, replaced FROM vector_index WHERE name = ?"
         )
-        row = self._database.row(sql, (self._name,))
-        return _Table(*row) if row else None
+        rows = self._database.rows_once(sql, (self._name,))
+        return _Table(*rows[0]) if rows else None
 
     def _write_table(self, table: _Table) -> None:
         """Write the state of the table; that of an empty one is deleted with its dimension."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.damage import (
     describe_damage,
     find_damaged_documents,
@@ -18,11 +19,10 @@ from knotwork._stores.embedded.damage import (
     locate_damage,
 )
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.documents import EmbeddedDocuments
-from knotwork._stores.embedded.graph import EmbeddedGraph
-from knotwork._stores.embedded.schema import field_rows, page_rows
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
+from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
+from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
@@ -90,8 +90,8 @@ def find_faults(database: Database) -> list[str]:
 
     Raises StoreError if the file is too damaged to be read.
     """
-    with database.reading() as connection:
-        found = connection.execute(f"PRAGMA quick_check({_MAX_FAULTS})").fetchall()
+    with database.reading():
+        found = database.connection().execute(f"PRAGMA quick_check({_MAX_FAULTS})").fetchall()
     if found != [("ok",)]:
         place = locate_damage(database.path)
         return [f"damaged pages: {place}"] if place else [str(message) for (message,) in found]
@@ -108,7 +108,8 @@ def find_all_faults(database: Database) -> list[str]:
 
     Raises StoreError if the file is too damaged to be read.
     """
-    with database.reading() as connection:
+    with database.reading():
+        connection = database.connection()
         tables = find_damaged_tables(connection)
         if tables:
             documents = find_damaged_documents(connection, tables)
@@ -121,13 +122,14 @@ def find_all_faults(database: Database) -> list[str]:
 
 def _find_differences(database: Database) -> Iterator[str]:
     """Yield a phrase for each part that differs from what it is derived from."""
-    stored, graph = EmbeddedDocuments(database), EmbeddedGraph(database)
+    stored, graph = SqlDocuments(database), SqlGraph(database, EmbeddedContributions(database))
     chunk_texts, entity_texts = (EmbeddedTexts(database, name) for name in ("chunk", "entity"))
     vectors = EmbeddedVectors(database, "chunk")
     texts, fields = 0, 0
     for document_id in stored.document_ids():
         (document,) = stored.documents([document_id]).values()
-        chunks = stored.chunks(stored.chunk_ids(document_id)).values()
+        ids = stored.chunk_ids_of([document_id]).get(document_id, [])
+        chunks = stored.chunks(ids).values()
         texts += len(
             chunk_texts.differing(
                 (c.id, f"{c.context}\n{c.text}") for c in chunks if not c.is_parent

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -135,11 +135,12 @@ class ExportReader:
             found = documents.documents(ids)
             for document in (found[key] for key in ids if key in found):
                 yield _export_node(document_node(document), metadata=_pack_metadata(document))
-        for document_id in self._document_ids:
-            for section in documents.sections(document_id):
+        for document_ids in split_batches(self._document_ids, BATCH_SIZE):
+            for section in chain.from_iterable(documents.sections_of(document_ids).values()):
                 yield _export_node(section_node(section), parent=section.parent_id or "")
         for document_id in self._document_ids:
-            for ids in split_batches(documents.chunk_ids(document_id), BATCH_SIZE):
+            held = documents.chunk_ids_of([document_id]).get(document_id, [])
+            for ids in split_batches(held, BATCH_SIZE):
                 chunks = documents.chunks(ids)
                 for chunk in (chunks[key] for key in ids if key in chunks):
                     parent = chunk.parent_id or ""

@@ -44,28 +44,25 @@ class FilteredDocuments:
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
         """Return the documents with these ids."""
-        return self._documents.documents([i for i in ids if i in self._selection.documents])
+        return self._documents.documents(self._allowed(ids))
 
     def document_ids(self) -> list[str]:
         """Return all document ids, ascending."""
         return list(self._selection.documents)
 
-    def sections(self, document_id: str) -> list[Section]:
-        """Return a document's sections, including those without an allowed chunk."""
-        if document_id not in self._selection.documents:
-            return []
-        return self._documents.sections(document_id)
+    def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
+        """Return the sections of each document, including those without an allowed chunk."""
+        return self._documents.sections_of(self._allowed(document_ids))
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids."""
         return self._documents.chunks([i for i in ids if i in self._selection.chunks])
 
-    def chunk_ids(self, document_id: str) -> list[str]:
-        """Return a document's chunk ids: leaves in order, then parents in order."""
-        if document_id not in self._selection.documents:
-            return []
-        chunks = self._documents.chunk_ids(document_id)
-        return [i for i in chunks if i in self._selection.chunks]
+    def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the allowed chunk ids of each document: leaves in order, then parents in order."""
+        found = self._documents.chunk_ids_of(self._allowed(document_ids))
+        kept = {i: [c for c in ids if c in self._selection.chunks] for i, ids in found.items()}
+        return {i: ids for i, ids in kept.items() if ids}
 
     def chunk_count(self) -> int:
         """Return the number of leaf chunks of the whole index, which term statistics refer to."""
@@ -74,6 +71,9 @@ class FilteredDocuments:
     def document_count(self) -> int:
         """Return the number of documents."""
         return len(self._selection.documents)
+
+    def _allowed(self, ids: Collection[str]) -> list[str]:
+        return [i for i in ids if i in self._selection.documents]
 
 
 class FilteredQuestions:
@@ -136,7 +136,11 @@ class FilteredVectors:
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by id."""
-        return self._index.get([i for i in ids if i in self._allowed])
+        return self._index.get(_among(self._allowed, ids))
+
+    def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
+        """Return the dot products of the rows of each allowed id with each of ``vectors``."""
+        return self._index.products(_among(self._allowed, ids), vectors)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; unfiltered, as a key reveals no document."""

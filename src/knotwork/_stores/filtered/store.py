@@ -7,6 +7,7 @@ chunk.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from knotwork._stores.base import Ledger, Store, TextIndex, VectorIndex
@@ -102,6 +103,10 @@ class FilteredStore:
     def generation(self) -> int:
         """Return the generation of the whole store."""
         return self._store.generation()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read one state of the whole store in the block."""
+        return self._store.reading()
 
     @property
     def writing(self) -> bool:

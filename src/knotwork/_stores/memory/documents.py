@@ -39,6 +39,7 @@ from knotwork._stores.vectors import (
     as_rows,
     exact_scores,
     matrix_search_error,
+    row_products,
     stored_type,
 )
 from knotwork._text.terms import query_terms, terms
@@ -62,9 +63,10 @@ class MemoryDocuments:
     def remove(self, document_ids: Collection[str]) -> None:
         with self._transaction():
             state = self._state()
-            for document_id in document_ids:
-                for chunk_id in self.chunk_ids(document_id):
+            for chunk_ids in self.chunk_ids_of(document_ids).values():
+                for chunk_id in chunk_ids:
                     del state.chunks[chunk_id]
+            for document_id in document_ids:
                 state.documents.pop(document_id, None)
                 state.sections.pop(document_id, None)
 
@@ -75,17 +77,28 @@ class MemoryDocuments:
     def document_ids(self) -> list[str]:
         return sorted(self._state().documents)
 
-    def sections(self, document_id: str) -> list[Section]:
-        found = self._state().sections.get(document_id, ())
-        return sorted(found, key=lambda s: (s.span.start, s.level, s.ordinal, s.id))
+    def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
+        stored = self._state().sections
+        return {
+            key: sorted(stored[key], key=lambda s: (s.span.start, s.level, s.ordinal, s.id))
+            for key in document_ids
+            if stored.get(key)
+        }
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
         stored = self._state().chunks
         return {key: stored[key] for key in ids if key in stored}
 
-    def chunk_ids(self, document_id: str) -> list[str]:
-        own = [c for c in self._state().chunks.values() if c.document_id == document_id]
-        return [c.id for c in sorted(own, key=lambda c: (c.is_parent, c.ordinal, c.id))]
+    def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
+        own: dict[str, list[Chunk]] = {key: [] for key in document_ids}
+        for chunk in self._state().chunks.values():
+            if chunk.document_id in own:
+                own[chunk.document_id].append(chunk)
+        ordered = {
+            key: sorted(chunks, key=lambda c: (c.is_parent, c.ordinal, c.id))
+            for key, chunks in own.items()
+        }
+        return {key: [c.id for c in chunks] for key, chunks in ordered.items() if chunks}
 
     def chunk_count(self) -> int:
         return sum(not chunk.is_parent for chunk in self._state().chunks.values())
@@ -278,6 +291,9 @@ class MemoryVectors:
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
         stored = self._items()
         return {i: stored[i].rows.astype(np.float32) for i in ids if i in stored}
+
+    def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
+        return row_products(self.get(ids), vectors)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         wanted = set(keys)

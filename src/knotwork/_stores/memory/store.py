@@ -6,6 +6,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import NamedTuple
 
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.cypher_graphs import (
@@ -37,6 +38,13 @@ from knotwork._stores.removal import remove_documents
 from knotwork.records import PropertyValue, QueryResult
 
 
+class _Published(NamedTuple):
+    """What a transaction has published."""
+
+    state: State
+    generation: int
+
+
 class MemoryStore:
     """A store in the memory of this process; the reference that other stores are tested against.
 
@@ -45,8 +53,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.url = "memory:"
-        self._published = State()
-        self._generation = 0
+        self._published = _Published(State(), 0)
         self._writer = threading.RLock()
         self._own = threading.local()
         access = StateAccess(self._state, self.transaction)
@@ -110,11 +117,11 @@ class MemoryStore:
             yield
             return
         with self._writer:
-            self._own.working = self._published.copy()
+            state, generation = self._published
+            self._own.working = state.copy()
             try:
                 yield
-                self._published = self._own.working
-                self._generation += 1
+                self._published = _Published(self._own.working, generation + 1)
             finally:
                 self._own.working = None
 
@@ -124,7 +131,19 @@ class MemoryStore:
 
     def generation(self) -> int:
         """Return a number that changes with every committed write."""
-        return self._generation
+        return self._read().generation
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one state of the store in the block, also while others write."""
+        if self._working() is not None or getattr(self._own, "read", None) is not None:
+            yield
+            return
+        self._own.read = self._published
+        try:
+            yield
+        finally:
+            self._own.read = None
 
     @property
     def writing(self) -> bool:
@@ -139,7 +158,12 @@ class MemoryStore:
         return working
 
     def _state(self) -> State:
-        return self._working() or self._published
+        return self._working() or self._read().state
+
+    def _read(self) -> _Published:
+        """Return the state that this thread reads: the newest, unless it is inside `reading`."""
+        read: _Published | None = getattr(self._own, "read", None)
+        return read or self._published
 
 
 class MemoryCypher:

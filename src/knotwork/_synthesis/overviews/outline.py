@@ -151,7 +151,8 @@ def find_part(outline: DocumentOutline, phrase: str) -> OutlinePart | None:
 
 def read_chunks(store: Store, part: OutlinePart) -> list[Chunk]:
     """Return the leaf chunks of a part in reading order."""
-    held = store.documents.chunks(store.documents.chunk_ids(part.document_id)).values()
+    ids = store.documents.chunk_ids_of([part.document_id]).get(part.document_id, [])
+    held = store.documents.chunks(ids).values()
     inside = [
         chunk
         for chunk in held
@@ -317,8 +318,9 @@ def _group_by_document(weights: Mapping[str, float], store: Store) -> Mapping[st
     grouped: defaultdict[str, list[tuple[Chunk, float]]] = defaultdict(list)
     for key in sorted(chunks):
         grouped[chunks[key].document_id].append((chunks[key], weights[key]))
+    held = store.documents.chunk_ids_of(grouped)
     return {
-        document: _FoundDocument(passages, len(store.documents.chunk_ids(document)))
+        document: _FoundDocument(passages, len(held[document]))
         for document, passages in sorted(grouped.items())
     }
 
@@ -413,7 +415,7 @@ def cite_heading(
 
 
 def _first_chunks(store: Store, part: OutlinePart) -> list[Chunk]:
-    keys = store.documents.chunk_ids(part.document_id)
+    keys = store.documents.chunk_ids_of([part.document_id]).get(part.document_id, [])
     if part.level == 0:
         keys = keys[:1]
     chunks = store.documents.chunks(keys).values()

@@ -97,7 +97,8 @@ def write_heading(part: OutlinePart, language: str) -> str:
 
 def _chunks_of(store: Store, part: OutlinePart) -> list[Chunk]:
     """Return the leaf chunks that overlap a part, in reading order."""
-    held = store.documents.chunks(store.documents.chunk_ids(part.document_id)).values()
+    ids = store.documents.chunk_ids_of([part.document_id]).get(part.document_id, [])
+    held = store.documents.chunks(ids).values()
     inside = [
         chunk
         for chunk in held

@@ -116,7 +116,8 @@ def read_on(found: Evidence, store: Store) -> list[SelectedSentence]:
         return []
     hits = {hit.chunk.id: hit for hit in found.hits if hit.chunk.section_id == section}
     document = next(iter(hits.values())).chunk.document_id
-    chunks = store.documents.chunks(store.documents.chunk_ids(document)).values()
+    ids = store.documents.chunk_ids_of([document]).get(document, [])
+    chunks = store.documents.chunks(ids).values()
     inside = [c for c in chunks if c.section_id == section and not c.is_parent]
     if len(inside) > _LONGEST_SECTION:
         return []
@@ -198,8 +199,8 @@ def _section_starts(items: Sequence[SelectedSentence], store: Store) -> dict[str
     """Return the start offset of each section, by id, in the documents of sentences."""
     return {
         section.id: section.span.start
-        for document in {item.chunk.document_id for item in items}
-        for section in store.documents.sections(document)
+        for sections in store.documents.sections_of({i.chunk.document_id for i in items}).values()
+        for section in sections
     }
 
 

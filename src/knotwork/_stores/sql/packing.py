@@ -1,11 +1,11 @@
-"""Encode ids, spans, strings and texts for the columns of the index file."""
+"""Encode ids, spans, strings and texts for the columns of tables."""
 
 from __future__ import annotations
 
 import json
 import struct
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from itertools import chain
 from typing import Any, ParamSpec, TypeVar
@@ -24,6 +24,7 @@ from knotwork.records import (
     Page,
     ReadingStatus,
     Span,
+    Verdict,
     id_to_int,
 )
 
@@ -75,14 +76,6 @@ def key_array(ids: Collection[str]) -> NDArray[np.int64]:
     return np.fromiter((key for _, key in keys_of(ids)), np.int64)
 
 
-def pack_keys(keys: Iterable[object]) -> str:
-    """Pack keys, or rows of keys, as the parameter of ``json_each`` in one statement for all.
-
-    The statements add tables with CROSS JOIN, so that SQLite keeps their order, keys first.
-    """
-    return json.dumps(list(keys))
-
-
 def pack_spans(spans: Sequence[Span]) -> bytes:
     """Pack spans into pairs of little-endian int32."""
     return struct.pack(f"<{2 * len(spans)}i", *chain.from_iterable(spans))
@@ -112,6 +105,7 @@ def unpack_json(data: str) -> Any:  # noqa: ANN401  the caller knows its type
 
 
 unpack_status = decodes("the outcome of a reading")(ReadingStatus)
+unpack_verdict = decodes("a decision")(Verdict)
 
 
 def pack_text(text: str) -> bytes:

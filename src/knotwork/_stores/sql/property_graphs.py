@@ -6,19 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from knotwork._sqlite_file import Row
-from knotwork._stores.embedded.database import Database, reports_damage
-from knotwork._stores.embedded.packing import pack_line, unpack_json, unpack_line
 from knotwork._stores.property_graphs import PLAIN_TYPES, validate_graph, validate_graph_name
+from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
+from knotwork._stores.sql.dialect import insert
+from knotwork._stores.sql.packing import pack_line, unpack_json, unpack_line
 from knotwork.records import PropertyNode, PropertyValue, Relationship
-
-_PUT_NODE = "INSERT INTO property_node VALUES (?, ?, ?, ?, ?)"
-_PUT_RELATIONSHIP = "INSERT INTO property_relationship VALUES (?, ?, ?, ?, ?, ?, ?)"
-_NODES = "SELECT id, labels, properties FROM property_node WHERE graph = ? ORDER BY position"
-_RELATIONSHIPS = (
-    "SELECT id, type, source, target, properties FROM property_relationship"
-    " WHERE graph = ? ORDER BY position"
-)
 
 _pack = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -30,12 +22,34 @@ class GraphRows(NamedTuple):
     relationships: list[Row]
 
 
-@reports_damage
-class EmbeddedPropertyGraphs:
-    """The `PropertyGraphStore` of the embedded store."""
+class PropertyGraphStatements:
+    """The statements of `SqlPropertyGraphs`, the same in all dialects."""
 
-    def __init__(self, database: Database) -> None:
+    names = "SELECT name FROM property_graph"
+    key = "SELECT id FROM property_graph WHERE name = $1"
+    nodes = "SELECT id, labels, properties FROM property_node WHERE graph = $1 ORDER BY position"
+    relationships = """
+        SELECT id, type, source, target, properties FROM property_relationship
+        WHERE graph = $1 ORDER BY position
+    """
+    put_graph = insert("property_graph", "name")
+    put_node = insert("property_node", "graph", "position", "id", "labels", "properties")
+    put_relationship = insert(
+        "property_relationship",
+        *("graph", "position", "id", "type", "source", "target", "properties"),
+    )
+    remove_graph = "DELETE FROM property_graph WHERE id = $1"
+    remove_nodes = "DELETE FROM property_node WHERE graph = $1"
+    remove_relationships = "DELETE FROM property_relationship WHERE graph = $1"
+
+
+@reports_damage
+class SqlPropertyGraphs:
+    """The `PropertyGraphStore` of stores in SQL databases."""
+
+    def __init__(self, database: SqlDatabase) -> None:
         self._database = database
+        self._sql = PropertyGraphStatements
 
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
@@ -44,12 +58,12 @@ class EmbeddedPropertyGraphs:
         valid_nodes, edges = validate_graph(nodes, relationships)
         with self._database.transaction():
             self.remove(validate_graph_name(name))
-            self._database.write("INSERT INTO property_graph (name) VALUES (?)", (pack_line(name),))
+            self._database.write(self._sql.put_graph, (pack_line(name),))
             key = self.key(name)
             assert key is not None  # inserted just now
             positions = {node.id: position for position, node in enumerate(valid_nodes)}
-            self._database.write_many(_PUT_NODE, _node_rows(key, valid_nodes))
-            self._database.write_many(_PUT_RELATIONSHIP, _edge_rows(key, edges, positions))
+            self._database.write_many(self._sql.put_node, _node_rows(key, valid_nodes))
+            self._database.write_many(self._sql.put_relationship, _edge_rows(key, edges, positions))
 
     def remove(self, name: str) -> None:
         """Remove the graph of this name, if it exists."""
@@ -57,25 +71,25 @@ class EmbeddedPropertyGraphs:
             key = self.key(name)
             if key is None:
                 return
-            for table in ("property_relationship", "property_node"):
-                self._database.write(f"DELETE FROM {table} WHERE graph = ?", (key,))  # noqa: S608
-            self._database.write("DELETE FROM property_graph WHERE id = ?", (key,))
+            self._database.write(self._sql.remove_relationships, (key,))
+            self._database.write(self._sql.remove_nodes, (key,))
+            self._database.write(self._sql.remove_graph, (key,))
 
     def names(self) -> list[str]:
         """Return the names of all graphs, ascending."""
-        rows = self._database.rows("SELECT name FROM property_graph")
+        rows = self._database.rows(self._sql.names)
         return sorted(unpack_line(name) for (name,) in rows)
 
     def key(self, name: str) -> int | None:
         """Return the key of the graph of this name, or None. A replaced graph gets a new key."""
-        row = self._database.row("SELECT id FROM property_graph WHERE name = ?", (pack_line(name),))
+        row = self._database.row(self._sql.key, (pack_line(name),))
         return None if row is None else int(row[0])
 
     def read(self, key: int) -> GraphRows:
         """Return the rows of the graph with this key, in insertion order."""
         with self._database.reading():
-            nodes = self._database.fetch(_NODES, (key,))
-            return GraphRows(nodes, self._database.fetch(_RELATIONSHIPS, (key,)))
+            nodes = self._database.fetch(self._sql.nodes, (key,))
+            return GraphRows(nodes, self._database.fetch(self._sql.relationships, (key,)))
 
 
 def unpack_properties(data: str) -> dict[str, PropertyValue]:

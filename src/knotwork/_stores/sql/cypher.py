@@ -1,8 +1,8 @@
-"""Run Cypher on the embedded store: the index graph and imported graphs, read into arrays.
+"""Run Cypher on an SQL database: the index graph and imported graphs, read into arrays.
 
 The first use of a label reads the properties of all its nodes. The text of a chunk and the chunks
-that support an edge are read one at a time and never cached. `store` imports this module on the
-first statement, as it loads the Cypher language.
+that support an edge are read one at a time and never cached. Stores import this module on the first
+statement, as it loads the Cypher language.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._cypher import PropertyGraph
-from knotwork._sqlite_file import Row
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.cypher_graphs import (
     GraphCache,
@@ -26,11 +25,11 @@ from knotwork._stores.cypher_graphs import (
     run_cypher,
     unknown_graph,
 )
-from knotwork._stores.embedded.database import Database, reports_damage
-from knotwork._stores.embedded.graph_rows import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
-from knotwork._stores.embedded.packing import unpack_line, unpack_strings
-from knotwork._stores.embedded.property_graphs import EmbeddedPropertyGraphs, unpack_properties
 from knotwork._stores.graph_view import document_name
+from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
+from knotwork._stores.sql.graph_tables import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
+from knotwork._stores.sql.packing import unpack_line, unpack_strings
+from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     EdgeType,
@@ -44,10 +43,10 @@ from knotwork.records import (
 
 
 @reports_damage
-class EmbeddedCypher:
+class SqlCypher:
     """Run each statement inside one read transaction; graphs are cached until they change."""
 
-    def __init__(self, database: Database, graphs: EmbeddedPropertyGraphs) -> None:
+    def __init__(self, database: SqlDatabase, graphs: SqlPropertyGraphs) -> None:
         self._database = database
         self._graphs = graphs
         self._cache = GraphCache()
@@ -102,34 +101,66 @@ _TABLES: dict[str, str] = {str(label): table for label, table in NODE_TABLES.ite
     QueriedLabel.QUESTION: "question",
 }
 _LABELS = tuple(_TABLES)
-_RELATIONS = (
-    "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
-    " JOIN relation r ON r.id = e.relation WHERE r.name {} ORDER BY e.source, e.target, r.name"
-)
-# Columns: source, target, and for some types weight and relation.
-_EDGES: dict[str, str] = {
-    EdgeType.ABOUT: (
-        "SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity"
-    ),
-    QueriedEdgeType.ANSWERS: "SELECT chunk, id FROM question ORDER BY chunk, id",
-    EdgeType.CO_OCCURS: _RELATIONS.format(f"= '{CO_OCCURRENCE_RELATION}'"),
-    EdgeType.HAS_CHILD: (
-        "SELECT parent, id FROM chunk WHERE parent IS NOT NULL"
-        " UNION ALL SELECT parent, id FROM community WHERE parent IS NOT NULL ORDER BY 1, 2"
-    ),
-    EdgeType.HAS_CHUNK: "SELECT section, id FROM chunk ORDER BY section, id",
-    EdgeType.HAS_SECTION: SECTION_ROWS,
-    QueriedEdgeType.IN_COMMUNITY: (
-        "SELECT entity, community, importance FROM community_member"
-        " UNION ALL SELECT chunk, community, 0 FROM community_chunk ORDER BY 1, 2"
-    ),
-    EdgeType.MENTIONS: "SELECT chunk, entity, times FROM mention ORDER BY chunk, entity",
-    EdgeType.NEXT: NEXT_ROWS,
-    EdgeType.RELATES: _RELATIONS.format(f"<> '{CO_OCCURRENCE_RELATION}'"),
-}
-_SUPPORTS = (
-    "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ? ORDER BY chunk"
-)
+
+
+class CypherStatements:
+    """The statements of `SqlCypher`, the same in all dialects."""
+
+    nodes: Mapping[str, str] = {
+        label: f"SELECT id FROM {table}" for label, table in _TABLES.items()
+    }
+    relation_names = "SELECT id, name FROM relation"
+    _relations = """
+        SELECT e.source, e.target, e.weight, e.relation
+        FROM edge e JOIN relation r ON r.id = e.relation
+        WHERE r.name {} ORDER BY e.source, e.target, r.name
+    """
+    edges: Mapping[str, str] = {
+        EdgeType.ABOUT: """
+            SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity
+        """,
+        QueriedEdgeType.ANSWERS: "SELECT chunk, id FROM question ORDER BY chunk, id",
+        EdgeType.CO_OCCURS: _relations.format(f"= '{CO_OCCURRENCE_RELATION}'"),
+        EdgeType.HAS_CHILD: """
+            SELECT parent, id FROM chunk WHERE parent IS NOT NULL
+            UNION ALL SELECT parent, id FROM community WHERE parent IS NOT NULL
+            ORDER BY 1, 2
+        """,
+        EdgeType.HAS_CHUNK: "SELECT section, id FROM chunk ORDER BY section, id",
+        EdgeType.HAS_SECTION: SECTION_ROWS,
+        QueriedEdgeType.IN_COMMUNITY: """
+            SELECT entity, community, importance FROM community_member
+            UNION ALL SELECT chunk, community, 0 FROM community_chunk
+            ORDER BY 1, 2
+        """,
+        EdgeType.MENTIONS: "SELECT chunk, entity, times FROM mention ORDER BY chunk, entity",
+        EdgeType.NEXT: NEXT_ROWS,
+        EdgeType.RELATES: _relations.format(f"<> '{CO_OCCURRENCE_RELATION}'"),
+    }
+    """By type, in its order: sources, targets, and for some types weights and relations."""
+    supports = """
+        SELECT chunk FROM contribution
+        WHERE source = $1 AND target = $2 AND relation = $3 ORDER BY chunk
+    """
+    properties: Mapping[str, str] = {
+        Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
+        Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
+        **{
+            label: f"SELECT id, name, type, normal_form, chunk_count FROM {NODE_TABLES[label]}"
+            for label in (Label.ENTITY, Label.KEYWORD)
+        },
+        Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
+        QueriedLabel.COMMUNITY: """
+            SELECT c.id, c.level,
+                (SELECT count(*) FROM community_member m WHERE m.community = c.id),
+                (SELECT count(*) FROM community_chunk h WHERE h.community = c.id),
+                r.title, r.summary, r.rating, r.language
+            FROM community c LEFT JOIN report r ON r.community = c.id
+        """,
+        QueriedLabel.QUESTION: "SELECT id, chunk, ordinal, text FROM question",
+    }
+    """By label: the key of each node, and what its properties are made of."""
+    chunk_text = "SELECT text FROM chunk WHERE id = $1"
 
 
 class _Ends(NamedTuple):
@@ -144,13 +175,13 @@ class _Ends(NamedTuple):
     starts: list[int]
 
 
-def project_index(database: Database) -> PropertyGraph:
+def project_index(database: SqlDatabase) -> PropertyGraph:
     """Read the index graph. Use it, and read its properties, inside `Database.reading`."""
     keys, labels = _read_nodes(database)
     ends = _without_dangling(_read_edges(database), keys)
-    names: dict[int, str] = dict(database.fetch("SELECT id, name FROM relation"))
+    names: dict[int, str] = dict(database.fetch(CypherStatements.relation_names))
     properties = _Properties(database, keys, labels)
-    types = [str(kind) for kind in _EDGES]
+    types = [str(kind) for kind in CypherStatements.edges]
 
     def edge(index: int) -> tuple[int, str, int, int]:
         kind = types[bisect_right(ends.starts, index) - 1]
@@ -160,7 +191,7 @@ def project_index(database: Database) -> PropertyGraph:
         source, kind, target, relation = edge(index)
 
         def chunks() -> list[str]:
-            rows = database.fetch(_SUPPORTS, (source, target, relation))
+            rows = database.fetch(CypherStatements.supports, (source, target, relation))
             return [int_to_id(chunk) for (chunk,) in rows]
 
         weight = float(ends.weights[index])
@@ -184,10 +215,10 @@ def project_index(database: Database) -> PropertyGraph:
     )
 
 
-def _read_nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+def _read_nodes(database: SqlDatabase) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the keys of all nodes, ascending, and the positions of their labels."""
     found = [
-        np.array([key for (key,) in database.fetch(f"SELECT id FROM {_TABLES[label]}")], np.int64)  # noqa: S608
+        np.array([key for (key,) in database.fetch(CypherStatements.nodes[label])], np.int64)
         for label in _LABELS
     ]
     codes = np.repeat(np.arange(len(found), dtype=np.int8), [len(keys) for keys in found])
@@ -196,9 +227,9 @@ def _read_nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]
     return keys[order], codes[order]
 
 
-def _read_edges(database: Database) -> _Ends:
+def _read_edges(database: SqlDatabase) -> _Ends:
     sources, targets, weights, relations, starts = [], [], [], [], [0]
-    for sql in _EDGES.values():
+    for sql in CypherStatements.edges.values():
         rows: list[Row] = database.fetch(sql)
         starts.append(starts[-1] + len(rows))
         sources.append(np.array([row[0] for row in rows], np.int64))
@@ -231,7 +262,7 @@ class _Properties:
     """The properties of nodes; the first use of a label reads those of all its nodes."""
 
     def __init__(
-        self, database: Database, keys: NDArray[np.int64], labels: NDArray[np.int8]
+        self, database: SqlDatabase, keys: NDArray[np.int64], labels: NDArray[np.int8]
     ) -> None:
         self._database = database
         self._keys = keys
@@ -243,31 +274,12 @@ class _Properties:
         code, key = int(self._labels[index]), int(self._keys[index])
         rows = self._read.get(code)
         if rows is None:
-            found = self._database.fetch(_COLUMNS[_LABELS[code]])
+            found = self._database.fetch(CypherStatements.properties[_LABELS[code]])
             rows = self._read[code] = {row[0]: row[1:] for row in found}
         return _PROPERTIES_OF[_LABELS[code]](self._database, key, rows[key])
 
 
-_COLUMNS: dict[str, str] = {
-    Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
-    Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
-    **{
-        label: f"SELECT id, name, type, normal_form, chunk_count FROM {NODE_TABLES[label]}"  # noqa: S608
-        for label in (Label.ENTITY, Label.KEYWORD)
-    },
-    Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
-    QueriedLabel.COMMUNITY: (
-        "SELECT c.id, c.level,"
-        " (SELECT count(*) FROM community_member m WHERE m.community = c.id),"
-        " (SELECT count(*) FROM community_chunk h WHERE h.community = c.id),"
-        " r.title, r.summary, r.rating, r.language"
-        " FROM community c LEFT JOIN report r ON r.community = c.id"
-    ),
-    QueriedLabel.QUESTION: "SELECT id, chunk, ordinal, text FROM question",
-}
-
-
-def _document_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+def _document_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
     uri, title, media_type, language = row
     return {
         "id": int_to_id(key),
@@ -278,25 +290,25 @@ def _document_properties(_: Database, key: int, row: Row) -> Mapping[str, Proper
     }
 
 
-def _entity_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+def _entity_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
     names = ("name", "type", "normal_form", "chunk_count")
     return {"id": int_to_id(key), **dict(zip(names, row, strict=True))}
 
 
-def _section_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+def _section_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
     title, document, *figures = row
     names = ("level", "ordinal", "start", "end")
     head = {"id": int_to_id(key), "name": title, "document": int_to_id(document)}
     return {**head, **dict(zip(names, figures, strict=True))}
 
 
-def _community_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+def _community_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
     names = ("level", "entity_count", "chunk_count", "title", "summary", "rating", "language")
     found = {name: value for name, value in zip(names, row, strict=True) if value is not None}
     return {"id": int_to_id(key), "name": found.get("title", ""), **found}
 
 
-def _question_properties(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+def _question_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
     chunk, ordinal, text = row
     properties = {"chunk": int_to_id(chunk), "ordinal": ordinal}
     return {"id": int_to_id(key), "name": unpack_line(text), **properties}
@@ -307,7 +319,7 @@ class _ChunkProperties(Mapping[str, Any]):
 
     __slots__ = ("_database", "_key", "_plain")
 
-    def __init__(self, database: Database, key: int, row: Row) -> None:
+    def __init__(self, database: SqlDatabase, key: int, row: Row) -> None:
         name, document, section, *figures = row
         self._database = database
         self._key = key
@@ -322,7 +334,7 @@ class _ChunkProperties(Mapping[str, Any]):
     def __getitem__(self, name: str) -> PropertyValue:
         if name != "text":
             return self._plain[name]
-        row = self._database.row("SELECT text FROM chunk WHERE id = ?", (self._key,))
+        row = self._database.row(CypherStatements.chunk_text, (self._key,))
         if row is None:
             raise KeyError(name)
         return row[0]
@@ -335,7 +347,7 @@ class _ChunkProperties(Mapping[str, Any]):
         return len(self._plain) + 1
 
 
-_PROPERTIES_OF: dict[str, Callable[[Database, int, Row], Mapping[str, PropertyValue]]] = {
+_PROPERTIES_OF: dict[str, Callable[[SqlDatabase, int, Row], Mapping[str, PropertyValue]]] = {
     Label.CHUNK: _ChunkProperties,
     Label.DOCUMENT: _document_properties,
     Label.ENTITY: _entity_properties,

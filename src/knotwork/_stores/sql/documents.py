@@ -1,0 +1,296 @@
+"""Store documents, sections and chunks in tables."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from knotwork._cancellation import checked
+from knotwork._stores.fields import metadata_fields, page_spans
+from knotwork._stores.graph_view import chunk_name
+from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
+from knotwork._stores.sql.packing import (
+    keys_of,
+    pack_frames,
+    pack_outline,
+    pack_spans,
+    pack_strings,
+    pack_text,
+    unpack_frames,
+    unpack_json,
+    unpack_outline,
+    unpack_spans,
+    unpack_strings,
+    unpack_text,
+)
+from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_id
+
+PUT_FIELD = insert_new("document_field", "name", "text", "document")
+PUT_PAGE = insert_new("document_page", "label", "document", "start", '"end"')
+
+
+def field_rows(key: int, metadata: Mapping[str, str]) -> list[tuple[str, str, int]]:
+    """Return the field rows of a document, for `PUT_FIELD`."""
+    found = metadata_fields(metadata)
+    return [(name, value, key) for name, values in found.items() for value in values]
+
+
+def page_rows(key: int, document: Document) -> list[tuple[str, int, int, int]]:
+    """Return the page rows of a document, for `PUT_PAGE`."""
+    return [(page.label, key, page.start, page.end) for page in page_spans(document)]
+
+
+class DocumentStatements:
+    """The statements of `SqlDocuments` in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        keys = dialect.keys("$1")
+        self.documents = f"""
+            SELECT d.id, d.uri, d.text, d.title, d.media_type, d.language, d.metadata, d.outline
+            FROM {keys} CROSS JOIN document d WHERE d.id = j.value
+        """
+        self.sections = f"""
+            SELECT s.id, s.document, s.parent, s.ordinal, s.level, s.title, s.start, s."end"
+            FROM {keys} CROSS JOIN section s WHERE s.document = j.value
+            ORDER BY s.start, s.level, s.ordinal, s.id
+        """
+        self.chunks = f"""
+            SELECT c.id, c.document, c.section, c.ordinal, c.start, c."end", c.text, c.sentences,
+                c.document_title, c.headings, c.parent, c.is_parent, c.frames
+            FROM {keys} CROSS JOIN chunk c WHERE c.id = j.value
+        """
+        self.chunk_ids = f"""
+            SELECT c.document, c.id FROM {keys} CROSS JOIN chunk c WHERE c.document = j.value
+            ORDER BY c.is_parent, c.ordinal, c.id
+        """
+        self.document_ids = "SELECT id FROM document ORDER BY id"
+        self.exists = "SELECT 1 FROM document WHERE id = $1"
+        self.document_count = "SELECT count(*) FROM document"
+        self.leaf_count = "SELECT count(*) FROM chunk WHERE is_parent = 0"
+        self.put_document = insert(
+            "document",
+            *("id", "uri", "title", "media_type", "language", "metadata", "outline", "text"),
+        )
+        self.put_section = insert(
+            "section",
+            *("id", "document", "parent", "ordinal", "level", "start", '"end"', "title"),
+        )
+        self.put_chunk = insert(
+            "chunk",
+            *("id", "document", "section", "parent", "is_parent", "ordinal", "start", '"end"'),
+            *("name", "document_title", "headings", "sentences", "text", "frames"),
+        )
+        self.put_field = PUT_FIELD
+        self.put_page = PUT_PAGE
+        self.remove_documents = delete_keys(dialect, "document", "id")
+        self.remove_sections = delete_keys(dialect, "section", "document")
+        self.remove_chunks = delete_keys(dialect, "chunk", "document")
+        self.remove_fields = delete_keys(dialect, "document_field", "document")
+        self.remove_pages = delete_keys(dialect, "document_page", "document")
+
+
+@reports_damage
+class SqlDocuments:
+    """The `DocumentStore` of stores in SQL databases."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+        self._bind = database.dialect.bind_keys
+        self._sql = DocumentStatements(database.dialect)
+        self._leaf_count: tuple[int, int] | None = None  # the generation, and the number
+
+    def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
+        """Add a document, or replace the one with its id (structure only)."""
+        database, sql = self._database, self._sql
+        key = id_to_int(document.id)
+        with database.transaction():
+            if database.row(sql.exists, (key,)):
+                self._remove([key])
+            database.write(sql.put_document, _document_row(key, document))
+            database.write_many(sql.put_section, map(_section_row, sections))
+            database.write_many(sql.put_chunk, map(_chunk_row, chunks))
+            database.write_many(sql.put_field, field_rows(key, document.metadata))
+            database.write_many(sql.put_page, page_rows(key, document))
+
+    def remove(self, document_ids: Collection[str]) -> None:
+        """Remove documents, sections and chunks."""
+        with self._database.transaction():
+            self._remove(key for _, key in keys_of(document_ids))
+
+    def documents(self, ids: Collection[str]) -> dict[str, Document]:
+        """Return the documents with these ids."""
+        keys = dict(keys_of(ids))
+        rows = self._database.rows(self._sql.documents, (self._bind(keys.values()),))
+        found = {key: columns for key, *columns in rows}
+        return {i: _document(*found[key]) for i, key in checked(keys.items()) if key in found}
+
+    def document_ids(self) -> list[str]:
+        """Return all document ids, ascending."""
+        return [int_to_id(key) for (key,) in self._database.rows(self._sql.document_ids)]
+
+    def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
+        """Return the sections of each document in reading order, the root first."""
+        keys = dict(keys_of(document_ids))
+        rows = self._database.rows(self._sql.sections, (self._bind(keys.values()),))
+        found: defaultdict[int, list[Section]] = defaultdict(list)
+        for row in checked(rows):
+            found[row[1]].append(_section(*row))
+        return {i: found[key] for i, key in keys.items() if key in found}
+
+    def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
+        """Return the chunks with these ids."""
+        keys = dict(keys_of(ids))
+        rows = self._database.rows(self._sql.chunks, (self._bind(keys.values()),))
+        found = {key: columns for key, *columns in rows}
+        return {i: _chunk(i, *found[key]) for i, key in checked(keys.items()) if key in found}
+
+    def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the chunk ids of each document: leaves in order, then parents in order."""
+        keys = dict(keys_of(document_ids))
+        found: defaultdict[int, list[str]] = defaultdict(list)
+        rows = self._database.rows(self._sql.chunk_ids, (self._bind(keys.values()),))
+        for document, key in checked(rows):
+            found[document].append(int_to_id(key))
+        return {i: found[key] for i, key in keys.items() if key in found}
+
+    def chunk_count(self) -> int:
+        """Return the number of leaf chunks."""
+        if self._database.writing:
+            return self._count(self._sql.leaf_count)
+        with self._database.reading():
+            generation = self._database.generation()
+            cached = self._leaf_count
+            if cached is None or cached[0] != generation:
+                cached = self._leaf_count = generation, self._count(self._sql.leaf_count)
+            return cached[1]
+
+    def document_count(self) -> int:
+        """Return the number of documents."""
+        return self._count(self._sql.document_count)
+
+    def _count(self, sql: str) -> int:
+        ((count,),) = self._database.rows(sql)
+        return int(count)
+
+    def _remove(self, keys: Iterable[int]) -> None:
+        bound, sql = (self._bind(keys),), self._sql
+        self._database.write(sql.remove_documents, bound)
+        self._database.write(sql.remove_sections, bound)
+        self._database.write(sql.remove_chunks, bound)
+        self._database.write(sql.remove_fields, bound)
+        self._database.write(sql.remove_pages, bound)
+
+
+def _section(
+    key: int, document: int, parent: int | None, ordinal: int, level: int, title: str, *span: int
+) -> Section:
+    return Section(
+        int_to_id(key),
+        int_to_id(document),
+        None if parent is None else int_to_id(parent),
+        ordinal,
+        level,
+        title,
+        Span(*span),
+    )
+
+
+def _document_row(key: int, document: Document) -> tuple[Any, ...]:
+    metadata = json.dumps(dict(document.metadata), ensure_ascii=False)
+    return (
+        key,
+        document.uri,
+        document.title,
+        document.media_type,
+        document.language,
+        metadata,
+        pack_outline(document),
+        pack_text(document.text),
+    )
+
+
+def _document(
+    uri: str,
+    text: bytes,
+    title: str,
+    media_type: str,
+    language: str,
+    metadata: str,
+    outline: bytes,
+) -> Document:
+    headings, pages, frames = unpack_outline(outline)
+    return Document(
+        uri,
+        unpack_text(text),
+        title,
+        media_type,
+        language,
+        unpack_json(metadata),
+        headings,
+        pages,
+        frames,
+    )
+
+
+def _section_row(section: Section) -> tuple[Any, ...]:
+    return (
+        id_to_int(section.id),
+        id_to_int(section.document_id),
+        None if section.parent_id is None else id_to_int(section.parent_id),
+        section.ordinal,
+        section.level,
+        *section.span,
+        section.title,
+    )
+
+
+def _chunk_row(chunk: Chunk) -> tuple[Any, ...]:
+    return (
+        id_to_int(chunk.id),
+        id_to_int(chunk.document_id),
+        id_to_int(chunk.section_id),
+        None if chunk.parent_id is None else id_to_int(chunk.parent_id),
+        int(chunk.is_parent),
+        chunk.ordinal,
+        *chunk.span,
+        chunk_name(chunk.document_title, chunk.headings),
+        chunk.document_title,
+        pack_strings(chunk.headings),
+        pack_spans(chunk.sentences),
+        chunk.text,
+        pack_frames(chunk.frames),
+    )
+
+
+def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
+    identifier: str,
+    document: int,
+    section: int,
+    ordinal: int,
+    start: int,
+    end: int,
+    text: str,
+    sentences: bytes,
+    document_title: str,
+    headings: str,
+    parent: int | None,
+    is_parent: int,
+    frames: bytes,
+) -> Chunk:
+    return Chunk(
+        identifier,
+        int_to_id(document),
+        int_to_id(section),
+        ordinal,
+        Span(start, end),
+        text,
+        unpack_spans(sentences),
+        document_title,
+        unpack_strings(headings),
+        None if parent is None else int_to_id(parent),
+        bool(is_parent),
+        unpack_frames(frames),
+    )

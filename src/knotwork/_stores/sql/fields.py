@@ -1,0 +1,236 @@
+"""Select documents and chunks by the fields of documents, in tables.
+
+Python compares a filter condition with each distinct value of its field, so that all stores compare
+in the same way. SQL then finds the documents with the matching values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import reduce
+from operator import and_, or_
+
+import numpy as np
+
+from knotwork._stores.fields import (
+    BUILT_IN_FIELDS,
+    FILE_DATE,
+    FORMAT,
+    LANGUAGE,
+    PAGE,
+    SHOWN_VALUES,
+    TITLE,
+    FieldInfo,
+    Matcher,
+    Selection,
+    check_fields,
+    field_name,
+    file_day,
+    format_values,
+    language_values,
+    summarize_field,
+)
+from knotwork._stores.id_sets import IdSet
+from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.dialect import Dialect
+from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, id_to_int
+
+_FEW_SHARE = 0.1
+"""Share of the documents below which reading their chunks is faster than reading all chunks."""
+
+
+class FieldStatements:
+    """The statements of `SqlFields` in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        keys, texts = dialect.keys("$1"), dialect.texts("$1")
+        # The distinct names of fields take one index lookup each (a loose index scan).
+        self.field_names = """
+            WITH RECURSIVE field (name) AS (
+                SELECT min(name) FROM document_field
+                UNION ALL
+                SELECT (SELECT min(f.name) FROM document_field f WHERE f.name > field.name)
+                FROM field WHERE field.name IS NOT NULL
+            )
+            SELECT name FROM field WHERE name IS NOT NULL
+            UNION ALL SELECT 'page' WHERE EXISTS (SELECT 1 FROM document_page)
+        """
+        self.field_counts = (
+            "SELECT name, count(DISTINCT document) FROM document_field GROUP BY name"
+        )
+        self.examples = f"""
+            SELECT e.name, e.text, e.times
+            FROM (
+                SELECT v.name, v.text, v.times, row_number()
+                    OVER (PARTITION BY v.name ORDER BY v.times DESC, v.text) AS place
+                FROM (
+                    SELECT name, text, count(*) AS times FROM document_field GROUP BY name, text
+                ) v
+            ) e
+            WHERE e.place <= {SHOWN_VALUES}
+        """
+        self.paged_documents = "SELECT count(DISTINCT document) FROM document_page"
+        self.label_counts = """
+            SELECT label, count(DISTINCT document) FROM document_page GROUP BY label
+        """
+        self.labels = "SELECT DISTINCT label FROM document_page"
+        self.values = "SELECT DISTINCT text FROM document_field WHERE name = $1"
+        self.values_and_documents = "SELECT text, document FROM document_field WHERE name = $1"
+        self.documents_with = f"""
+            SELECT f.document FROM {texts} CROSS JOIN document_field f
+            WHERE f.text = j.value AND f.name = $2
+        """
+        self.document_count = "SELECT count(*) FROM document"
+        self.documents = "SELECT id FROM document"
+        self.titles = "SELECT title, id FROM document WHERE title <> ''"
+        self.languages = "SELECT language, id FROM document"
+        self.formats = "SELECT uri, media_type, id FROM document"
+        self.uris = "SELECT uri, id FROM document"
+        self.file_times = "SELECT document_id, modified_ns FROM ledger WHERE modified_ns > 0"
+        self.chunks = "SELECT id FROM chunk"
+        self.chunks_and_documents = "SELECT id, document FROM chunk"
+        self.chunks_of = f"""
+            SELECT c.id, c.document FROM {keys} CROSS JOIN chunk c WHERE c.document = j.value
+        """
+        self.chunks_on = f"""
+            SELECT c.id FROM {texts} CROSS JOIN document_page p CROSS JOIN chunk c
+            WHERE p.label = j.value AND c.document = p.document
+            AND c.start < p."end" AND p.start < c."end"
+        """
+        self.documents_of = f"""
+            SELECT DISTINCT c.document FROM {keys} CROSS JOIN chunk c WHERE c.id = j.value
+        """
+        self.mentioned = f"""
+            SELECT DISTINCT m.entity FROM {keys} CROSS JOIN mention m WHERE m.chunk = j.value
+        """
+
+
+@reports_damage
+class SqlFields:
+    """The `FieldStore` of stores in SQL databases."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+        self._sql = FieldStatements(database.dialect)
+
+    def fields(self) -> list[FieldInfo]:
+        """Return the fields of the index, ordered by name."""
+        with self._database.reading():
+            examples: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+            for name, value, count in self._database.fetch(self._sql.examples):
+                examples[name].append((value, count))
+            found = {
+                name: summarize_field(name, count, examples[name])
+                for name, count in self._database.fetch(self._sql.field_counts)
+            }
+            for name in BUILT_IN_FIELDS:
+                if pairs := dict.fromkeys(self._pairs(name)):
+                    values = Counter(value for value, _ in pairs)
+                    keys = {key for _, key in pairs}
+                    found[name] = summarize_field(name, len(keys), values.items())
+            ((paged,),) = self._database.fetch(self._sql.paged_documents)
+            if paged:
+                labels = self._database.fetch(self._sql.label_counts)
+                found[PAGE] = summarize_field(PAGE, paged, labels)
+        return [found[name] for name in sorted(found)]
+
+    def select(self, wanted: Filter) -> Selection:
+        """Return the documents and chunks that pass a filter; see `FieldStore.select`."""
+        with self._database.reading():
+            check_fields(wanted, [name for (name,) in self._database.fetch(self._sql.field_names)])
+            if self._is_of_documents(wanted):
+                return self._passages_of(self._documents(wanted))
+            chunks = self._chunks(wanted)
+            return Selection(self._keys(self._sql.documents_of, chunks), chunks)
+
+    def mentioned(self, chunks: IdSet) -> IdSet:
+        """Return the ids of the entities that these chunks mention."""
+        with self._database.reading():
+            return self._keys(self._sql.mentioned, chunks)
+
+    def _is_of_documents(self, wanted: Filter) -> bool:
+        """Return True if a filter has no condition on pages, and so selects whole documents."""
+        if isinstance(wanted, Condition):
+            return field_name(wanted.field) != PAGE
+        parts = (wanted.part,) if isinstance(wanted, Not) else wanted.parts
+        return all(map(self._is_of_documents, parts))
+
+    def _documents(self, wanted: Filter) -> IdSet:
+        match wanted:
+            case AllOf(parts):
+                return reduce(and_, map(self._documents, parts))
+            case AnyOf(parts):
+                return reduce(or_, map(self._documents, parts))
+            case Not(part):
+                return self._all(self._sql.documents) - self._documents(part)
+            case Condition():
+                return self._matching(wanted)
+
+    def _chunks(self, wanted: Filter) -> IdSet:
+        if self._is_of_documents(wanted):
+            return self._passages_of(self._documents(wanted)).chunks
+        match wanted:
+            case AllOf(parts):
+                return reduce(and_, map(self._chunks, parts))
+            case AnyOf(parts):
+                return reduce(or_, map(self._chunks, parts))
+            case Not(part):
+                return self._all(self._sql.chunks) - self._chunks(part)
+            case Condition():
+                matches = Matcher(wanted).matches
+                labels = [name for (name,) in self._database.fetch(self._sql.labels)]
+                bound = self._database.dialect.bind_texts(filter(matches, labels))
+                rows = self._database.fetch(self._sql.chunks_on, (bound,))
+                return IdSet({key for (key,) in rows})
+
+    def _passages_of(self, documents: IdSet) -> Selection:
+        """Return the chunks of these documents, and the documents that have chunks."""
+        ((total,),) = self._database.fetch(self._sql.document_count)
+        if len(documents) < _FEW_SHARE * total:
+            bound = self._database.dialect.bind_keys(documents.keys.tolist())
+            rows = self._database.fetch(self._sql.chunks_of, (bound,))
+        else:
+            rows = self._database.fetch(self._sql.chunks_and_documents)
+        keys = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        keys = keys[np.isin(keys[:, 1], documents.keys)]
+        return Selection(IdSet(keys[:, 1]), IdSet(keys[:, 0]))
+
+    def _matching(self, condition: Condition) -> IdSet:
+        """Return the documents that meet a condition."""
+        name = field_name(condition.field)
+        matches = Matcher(condition).matches
+        if name in BUILT_IN_FIELDS:
+            return IdSet({key for value, key in self._pairs(name) if matches(value)})
+        values = [value for (value,) in self._database.fetch(self._sql.values, (name,))]
+        bound = self._database.dialect.bind_texts(filter(matches, values))
+        rows = self._database.fetch(self._sql.documents_with, (bound, name))
+        return IdSet({key for (key,) in rows})
+
+    def _pairs(self, name: str) -> Iterator[tuple[str, int]]:
+        """Yield (value, document key) pairs of a built-in field, possibly with duplicates."""
+        database, sql = self._database, self._sql
+        if name == FILE_DATE:
+            dated = {id_to_int(i): changed for i, changed in database.fetch(sql.file_times) if i}
+            for (key,) in database.fetch(sql.documents):
+                if key in dated:
+                    yield file_day(dated[key]), key
+            return
+        if name == TITLE:
+            yield from database.fetch(sql.titles)
+        elif name == LANGUAGE:
+            for language, key in database.fetch(sql.languages):
+                yield from ((value, key) for value in language_values(language))
+        elif name == FORMAT:
+            for uri, kind, key in database.fetch(sql.formats):
+                yield from ((value, key) for value in format_values(uri, kind))
+        else:
+            yield from database.fetch(sql.uris)
+        yield from database.fetch(sql.values_and_documents, (name,))
+
+    def _all(self, sql: str) -> IdSet:
+        return IdSet(key for (key,) in self._database.fetch(sql))
+
+    def _keys(self, sql: str, given: IdSet) -> IdSet:
+        bound = self._database.dialect.bind_keys(given.keys.tolist())
+        return IdSet({key for (key,) in self._database.fetch(sql, (bound,))})

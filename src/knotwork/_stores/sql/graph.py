@@ -1,0 +1,334 @@
+"""Read the graph: entities, nodes, neighbours, relation links and walks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain, islice
+from typing import Protocol
+
+from knotwork._cancellation import checked
+from knotwork._graph.walk import AdjacentEdge, walk_graph
+from knotwork._stores.base import RelationLink, Scored
+from knotwork._stores.graph_view import EDGE_CHUNKS
+from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
+from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.dialect import Dialect
+from knotwork._stores.sql.edges import scan_edges
+from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key
+from knotwork._stores.sql.nodes import NodeReader
+from knotwork._stores.sql.packing import keys_of, unpack_spans
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    Direction,
+    Edge,
+    EdgeType,
+    Entity,
+    GraphSchema,
+    Label,
+    Mention,
+    Node,
+    Relation,
+    Span,
+    Subgraph,
+    entity_id,
+    int_to_id,
+)
+
+
+class Contributions(Protocol):
+    """Writes mentions and relations, and the entities and edges that sum them up.
+
+    Use it inside `SqlDatabase.transaction`.
+    """
+
+    def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
+        """Add contributions, or replace those with the same key."""
+
+    def remove(self, chunks: Sequence[int]) -> None:
+        """Remove the contributions of chunks, and entities and edges without other support."""
+
+
+class GraphStatements:
+    """The statements of `SqlGraph` in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        keys = dialect.keys("$1")
+        self.entity_count = f"SELECT count(*) FROM {NODE_TABLES[Label.ENTITY]}"
+        self.mentions = f"""
+            SELECT m.chunk, e.normal_form, m.name, m.type, m.spans, m.about
+            FROM {keys} CROSS JOIN mention m CROSS JOIN entity e
+            WHERE m.chunk = j.value AND e.id = m.entity
+            ORDER BY m.chunk, m.entity
+        """
+        self.relations = f"""
+            SELECT c.chunk, c.source, r.name, c.target, c.weight, c.start, c."end", c.description
+            FROM {keys} CROSS JOIN contribution c CROSS JOIN relation r
+            WHERE c.chunk = j.value AND r.id = c.relation
+            ORDER BY c.chunk, c.source, r.name, c.target
+        """
+        chunks = dialect.joined(
+            """
+                SELECT m.chunk, m.about FROM mention m WHERE m.entity = j.value AND m.about > $1
+                ORDER BY m.about DESC, m.chunk LIMIT $2
+            """,
+            chunk="id",
+            about="real",
+        )
+        self.about = f"SELECT j.value, {chunks} FROM {dialect.keys('$3')}"
+        supports = dialect.joined(
+            """
+                SELECT c.chunk FROM contribution c
+                WHERE c.source = j.source AND c.target = j.target AND c.relation = j.relation
+                ORDER BY c.chunk LIMIT $1
+            """,
+            chunk="id",
+        )
+        rows = dialect.rows("$2", "source", "target", "relation")
+        self.supports = f"SELECT j.place, {supports} FROM {rows}"
+        self.label_counts = f"""
+            SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),
+                (SELECT count(*) FROM chunk), (SELECT count(*) FROM entity),
+                (SELECT count(*) FROM {NODE_TABLES[Label.KEYWORD]})
+        """
+        self.edge_counts = """
+            SELECT (SELECT count(*) FROM section), (SELECT count(*) FROM chunk),
+                (SELECT count(*) FROM chunk WHERE parent IS NOT NULL),
+                (SELECT count(*) - count(DISTINCT document) FROM chunk WHERE is_parent = 0),
+                (SELECT count(*) FROM mention), (SELECT count(*) FROM mention WHERE about > 0)
+        """
+        self.relation_counts = "SELECT name, edges FROM relation ORDER BY edges DESC, name"
+
+
+@reports_damage
+class SqlGraph:
+    """The `GraphStore` of stores in SQL databases; ``contributions`` are written by the engine."""
+
+    def __init__(self, database: SqlDatabase, contributions: Contributions) -> None:
+        self._database = database
+        self._contributions = contributions
+        self._bind = database.dialect.bind_keys
+        self._sql = GraphStatements(database.dialect)
+        self._nodes = NodeReader(database)
+        self._neighbours = NeighbourReader(database)
+
+    def upsert(
+        self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
+    ) -> None:
+        """Add contributions, or replace those with the same key."""
+        with self._database.transaction():
+            self._contributions.add(mentions, relations)
+
+    def remove_chunks(self, chunk_ids: Collection[str]) -> None:
+        """Remove the contributions of these chunks, and nodes and edges without other support."""
+        with self._database.transaction():
+            self._contributions.remove([key for _, key in keys_of(chunk_ids)])
+
+    def entities(self, ids: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these ids."""
+        keys = dict(keys_of(ids))
+        with self._database.reading():
+            found = self._nodes.entities(keys.values())
+        return {i: found[key] for i, key in keys.items() if key in found}
+
+    def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these normal forms, by normal form."""
+        found = self.entities([entity_id(form) for form in normal_forms])
+        return {entity.normal_form: entity for entity in found.values()}
+
+    def entity_count(self) -> int:
+        """Return the number of entities without keywords."""
+        ((count,),) = self._database.rows(self._sql.entity_count)
+        return int(count)
+
+    def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
+        """Return each chunk's mentions, ordered by entity id."""
+        keys = dict(keys_of(chunk_ids))
+        with self._database.reading():
+            rows = self._database.fetch(self._sql.mentions, (self._bind(keys.values()),))
+        grouped: defaultdict[int, list[Mention]] = defaultdict(list)
+        for key, normal_form, name, type_, spans, about in checked(rows):
+            mention = Mention(int_to_id(key), normal_form, name, type_, unpack_spans(spans), about)
+            grouped[key].append(mention)
+        return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
+
+    def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
+        """Return each chunk's relations, ordered by source, relation and target."""
+        keys = dict(keys_of(chunk_ids))
+        with self._database.reading():
+            rows = self._database.fetch(self._sql.relations, (self._bind(keys.values()),))
+        grouped: defaultdict[int, list[Relation]] = defaultdict(list)
+        for key, source, name, target, weight, start, end, description in checked(rows):
+            span = None if start is None else Span(start, end)
+            ends = int_to_id(source), int_to_id(target)
+            grouped[key].append(
+                Relation(int_to_id(key), ends[0], name, ends[1], weight, span, description)
+            )
+        return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
+
+    def about(
+        self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
+    ) -> dict[str, list[Scored]]:
+        """Return the ``fan`` chunks of each entity with the highest ``about`` over ``minimum``."""
+        keys = dict(keys_of(entity_ids))
+        with self._database.reading():
+            bindings = (minimum, max(fan, 0), self._bind(keys.values()))
+            ranked: dict[int, str] = dict(self._database.fetch(self._sql.about, bindings))
+        found: dict[str, list[Scored]] = {}
+        for entity, key in keys.items():
+            if listed := ranked[key]:
+                words = listed.split()
+                found[entity] = list(map(Scored, words[::2], map(float, words[1::2])))
+        return found
+
+    def nodes(self, ids: Collection[str]) -> dict[str, Node]:
+        """Return nodes of any label."""
+        keys = dict(keys_of(ids))
+        with self._database.reading():
+            found = self._nodes.read(keys.values())
+        return {identifier: found[key] for identifier, key in keys.items() if key in found}
+
+    def find(
+        self, *, label: str | None = None, name: str | None = None, limit: int = 100
+    ) -> list[Node]:
+        """Return nodes of a label, a name or both, ordered by id; see `GraphStore.find`."""
+        with self._database.reading():
+            keys = self._nodes.find(label=label, name=name, limit=max(limit, 0))
+            found = self._nodes.read(keys)
+        return [found[key] for key in keys]
+
+    def neighbours(
+        self,
+        ids: Collection[str],
+        *,
+        direction: Direction = "both",
+        types: Collection[str] | None = None,
+        fan: int | None = None,
+    ) -> dict[str, list[Edge]]:
+        """Return the edges of each node to its ``fan`` strongest neighbours, strongest first."""
+        keys = dict(keys_of(ids))
+        with self._database.reading():
+            adjacency = Adjacency(self._neighbours, direction=direction, types=types, fan=fan)
+            found = list(adjacency(list(keys.values())))
+            edges = iter(self._edges(list(chain.from_iterable(found))))
+        parts = zip(keys, found, strict=True)
+        return {i: list(islice(edges, len(adjacent))) for i, adjacent in parts if adjacent}
+
+    def relation_links(
+        self, entity_ids: Collection[str], *, limit: int
+    ) -> dict[str, list[RelationLink]]:
+        """Return the strongest relations and co-occurrences of each entity, without chunks."""
+        with self._database.reading():
+            return self._neighbours.links(dict(keys_of(entity_ids)), limit=max(limit, 0))
+
+    def relation_chunks(
+        self, relations: Sequence[tuple[str, str, str]], *, limit: int
+    ) -> list[tuple[str, ...]]:
+        """Return the ``limit`` chunks with the smallest ids of each (source, relation, target)."""
+        keys = dict(keys_of([end for source, _, target in relations for end in (source, target)]))
+        known = [
+            (keys[source], keys[target], relation_key(name))
+            if source in keys and target in keys
+            else (-1, -1, -1)
+            for source, name, target in relations
+        ]
+        with self._database.reading():
+            return self._supports(known, limit=limit)
+
+    def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
+        """Yield all edges with all their chunks, ordered by (type, source, target, relation)."""
+        for type_ in sorted(EdgeType):
+            if types is None or type_ in types:
+                yield from scan_edges(self._database, type_)
+
+    def explore(
+        self,
+        seeds: Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+        types: Collection[str] | None = None,
+    ) -> Subgraph:
+        """Walk breadth first from ``seeds``; see `GraphStore.explore`."""
+        followed = ENTITY_EDGES if types is None else types
+        with self._database.reading():
+            keys = [key for _, key in keys_of(seeds)]
+            known = self._nodes.read(keys)
+            adjacency = Adjacency(
+                self._neighbours, direction=direction, types=followed, fan=fan, existing_only=True
+            )
+            start = [key for key in keys if key in known]
+            reached = walk_graph(adjacency, start, depth=depth, limit=limit)
+            others = [key for key in reached.nodes if key not in known]
+            nodes = known | self._nodes.read(others)
+            return Subgraph(
+                tuple(nodes[key] for key in reached.nodes),
+                tuple(self._edges(reached.edges)),
+            )
+
+    def schema(self) -> GraphSchema:
+        """Count nodes by label, edges by type and RELATES edges by relation."""
+        with self._database.reading():
+            ((document, section, chunk, entity, keyword),) = self._database.fetch(
+                self._sql.label_counts
+            )
+            (counts,) = self._database.fetch(self._sql.edge_counts)
+            relations: dict[str, int] = dict(self._database.fetch(self._sql.relation_counts))
+        co_occurring = relations.pop(CO_OCCURRENCE_RELATION, 0)
+        labels = (
+            (Label.CHUNK, chunk),
+            (Label.DOCUMENT, document),
+            (Label.ENTITY, entity - keyword),
+            (Label.KEYWORD, keyword),
+            (Label.SECTION, section),
+        )
+        types = (
+            EdgeType.HAS_SECTION,
+            EdgeType.HAS_CHUNK,
+            EdgeType.HAS_CHILD,
+            EdgeType.NEXT,
+            EdgeType.MENTIONS,
+            EdgeType.ABOUT,
+        )
+        edge_types = sorted(
+            [
+                *zip(types, counts, strict=True),
+                (EdgeType.RELATES, sum(relations.values())),
+                (EdgeType.CO_OCCURS, co_occurring),
+            ]
+        )
+        return GraphSchema(
+            {label: count for label, count in labels if count},
+            {type_: count for type_, count in edge_types if count},
+            relations,
+        )
+
+    def _edges(self, adjacent: Sequence[AdjacentEdge[int]]) -> list[Edge]:
+        """Convert adjacent edges to edges with their first supporting chunks."""
+        keys = [(e.source, e.target, relation_key(e.relation)) for e in adjacent if e.relation]
+        supports = iter(self._supports(keys, limit=EDGE_CHUNKS))
+        id_of = cache(int_to_id)  # the edges of a walk share many ends
+        edges: list[Edge] = []
+        for edge in adjacent:
+            source, target = id_of(edge.source), id_of(edge.target)
+            chunks: tuple[str, ...] = ()
+            if edge.relation:
+                chunks = next(supports)
+            elif edge.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
+                chunks = (source,)
+            edges.append(Edge(source, edge.type, target, edge.weight, edge.relation, chunks))
+        return edges
+
+    def _supports(
+        self, keys: Sequence[tuple[int, int, int]], *, limit: int
+    ) -> list[tuple[str, ...]]:
+        """Return the first chunks of each (source, target, relation), ascending."""
+        if not keys:
+            return []
+        bound = (limit, self._database.dialect.bind_rows(keys))
+        rows = self._database.fetch(self._sql.supports, bound)
+        return [tuple((chunks or "").split()) for _, chunks in sorted(rows)]
