@@ -156,18 +156,19 @@ class Retrievers:
         stored = self.store.meta().get(EMBEDDER_META, "")
         embedder = self.models.embedder if stored else None
         notes: tuple[str, ...] = ()
-        into = unfinished_embedder(self.store)
-        if embedder is not None and into == embedder.name != stored:
-            embedder = None  # the vectors of the index cannot be compared with its own yet
-        if embedder is not None:
-            check_embedder(self.store, embedder.name)
-        elif stored and not into and holds_vectors(self.store):
-            notes = (NO_VECTORS_NOTE.format(stored=stored),)
+        with self.store.reading():
+            into = unfinished_embedder(self.store)
+            if embedder is not None and into == embedder.name != stored:
+                embedder = None  # the vectors of the index cannot be compared with its own yet
+            if embedder is not None:
+                check_embedder(self.store, embedder.name)
+            elif stored and not into and holds_vectors(self.store):
+                notes = (NO_VECTORS_NOTE.format(stored=stored),)
+            auto = resolve_auto(AUTO, part.store)
         if into:
             means = "its old vectors" if embedder is not None else "full text and the graph"
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
         kept = part.retrievers
-        auto = resolve_auto(AUTO, part.store)
         registered = RETRIEVERS.revision + STEPS.revision
         key = (name, auto, embedder.name if embedder else "", registered)
         with self._lock:

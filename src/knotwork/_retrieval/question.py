@@ -109,14 +109,18 @@ def read_question(
     weights: Weights = DEFAULT_WEIGHTS,
     link: bool = True,
 ) -> Question:
-    """Analyse a question against an index; with ``link``, find the entities it names."""
-    text, corrections = correct_spelling(text, store)
-    terms = tuple(dict.fromkeys(content_terms(text)))
-    chunk_count = store.documents.chunk_count()
-    shares, known = _term_weights(terms, store)
-    links, named = (
-        _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
-    )
+    """Analyse a question against an index; with ``link``, find the entities it names.
+
+    The embedder is asked outside `Store.reading`.
+    """
+    with store.reading():
+        text, corrections = correct_spelling(text, store)
+        terms = tuple(dict.fromkeys(content_terms(text)))
+        chunk_count = store.documents.chunk_count()
+        shares, known = _term_weights(terms, store)
+        links, named = (
+            _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
+        )
     vector = rest = None
     if can_embed(embedder, text):
         assert embedder is not None
