@@ -84,17 +84,17 @@ _STRUCTURE_EDGES: dict[_Side, str] = {
 
 _STRONGEST = {
     True: (
-        "SELECT j.value, (SELECT group_concat(format('%d %d %d', relation, target, weight), ' ')"
+        "(SELECT group_concat(format('%d %d %d', relation, target, weight), ' ')"
         " FROM (SELECT relation, target, weight FROM edge WHERE source = j.value {}"
-        " ORDER BY weight DESC, target, relation LIMIT ?2)) FROM json_each(?1) j"
+        " ORDER BY weight DESC, target, relation LIMIT ?2))"
     ),
     False: (
-        "SELECT j.value, (SELECT group_concat(format('%d %d %d', relation, source, weight), ' ')"
+        "(SELECT group_concat(format('%d %d %d', relation, source, weight), ' ')"
         " FROM (SELECT relation, source, weight FROM edge WHERE target = j.value {}"
-        " ORDER BY weight DESC, source, relation LIMIT ?2)) FROM json_each(?1) j"
+        " ORDER BY weight DESC, source, relation LIMIT ?2))"
     ),
 }
-"""The strongest edges of each of many nodes, as one text for each: SQLite has no LATERAL."""
+"""The strongest edges of a node in one direction, as one text: SQLite has no LATERAL."""
 
 _BETWEEN = (
     "SELECT e.source, e.target, e.relation, e.weight FROM json_each(?1) j CROSS JOIN edge e"
@@ -117,6 +117,7 @@ _EXISTING = (
 _NO_LIMIT = -1
 _SPARE_EDGES = 24
 _PAGE_GROWTH = 8
+_MOST_NAMES = 50_000
 
 
 class _RelationEdge(NamedTuple):
@@ -138,6 +139,7 @@ class Adjacency:
     def __init__(
         self,
         database: Database,
+        names: RelationNames,
         *,
         direction: Direction,
         types: Collection[str] | None,
@@ -145,13 +147,13 @@ class Adjacency:
         existing_only: bool = False,
     ) -> None:
         self._database = database
+        self._names = names
         self._fan = fan
         self._existing_only = existing_only
         self._sides = [out for out in (True, False) if direction in ("both", _DIRECTION_NAMES[out])]
         wanted = ENTITY_EDGES if types is None else ENTITY_EDGES.intersection(types)
         self._has_relations = bool(wanted)
         self._of_types = _OF_TYPES.get(wanted, "")
-        self._names: dict[int, str] = {}
         self._structure = [
             (type_, out, sql)
             for (type_, out), sql in _STRUCTURE_EDGES.items()
@@ -210,11 +212,13 @@ class Adjacency:
             return
         sql = _BETWEEN.format(self._of_types)
         rows = self._database.fetch(sql, (pack_keys(wanted),))
-        self._read_names(relation for _, _, relation, _ in rows)
+        between: defaultdict[tuple[int, bool], list[_RelationEdge]] = defaultdict(list)
         for source, target, relation, weight in checked(rows):
             for node, out in wanted[source, target]:
-                found = [_RelationEdge(relation, target if out else source, weight)]
-                edges[node].extend(self._adjacent(node, found, out=out))
+                edge = _RelationEdge(relation, target if out else source, weight)
+                between[node, out].append(edge)
+        for (node, out), weaker in between.items():
+            edges[node].extend(self._adjacent(node, weaker, out=out))
 
     def _first_rows(
         self, nodes: Sequence[int], *, out: bool
@@ -223,10 +227,10 @@ class Adjacency:
         size = _NO_LIMIT if self._fan is None else 2 * self._fan + _SPARE_EDGES
         remaining: Sequence[int] = nodes
         while remaining:
-            found = _strongest(
-                self._database, remaining, out=out, limit=size, condition=self._of_types
+            (found,) = _strongest(
+                self._database, remaining, [out], limit=size, condition=self._of_types
             )
-            self._read_names(edge.relation for edges in found.values() for edge in edges)
+            self._names.read(edge.relation for edges in found.values() for edge in edges)
             remaining = []
             for node, edges in found.items():
                 if self._fan is None or len(edges) < size:
@@ -238,44 +242,50 @@ class Adjacency:
             size *= _PAGE_GROWTH
 
     def _adjacent(
-        self, node: int, edges: Iterable[_RelationEdge], *, out: bool
+        self, node: int, edges: Sequence[_RelationEdge], *, out: bool
     ) -> Iterator[AdjacentEdge[int]]:
         """Convert relations to edges with the names of the relations."""
+        names = self._names.read(edge.relation for edge in edges)
         for relation, other, weight in edges:
-            name = self._names[relation]
+            name = names[relation]
             source, target = (node, other) if out else (other, node)
             yield AdjacentEdge(-weight, other, relation_edge_type(name), name, source, target)
 
-    def _read_names(self, relations: Iterable[int]) -> None:
-        """Read the names of these relations, unless they are known."""
-        if missing := set(relations) - self._names.keys():
-            self._names |= read_relation_names(self._database, missing)
 
+class RelationNames:
+    """The names of relations, kept between reads: a key is the hash of its name."""
 
-def read_relation_names(database: Database, relations: Collection[int]) -> dict[int, str]:
-    """Return the names of relations, by key."""
-    names: dict[int, str] = dict(database.fetch(_RELATION_NAMES, (pack_keys(relations),)))
-    if lost := set(relations) - names.keys():
-        raise database.damaged(f"{len(lost)} relations have no name")
-    return names
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._names: dict[int, str] = {}
+
+    def read(self, relations: Iterable[int]) -> Mapping[int, str]:
+        """Return names by key, at least those of ``relations``; use inside `Database.reading`."""
+        names = self._names
+        if missing := set(relations) - names.keys():
+            found: dict[int, str] = dict(
+                self._database.fetch(_RELATION_NAMES, (pack_keys(missing),))
+            )
+            if lost := missing - found.keys():
+                raise self._database.damaged(f"{len(lost)} relations have no name")
+            names = found | names if len(names) < _MOST_NAMES else found
+            self._names = names
+        return names
 
 
 def read_relation_links(
-    database: Database, keys: Iterable[tuple[str, int]], *, limit: int
+    database: Database, names: RelationNames, keys: Iterable[tuple[str, int]], *, limit: int
 ) -> dict[str, list[RelationLink]]:
     """Return the relations of each (id, key); see `GraphStore.relation_links`."""
     identifiers = dict(keys)
     nodes = list(identifiers.values())
-    sides = {
-        out: _strongest(database, nodes, out=out, limit=max(limit, 0)) for out in (True, False)
-    }
-    relations = {e.relation for side in sides.values() for edges in side.values() for e in edges}
-    names = read_relation_names(database, relations) if relations else {}
+    sides = _strongest(database, nodes, [True, False], limit=max(limit, 0))
+    name_of = names.read(e.relation for side in sides for edges in side.values() for e in edges)
     found: dict[str, list[RelationLink]] = {}
     for identifier, node in checked(identifiers.items()):
         links = [
-            RelationLink(names[relation], forward, int_to_id(other), float(weight))
-            for forward, side in sides.items()
+            RelationLink(name_of[relation], forward, int_to_id(other), float(weight))
+            for forward, side in zip((True, False), sides, strict=True)
             for relation, other, weight in side.get(node, ())
         ]
         if links:
@@ -284,13 +294,20 @@ def read_relation_links(
 
 
 def _strongest(
-    database: Database, nodes: Sequence[int], *, out: bool, limit: int, condition: str = ""
-) -> dict[int, list[_RelationEdge]]:
-    """Return the ``limit`` strongest relations of each node in a direction, all if negative."""
-    rows = database.fetch(_STRONGEST[out].format(condition), (pack_keys(nodes), limit))
-    found: dict[int, list[_RelationEdge]] = {}
-    for node, listed in checked(rows):
-        if listed:
-            numbers = map(int, listed.split())
-            found[node] = list(map(_RelationEdge, numbers, numbers, numbers))
+    database: Database,
+    nodes: Sequence[int],
+    sides: Sequence[bool],
+    *,
+    limit: int,
+    condition: str = "",
+) -> list[dict[int, list[_RelationEdge]]]:
+    """Return, for each side, the ``limit`` strongest relations of each node, all if negative."""
+    columns = ", ".join(_STRONGEST[out].format(condition) for out in sides)
+    sql = f"SELECT j.value, {columns} FROM json_each(?1) j"  # noqa: S608
+    found: list[dict[int, list[_RelationEdge]]] = [{} for _ in sides]
+    for node, *lists in checked(database.fetch(sql, (pack_keys(nodes), limit))):
+        for side, listed in zip(found, lists, strict=True):
+            if listed:
+                numbers = map(int, listed.split())
+                side[node] = list(map(_RelationEdge, numbers, numbers, numbers))
     return found

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
-from knotwork._stores.embedded.adjacency import Adjacency, read_relation_links
+from knotwork._stores.embedded.adjacency import Adjacency, RelationNames, read_relation_links
 from knotwork._stores.embedded.contributions import (
     relation_key,
     remove_contributions,
@@ -85,6 +85,7 @@ class EmbeddedGraph:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._names = RelationNames(database)
 
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
@@ -183,7 +184,9 @@ class EmbeddedGraph:
         """Return the edges of each node to its ``fan`` strongest neighbours, strongest first."""
         keys = dict(keys_of(ids))
         with self._database.reading():
-            adjacency = Adjacency(self._database, direction=direction, types=types, fan=fan)
+            adjacency = Adjacency(
+                self._database, self._names, direction=direction, types=types, fan=fan
+            )
             found = list(adjacency(list(keys.values())))
             edges = iter(self._edges(list(chain.from_iterable(found))))
         parts = zip(keys, found, strict=True)
@@ -194,7 +197,9 @@ class EmbeddedGraph:
     ) -> dict[str, list[RelationLink]]:
         """Return the strongest relations and co-occurrences of each entity, without chunks."""
         with self._database.reading():
-            return read_relation_links(self._database, keys_of(entity_ids), limit=limit)
+            return read_relation_links(
+                self._database, self._names, keys_of(entity_ids), limit=limit
+            )
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
@@ -233,7 +238,12 @@ class EmbeddedGraph:
             keys = [key for _, key in keys_of(seeds)]
             known = read_nodes(self._database, keys)
             adjacency = Adjacency(
-                self._database, direction=direction, types=followed, fan=fan, existing_only=True
+                self._database,
+                self._names,
+                direction=direction,
+                types=followed,
+                fan=fan,
+                existing_only=True,
             )
             start = [key for key in keys if key in known]
             reached = walk_graph(adjacency, start, depth=depth, limit=limit)
