@@ -237,7 +237,8 @@ def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[s
         if len(word) >= FEWEST_LETTERS
     ]
     term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
-    held = index.document_frequencies(set(term_of.values()))
+    # One reading is for the weights of the terms as well, which stores keep by generation.
+    held = index.document_frequencies({*term_of.values(), *content_terms(text)})
     unknown = [word for word, term in term_of.items() if term not in held]
     language = detect_language(text)
     if not unknown or language not in SPELLING_LANGUAGES:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -429,6 +430,7 @@ class Postings:
         self._keys, self._lengths = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
         self._terms: dict[str, _TermPostings] = {}
         self._cached_postings = 0
+        self._prepared = threading.local()  # the connection with the temporary table
 
     def search(
         self, weights: QueryTermWeights, k: int, *, among: NDArray[np.int64] | None = None
@@ -469,10 +471,13 @@ class Postings:
     def _read(self, terms: Sequence[str]) -> Iterator[tuple[str, _TermPostings]]:
         """Yield each term with its postings."""
         instances = f"temp.{self._table}_instances"
-        self._database.rows_once(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS {instances}"
-            f" USING fts5vocab('main', '{self._table}', 'instance')"
-        )
+        connection = self._database.connection()
+        if getattr(self._prepared, "connection", None) is not connection:
+            self._database.fetch(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS {instances}"
+                f" USING fts5vocab('main', '{self._table}', 'instance')"
+            )
+            self._prepared.connection = connection
         rows = self._database.fetch(
             f"SELECT j.key, v.doc FROM json_each(?1) j CROSS JOIN {instances} v"  # noqa: S608
             " ON v.term = j.value",
