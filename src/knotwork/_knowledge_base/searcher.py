@@ -53,12 +53,27 @@ RetrieverKey = tuple[str, str, str, int]
 steps that this program has registered: a name may be registered again."""
 
 
+class IndexState(NamedTuple):
+    """What the choice of a retriever depends on, the same within a generation of the index.
+
+    ``stored`` is the embedder of its vectors, ``into`` the one that it is being switched to, and
+    ``auto`` the retriever behind `auto`.
+    """
+
+    stored: str
+    into: str
+    holds_vectors: bool
+    auto: str
+
+
 @dataclass(frozen=True, slots=True)
 class FilteredIndex:
     """An index, or what a filter leaves of it, with the retrievers built over it so far."""
 
     store: Store
     retrievers: dict[RetrieverKey, Retriever] = field(default_factory=dict)
+    states: dict[int, IndexState] = field(default_factory=dict)
+    """The state of the index in its last generation, by that generation."""
 
 
 class SearchScope(NamedTuple):
@@ -145,29 +160,25 @@ class Retrievers:
         """
         from knotwork._retrieval.retriever_builder import build_retriever
         from knotwork._retrieval.retriever_registry import (
-            AUTO,
             RETRIEVERS,
             STEPS,
             may_ask_model,
             may_rerank,
-            resolve_auto,
         )
 
-        stored = self.store.meta().get(EMBEDDER_META, "")
+        stored, into, has_vectors, auto = self._state_of(part)
         embedder = self.models.embedder if stored else None
         notes: tuple[str, ...] = ()
-        into = unfinished_embedder(self.store)
         if embedder is not None and into == embedder.name != stored:
             embedder = None  # the vectors of the index cannot be compared with its own yet
-        if embedder is not None:
+        if embedder is not None and embedder.name != stored:
             check_embedder(self.store, embedder.name)
-        elif stored and not into and holds_vectors(self.store):
+        elif embedder is None and stored and not into and has_vectors:
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
         if into:
             means = "its old vectors" if embedder is not None else "full text and the graph"
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
         kept = part.retrievers
-        auto = resolve_auto(AUTO, part.store)
         registered = RETRIEVERS.revision + STEPS.revision
         key = (name, auto, embedder.name if embedder else "", registered)
         with self._lock:
@@ -183,6 +194,28 @@ class Retrievers:
                     translator=self._translator,
                 )
             return kept[key], notes
+
+    def _state_of(self, part: FilteredIndex) -> IndexState:
+        """Return the state of the index, read once per generation."""
+        from knotwork._retrieval.retriever_registry import AUTO, resolve_auto
+
+        generation = self.store.generation()
+        known = part.states.get(generation)
+        if known is not None and not self.store.writing:
+            return known
+        with self.store.reading():
+            generation, meta = self.store.generation(), self.store.meta()
+            state = IndexState(
+                stored=meta.get(EMBEDDER_META, ""),
+                into=unfinished_embedder(self.store),
+                holds_vectors=holds_vectors(self.store),
+                auto=resolve_auto(AUTO, part.store),
+            )
+        if not self.store.writing:
+            with self._lock:
+                part.states.clear()
+                part.states[generation] = state
+        return state
 
     def clear(self) -> None:
         """Drop all retrievers: the index has other vectors now."""

@@ -10,7 +10,7 @@ from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
-from knotwork._retrieval.question import can_embed, read_question
+from knotwork._retrieval.question import Question, can_embed, read_question
 from knotwork._stores.base import Store
 from knotwork.errors import ConfigError
 from knotwork.records import Evidence, Query
@@ -33,6 +33,10 @@ class Bm25Retriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks with the best BM25 scores."""
         question = read_question(query.text, store=self._store, link=False)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         ranked = text_candidates(question, self._store, k=query.k)
         features = ChunkFeatures(question, self._store, ranked)
         parts = {item.id: {"bm25": item.score} for item in ranked}
@@ -52,10 +56,11 @@ class DenseRetriever:
         """Return the chunks nearest to the question."""
         question = read_question(query.text, store=self._store, link=False)
         vector = self._embedder.embed([question.text])[0]
-        ranked = self._store.vectors("chunk").search(vector, k=query.k)
-        features = ChunkFeatures(question, self._store)
-        parts = {item.id: {"cosine": item.score} for item in ranked}
-        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+        with self._store.reading():
+            ranked = self._store.vectors("chunk").search(vector, k=query.k)
+            features = ChunkFeatures(question, self._store)
+            parts = {item.id: {"cosine": item.score} for item in ranked}
+            evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
         if can_embed(self._embedder, query.text):
             return evidence
         note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
@@ -79,6 +84,10 @@ class HybridRetriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks whose own text best matches the question."""
         question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store)
         features = ChunkFeatures(question, self._store, text)
         features.fetch(pool)
@@ -122,6 +131,10 @@ class QuestionsRetriever(ConfiguredRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that best match by text and by questions."""
         question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store)
         matched = {
             item.id: item.score
@@ -133,13 +146,11 @@ class QuestionsRetriever(ConfiguredRetriever):
         best = max(matched.values(), default=0.0) or 1.0
         matches = {key: score / best for key, score in matched.items()}
         if question.vector is not None:
-            found = self._store.vectors(QUESTION_INDEX).get(pool)
+            found = self._store.vectors(QUESTION_INDEX).products(pool, question.vector)
             matches = {
-                key: float(
-                    np.clip(to_similarity((rows @ question.vector).max(), question.embedder), 0, 1)
-                )
-                for key, rows in found.items()
-                if len(rows)
+                key: float(np.clip(to_similarity(near.max(), question.embedder), 0, 1))
+                for key, near in found.items()
+                if len(near)
             } or matches
         gains = {key: self.options.weight * matches.get(key, 0.0) for key in pool}
         ranked = rank({key: features[key].base + gains[key] for key in pool}, query.k)

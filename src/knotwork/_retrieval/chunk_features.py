@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from knotwork._inference.embedder import to_similarity
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
-from knotwork._stores.base import FloatMatrix, Scored, Store
+from knotwork._stores.base import FloatMatrix, IntMatrix, Scored, Store
 from knotwork._text.terms import held_terms
 from knotwork.records import Chunk, Span
 
@@ -82,27 +82,39 @@ class ChunkFeatures:
         if question.vector is not None:
             rest = question.vector if question.rest is None else question.rest
             self._vectors = np.stack([question.vector, rest])
-        trust = 1.0 if question.vector is None else self._trust_in_words()
-        self._bm25_weight = trust * text_weight(len(question.terms), weights)
-        self._coverage_weight = trust * weights.text.coverage
+        self._trust = 1.0 if question.vector is None else None
         self._pages = [
             link
             for link in question.links
             if link.about and link.about[0].score >= weights.link.title
         ]
 
-    def _trust_in_words(self) -> float:
+    def _occurrences(self, ids: Sequence[str]) -> IntMatrix:
+        """Return the counts of the question's terms; the first call decides the trust in words.
+
+        One reading is for the chunks and for the best by BM25.
+        """
+        index = self._store.texts("chunk")
+        if self._trust is not None:
+            return index.occurrences(ids, self.question.terms)
+        most = self._weights.text.trust_candidates
+        best = heapq.nlargest(most, self._bm25, key=self._bm25.__getitem__)
+        counts = index.occurrences([*ids, *best], self.question.terms)
+        self._trust = self._trust_in_words(counts[len(ids) :])
+        return counts[: len(ids)]
+
+    def _trust_in_words(self, counts: IntMatrix) -> float:
         """Return the reliability of BM25 for this question, from 0 to 1.
+
+        ``counts`` are those of the question's terms in the best chunks by BM25.
 
         It is low if the index contains few of the question's informative terms, or no passage
         contains many of them: the question then uses other words than the documents, or another
         language.
         """
         text = self._weights.text
-        best = heapq.nlargest(text.trust_candidates, self._bm25, key=self._bm25.__getitem__)
-        if not best:
+        if not len(counts):
             return 0.0
-        counts = self._store.texts("chunk").occurrences(best, self.question.terms)
         coverage = float(((counts > 0) @ self.question.weights).max())
         share = (self.question.known + coverage - text.foreign) / (text.familiar - text.foreign)
         return min(max(share, 0.0), 1.0)
@@ -114,8 +126,7 @@ class ChunkFeatures:
         ]
         if not missing:
             return
-        counts = self._store.texts("chunk").occurrences(missing, self.question.terms)
-        covered = counts > 0
+        covered = self._occurrences(missing) > 0
         coverage = covered @ self.question.weights
         found = [self._bm25.get(identifier, 0.0) for identifier in missing]
         bm25 = np.array(found) / self._best_bm25
@@ -168,7 +179,9 @@ class ChunkFeatures:
         """Return the base score of each chunk's own text."""
         text = self._weights.text
         dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
-        with_vector = dense + self._coverage_weight * coverage + self._bm25_weight * bm25
+        trust = 1.0 if self._trust is None else self._trust
+        own = trust * text_weight(len(self.question.terms), self._weights)
+        with_vector = dense + trust * text.coverage * coverage + own * bm25
         alone = min(text.bm25_alone * _growth(len(self.question.terms), self._weights), 1.0)
         without = alone * bm25 + (1 - alone) * coverage
         return np.where(cosines.known, with_vector, without)

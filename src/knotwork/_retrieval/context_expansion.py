@@ -47,7 +47,13 @@ class SentenceWindowRetriever(WrappingRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the windows around the best sentences, overlapping ones merged."""
         evidence = self._base.retrieve(query)
+        with self._store.reading():
+            return self._expand(query, evidence)
+
+    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
         passages = PassageReader(self._store)
+        passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.size)
+        passages.read_documents([hit.chunk.document_id for hit in evidence.hits])
         hits = drop_overlaps(self._window(hit, passages) for hit in evidence.hits)
         return replace_hits(evidence, hits, query=query, retriever=self.name)
 
@@ -94,7 +100,13 @@ class SiblingsRetriever(WrappingRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the extended passages, overlapping ones merged."""
         evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SIBLINGS))
+        with self._store.reading():
+            return self._expand(query, evidence)
+
+    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
         passages = PassageReader(self._store)
+        passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.reach)
+        passages.read_documents([hit.chunk.document_id for hit in evidence.hits])
         hits = []
         for hit in evidence.hits:
             if hit.chunk.is_parent or hit.matched:
@@ -153,15 +165,26 @@ class ParentChildRetriever(WrappingRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return one hit for each parent that has a hit among its children."""
         evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_PARENT))
+        with self._store.reading():
+            return self._expand(query, evidence)
+
+    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
         passages = PassageReader(self._store)
         found = passages.chunks(chunk_ids_of(evidence.hits))
         parents = passages.chunks(sorted({c.parent_id for c in found.values() if c.parent_id}))
         home = {i: c.parent_id for i, c in found.items() if c.parent_id in parents and c.parent_id}
+        alone = [hit.chunk for hit in evidence.hits if hit.chunk.id not in home]
+        passages.read_around(alone, reach=self._reach)
+        passages.read_documents([chunk.document_id for chunk in alone])
         hits = [
             merge_hits(group, parents[key]) if key in parents else self._widen(group[0], passages)
             for key, group in group_hits(evidence.hits, home).items()
         ]
         return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
+
+    @property
+    def _reach(self) -> int:
+        return max(1, self.options.tokens // 100)
 
     def _widen(self, hit: Hit, passages: PassageReader) -> Hit:
         if hit.chunk.is_parent or hit.matched:
@@ -169,7 +192,7 @@ class ParentChildRetriever(WrappingRetriever):
         beside: list[Chunk] = siblings_of(
             hit.chunk,
             passages,
-            reach=max(1, self.options.tokens // 100),
+            reach=self._reach,
             tokens=self.options.tokens,
         )
         return merge_hits([hit], passages.join(hit.chunk, beside))
@@ -212,10 +235,17 @@ class BottomUpRetriever(WrappingRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the hits, merged from the leaves of the section tree upwards."""
         evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SECTION))
+        with self._store.reading():
+            return self._expand(query, evidence)
+
+    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
         passages = PassageReader(self._store)
         by_document: dict[str, list[Hit]] = {}
         for hit in drop_overlaps(evidence.hits):
             by_document.setdefault(hit.chunk.document_id, []).append(hit)
+        several = [key for key, hits in by_document.items() if len(hits) >= FEWEST_HITS_OF_SECTION]
+        passages.read_sections(several)
+        passages.read_documents(several)
         merged, trace = [], list(evidence.trace)
         for document_id, hits in by_document.items():
             found = self._merge(document_id, hits, passages)

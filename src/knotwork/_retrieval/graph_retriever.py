@@ -63,6 +63,10 @@ class GraphRetriever:
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store, self._weights)
         named = self._named(question)
         most = self._weights.link.candidates

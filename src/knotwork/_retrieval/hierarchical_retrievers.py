@@ -62,6 +62,10 @@ class TopDownRetriever(WrappingRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the best sections of the best documents first."""
         evidence = self._base.retrieve(Query(query.text, max(TOP_DOWN_HITS, query.k)))
+        with self._store.reading():
+            return self._expand(query, evidence)
+
+    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
         passages = PassageReader(self._store)
         asked = frozenset(content_terms(query.text))
         by_document: dict[str, list[Hit]] = {}
@@ -73,6 +77,7 @@ class TopDownRetriever(WrappingRetriever):
         }
         highest = max(roots.values(), default=0.0) or 1.0
         entered = sorted(roots, key=lambda i: (-roots[i], i))[: self.options.documents]
+        passages.read_sections(entered)
         lifts: dict[str, float] = {}
         for document_id in entered:
             hits = by_document[document_id]
@@ -234,20 +239,31 @@ class SummariesRetriever(WrappingRetriever):
         first_hits: dict[str, Hit] = {}
         for hit in evidence.hits:
             first_hits.setdefault(hit.chunk.section_id, hit)
-        found = []
-        for hit in list(first_hits.values())[:SECTIONS_READ]:
-            near = passages.around(hit.chunk, reach=CHUNKS_OF_SECTION // 2)
-            inside = [chunk for chunk in near if chunk.section_id == hit.chunk.section_id]
-            if len(inside) > 1:
-                found.append(self._sum_up(inside, vector, embedder=embedder.name))
+        first = [hit.chunk for hit in list(first_hits.values())[:SECTIONS_READ]]
+        with self._store.reading():
+            passages.read_around(first, reach=CHUNKS_OF_SECTION // 2)
+            near = [passages.around(chunk, reach=CHUNKS_OF_SECTION // 2) for chunk in first]
+            groups = [
+                [c for c in around if c.section_id == chunk.section_id]
+                for chunk, around in zip(first, near, strict=True)
+            ]
+            groups = [inside for inside in groups if len(inside) > 1]
+            ids = dict.fromkeys(chunk.id for inside in groups for chunk in inside)
+            vectors = self._store.vectors("sentence").get(ids)
+        found = [self._sum_up(inside, vectors, vector, embedder=embedder.name) for inside in groups]
         return [summary for summary in found if summary.value > 0]
 
     def _sum_up(
-        self, chunks: Sequence[Chunk], question: FloatMatrix, *, embedder: str
+        self,
+        chunks: Sequence[Chunk],
+        vectors: Mapping[str, FloatMatrix],
+        question: FloatMatrix,
+        *,
+        embedder: str,
     ) -> GroupSummary:
         """Return the mean similarity of the chunks' central sentences to the question."""
         ids = [chunk.id for chunk in chunks]
-        rows = [m for m in self._store.vectors("sentence").get(ids).values() if len(m)]
+        rows = [vectors[i] for i in ids if len(vectors.get(i, ()))]
         first = chunks[0]
         title = (*first.headings, first.document_title or first.text[:40])[-1]
         if not rows:

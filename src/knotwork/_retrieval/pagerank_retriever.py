@@ -59,6 +59,10 @@ class PageRankRetriever:
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store, self._weights)
         features = ChunkFeatures(question, self._store, text, weights=self._weights)
         features.fetch(pool)

@@ -21,34 +21,57 @@ class PassageReader:
 
     def document(self, identifier: str) -> Document:
         """Return a document that has chunks in the index."""
-        if identifier not in self._documents:
-            self._documents |= self._store.documents.documents([identifier])
+        self.read_documents([identifier])
         return self._documents[identifier]
 
     def sections(self, document_id: str) -> list[Section]:
         """Return the sections of a document in reading order, the root first."""
-        if document_id not in self._sections:
-            self._sections[document_id] = self._store.documents.sections_of([document_id]).get(
-                document_id, []
-            )
+        self.read_sections([document_id])
         return self._sections[document_id]
+
+    def read_documents(self, document_ids: Collection[str]) -> None:
+        """Read these documents at once, for `document`, `cut` and `join`."""
+        if missing := [i for i in dict.fromkeys(document_ids) if i not in self._documents]:
+            self._documents |= self._store.documents.documents(missing)
+
+    def read_sections(self, document_ids: Collection[str]) -> None:
+        """Read the sections of these documents at once, for `sections`."""
+        if missing := [i for i in dict.fromkeys(document_ids) if i not in self._sections]:
+            found = self._store.documents.sections_of(missing)
+            self._sections |= {i: found.get(i, []) for i in missing}
+
+    def read_around(self, chunks: Collection[Chunk], *, reach: int) -> None:
+        """Read the leaf chunks near these chunks at once, for `around`."""
+        self._read_chunk_ids([chunk.document_id for chunk in chunks])
+        self.chunks(
+            identifier
+            for chunk in chunks
+            for identifier in self._near(
+                chunk.document_id, chunk.ordinal - reach, chunk.ordinal + reach
+            )
+        )
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return chunks by id; those that do not exist are absent."""
         wanted = list(ids)
-        missing = [identifier for identifier in wanted if identifier not in self._chunks]
+        missing = [i for i in dict.fromkeys(wanted) if i not in self._chunks]
         if missing:
             self._chunks |= self._store.documents.chunks(missing)
         return {i: self._chunks[i] for i in wanted if i in self._chunks}
 
     def leaves(self, document_id: str, first: int, last: int) -> list[Chunk]:
         """Return the leaf chunks with the ordinals from ``first`` to ``last``, in order."""
-        if document_id not in self._chunk_ids:
-            self._chunk_ids[document_id] = self._store.documents.chunk_ids_of([document_id]).get(
-                document_id, []
-            )
-        ids = self._chunk_ids[document_id][max(first, 0) : last + 1]
-        return [chunk for chunk in self.chunks(ids).values() if not chunk.is_parent]
+        self._read_chunk_ids([document_id])
+        found = self.chunks(self._near(document_id, first, last))
+        return [chunk for chunk in found.values() if not chunk.is_parent]
+
+    def _read_chunk_ids(self, document_ids: Collection[str]) -> None:
+        if missing := [i for i in dict.fromkeys(document_ids) if i not in self._chunk_ids]:
+            found = self._store.documents.chunk_ids_of(missing)
+            self._chunk_ids |= {i: found.get(i, []) for i in missing}
+
+    def _near(self, document_id: str, first: int, last: int) -> list[str]:
+        return self._chunk_ids[document_id][max(first, 0) : last + 1]
 
     def around(self, chunk: Chunk, *, reach: int) -> list[Chunk]:
         """Return the leaf chunks at most ``reach`` positions away, including the chunk itself."""

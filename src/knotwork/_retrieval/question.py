@@ -109,14 +109,18 @@ def read_question(
     weights: Weights = DEFAULT_WEIGHTS,
     link: bool = True,
 ) -> Question:
-    """Analyse a question against an index; with ``link``, find the entities it names."""
-    text, corrections = correct_spelling(text, store)
-    terms = tuple(dict.fromkeys(content_terms(text)))
-    chunk_count = store.documents.chunk_count()
-    shares, known = _term_weights(terms, store)
-    links, named = (
-        _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
-    )
+    """Analyse a question against an index; with ``link``, find the entities it names.
+
+    The embedder is asked outside `Store.reading`.
+    """
+    with store.reading():
+        text, corrections = correct_spelling(text, store)
+        terms = tuple(dict.fromkeys(content_terms(text)))
+        chunk_count = store.documents.chunk_count()
+        shares, known = _term_weights(terms, store)
+        links, named = (
+            _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
+        )
     vector = rest = None
     if can_embed(embedder, text):
         assert embedder is not None
@@ -233,7 +237,8 @@ def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[s
         if len(word) >= FEWEST_LETTERS
     ]
     term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
-    held = index.document_frequencies(set(term_of.values()))
+    # One reading is for the weights of the terms as well, which stores keep by generation.
+    held = index.document_frequencies({*term_of.values(), *content_terms(text)})
     unknown = [word for word, term in term_of.items() if term not in held]
     language = detect_language(text)
     if not unknown or language not in SPELLING_LANGUAGES:

@@ -68,8 +68,9 @@ def join_sentences(sentences: Sequence[SelectedSentence]) -> str:
 
 def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple[Citation, ...]:
     """Return a citation for each sentence, numbered from 1 in the given order."""
-    documents = store.documents.documents({item.chunk.document_id for item in sentences})
-    sections = store.documents.sections_of(documents)
+    with store.reading():
+        documents = store.documents.documents({item.chunk.document_id for item in sentences})
+        sections = store.documents.sections_of(documents)
     citations = []
     for number, item in enumerate(sentences, start=1):
         document = documents[item.chunk.document_id]

@@ -64,13 +64,14 @@ class CommunityReportRetriever(ConfiguredRetriever):
         """Return the chunks that the chosen reports cite."""
         held = self._store.capabilities.communities
         question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
-        ranked = self._choose(question, held) if held is not None else []
-        reports = held.reports([item.id for item in ranked]) if held is not None else {}
-        if held is None or not reports:
-            hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
-            return _search_without_communities(query, hybrid, name=self.name)
-        evidence = self._cited(query, question, ranked, reports)
-        return replace(evidence, trace=self._trace(ranked, reports, held))
+        if held is not None:
+            with self._store.reading():
+                ranked = self._choose(question, held)
+                if reports := held.reports([item.id for item in ranked]):
+                    evidence = self._cited(query, question, ranked, reports)
+                    return replace(evidence, trace=self._trace(ranked, reports, held))
+        hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
+        return _search_without_communities(query, hybrid, name=self.name)
 
     def _choose(self, question: Question, held: CommunityStore) -> list[Scored]:
         """Return the communities whose reports are read, best first, with scores from 0 to 1."""
@@ -179,16 +180,16 @@ class DrillDownRetriever(ConfiguredRetriever):
         """Return the best chunks of the communities reached; the trace has the levels."""
         held = self._store.capabilities.communities
         question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
-        levels: list[CommunityLevel] = []
         if held is not None:
-            scores, tree = ReportScores(question, self._store), self._read_tree(held)
-            levels = descend_communities(
-                scores, tree, beam=self.options.beam, lowest=self.options.level
-            )
-        if held is None or not levels or not levels[-1].chosen:
-            hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
-            return _search_without_communities(query, hybrid, name=self.name)
-        return self._search(query, question, levels, held)
+            with self._store.reading():
+                scores, tree = ReportScores(question, self._store), self._read_tree(held)
+                levels = descend_communities(
+                    scores, tree, beam=self.options.beam, lowest=self.options.level
+                )
+                if levels and levels[-1].chosen:
+                    return self._search(query, question, levels, held)
+        hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
+        return _search_without_communities(query, hybrid, name=self.name)
 
     def _read_tree(self, held: CommunityStore) -> CommunityTree:
         """Return the community hierarchy, read once per generation of the index."""

@@ -99,6 +99,10 @@ class OntologyRetriever(ConfiguredRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
         question = read_question(query.text, store=self._store, embedder=self._embedder)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         seeds = keyword_seeds(question, self._store)
         if not seeds:
             return Evidence(

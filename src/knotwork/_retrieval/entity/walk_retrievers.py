@@ -79,6 +79,10 @@ class ExploreRetriever(ConfiguredRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support the edges and entities reached, with the paths."""
         question = read_question(query.text, store=self._store, embedder=self._embedder)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         seeds = keyword_seeds(question, self._store)
         if not seeds:
             return Evidence(
@@ -184,6 +188,10 @@ class EntityVectorRetriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks about the entities found and their relations, with paths."""
         question = read_question(query.text, store=self._store, embedder=self._embedder)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         seeds, notes = self._seeds(question)
         if not seeds:
             return Evidence(query, self.name, notes=(*notes, "No entity is near the question."))
@@ -263,6 +271,10 @@ class GraphVectorRetriever(ConfiguredRetriever):
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with the paths to those that the graph adds."""
         question = read_question(query.text, store=self._store, embedder=self._embedder)
+        with self._store.reading():
+            return self._rank(query, question)
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store)
         features = ChunkFeatures(question, self._store, text)
         features.fetch(pool)

@@ -102,8 +102,20 @@ class PathsRetriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, and the best paths with the sentences that state them."""
         base = self._base.retrieve(query)
-        candidates = find_candidates(query.text, self._store, self._bounds)
+        with self._store.reading():
+            candidates = find_candidates(query.text, self._store, self._bounds)
         ranked = self.rank(candidates)
+        with self._store.reading():
+            return self._add_paths(query, base, candidates, ranked)
+
+    def _add_paths(
+        self,
+        query: Query,
+        base: Evidence,
+        candidates: PathCandidates,
+        ranked: Sequence[RankedPattern],
+    ) -> Evidence:
+        """Return the evidence with the likely paths, and the chunks that state them first."""
         ranks = {hit.chunk.id: number for number, hit in enumerate(base.hits)}
         likely = [one for one in ranked if one.probability >= SHOWN_PROBABILITY][:MOST_PATHS]
         regular, other = self._split(cite_paths(likely, self._store, found=ranks))

@@ -109,6 +109,10 @@ class Database:
             self._opened.add(connection)
         return connection
 
+    def connections(self) -> list[apsw.Connection]:
+        """Return the open connections of all threads."""
+        return list(self._opened)
+
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows."""
         with self._translated_errors():

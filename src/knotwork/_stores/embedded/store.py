@@ -28,6 +28,8 @@ from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
+    import apsw
+
     from knotwork._stores.sql.cypher import SqlCypher
 
 
@@ -182,6 +184,10 @@ class EmbeddedStore:
         from knotwork._stores.embedded.verification import find_all_faults
 
         return find_all_faults(self._database)
+
+    def connections(self) -> list[apsw.Connection]:
+        """Return the open connections of all threads, to watch what they run."""
+        return self._database.connections()
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -273,9 +274,8 @@ class EmbeddedTexts:
         return [length for (length,) in rows]
 
     def _totals(self) -> _Totals | None:
-        sql = "SELECT items, tokens FROM text_index WHERE name = ?"
-        rows = self._database.rows_once(sql, (self._name,))
-        return _Totals(*rows[0]) if rows else None
+        rows = self._database.rows_once("SELECT name, items, tokens FROM text_index")
+        return next((_Totals(*row[1:]) for row in rows if row[0] == self._name), None)
 
     def _write_totals(self, items: int, tokens: int) -> None:
         self._database.write(
@@ -433,6 +433,7 @@ class Postings:
         self._keys, self._lengths = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
         self._terms: dict[str, _TermPostings] = {}
         self._cached_postings = 0
+        self._prepared = threading.local()  # the connection with the temporary table
 
     def search(
         self, weights: QueryTermWeights, k: int, *, among: NDArray[np.int64] | None = None
@@ -443,8 +444,9 @@ class Postings:
         """
         scores = np.zeros(len(self._keys))
         shares = weights.shares(self._lengths)
+        postings = self._postings(weights.terms)
         for term, idf in zip(weights.terms, weights.idfs, strict=True):
-            places, times = self._postings(term)
+            places, times = postings[term]
             scores[places] += gain(idf, times, shares[places])
         if among is not None:
             is_wanted = np.zeros(len(self._keys), dtype=np.bool_)
@@ -456,27 +458,39 @@ class Postings:
         near = np.flatnonzero((scores >= least) & (scores > 0))
         return top_scores(self._keys[near].tolist(), scores[near].tolist(), k)
 
-    def _postings(self, term: str) -> _TermPostings:
-        found = self._terms.get(term)
-        if found is None:
-            found = self._read(term)
+    def _postings(self, terms: Sequence[str]) -> Mapping[str, _TermPostings]:
+        """Return the postings of these terms, those that are not cached by one statement."""
+        cached = self._terms
+        found = {term: cached[term] for term in terms if term in cached}
+        if missing := [term for term in terms if term not in found]:
+            read = dict(self._read(missing))
+            found |= read
             if self._cached_postings > _MAX_CACHED_POSTINGS:
                 self._terms, self._cached_postings = {}, 0
-            self._terms[term] = found
-            self._cached_postings += len(found.places)
+            self._terms |= read
+            self._cached_postings += sum(len(postings.places) for postings in read.values())
         return found
 
-    def _read(self, term: str) -> _TermPostings:
+    def _read(self, terms: Sequence[str]) -> Iterator[tuple[str, _TermPostings]]:
+        """Yield each term with its postings."""
         instances = f"temp.{self._table}_instances"
-        self._database.fetch(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS {instances}"
-            f" USING fts5vocab('main', '{self._table}', 'instance')"
+        connection = self._database.connection()
+        if getattr(self._prepared, "connection", None) is not connection:
+            self._database.fetch(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS {instances}"
+                f" USING fts5vocab('main', '{self._table}', 'instance')"
+            )
+            self._prepared.connection = connection
+        rows = self._database.fetch(
+            f"SELECT j.key, v.doc FROM json_each(?1) j CROSS JOIN {instances} v"  # noqa: S608
+            " ON v.term = j.value",
+            (SQLITE.bind_texts(terms),),
         )
-        rows = self._database.fetch(f"SELECT doc FROM {instances} WHERE term = ?", (term,))  # noqa: S608
-        occurrences = np.fromiter((key for (key,) in rows), np.int64, len(rows))
-        keys, times = np.unique(occurrences, return_counts=True)
-        places = np.searchsorted(self._keys, keys).astype(np.int32)
-        return _TermPostings(places, times.clip(max=_MAX_COUNT).astype(np.uint16))
+        numbers, occurrences = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        for number, term in enumerate(terms):
+            keys, times = np.unique(occurrences[numbers == number], return_counts=True)
+            places = np.searchsorted(self._keys, keys).astype(np.int32)
+            yield term, _TermPostings(places, times.clip(max=_MAX_COUNT).astype(np.uint16))
 
 
 TermCounts = NDArray[np.int32]

@@ -281,11 +281,10 @@ class EmbeddedVectors:
         return [size for (size,) in rows]
 
     def _read_table(self) -> _Table | None:
-        sql = (
-            "SELECT dimension, items, matrices, version, replaced FROM vector_index WHERE name = ?"
-        )
-        rows = self._database.rows_once(sql, (self._name,))
-        return _Table(*rows[0]) if rows else None
+        rows = self._database.rows_once(
+            "SELECT name, dimension, items, matrices, version, replaced FROM vector_index"
+        )  # of all indexes, as a search reads several
+        return next((_Table(*row[1:]) for row in rows if row[0] == self._name), None)
 
     def _write_table(self, table: _Table) -> None:
         """Write the state of the table; that of an empty one is deleted with its dimension."""

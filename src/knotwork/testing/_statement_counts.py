@@ -1,0 +1,56 @@
+"""Count the statements that a store sends to its database, on every kind of store.
+
+Tests and benchmarks use it. Everything counts that is a message to a server: queries, writes, and
+the begin and the end of a transaction. `executemany` counts once, as a server takes its rows in one
+batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import apsw
+
+from knotwork._stores.base import Store
+from knotwork._stores.embedded import EmbeddedStore
+
+
+@contextmanager
+def _sent_to_sqlite(store: EmbeddedStore) -> Iterator[list[str]]:
+    """Trace the connections that are open, and those that other threads open meanwhile."""
+    sent: list[str] = []
+    last: list[Any] = [None, None]
+
+    def trace(cursor: apsw.Cursor, sql: str, _bindings: object) -> bool:
+        if last != [cursor, sql]:  # the rows of `executemany` come from one cursor
+            sent.append(sql)
+            last[:] = [cursor, sql]
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        if connection.filename == str(store.url):
+            connection.exec_trace = trace
+
+    opened = store.connections()
+    for connection in opened:
+        connection.exec_trace = trace
+    apsw.connection_hooks.append(watch)
+    try:
+        yield sent
+    finally:
+        apsw.connection_hooks.remove(watch)
+        for connection in store.connections():
+            connection.exec_trace = None
+
+
+COUNTERS: dict[type[Store], Callable[[Any], AbstractContextManager[list[str]]]] = {
+    EmbeddedStore: _sent_to_sqlite
+}
+"""How to count, by the class of the store; a store without a database is not in it."""
+
+
+def count_statements(store: Store) -> AbstractContextManager[list[str]]:
+    """Return a block that collects the statements sent in it."""
+    return COUNTERS[type(store)](store)
