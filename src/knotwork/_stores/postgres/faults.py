@@ -68,7 +68,8 @@ _RULES = (
     _NO_DATABASE,
     _REFUSED,
     _Rule(
-        (e.LockNotAvailable, e.DeadlockDetected, e.SerializationFailure),
+        # A row that exists already was added by a writer of the same documents meanwhile.
+        (e.LockNotAvailable, e.DeadlockDetected, e.SerializationFailure, e.UniqueViolation),
         StoreBusy,
         "Another process is writing to `{label}` ({said}).",
         "Try again. A longer wait is set with store.lock_timeout_s.",
