@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Self
 
 import psycopg
@@ -179,6 +180,18 @@ def test_a_transaction_whose_connection_is_cut_is_rolled_back_and_said(
     assert store.graph.find(name="Ada") == []
     add_document(store, "a.md", ["Ada"])
     assert store.graph.lookup(["ada"])["ada"].chunk_count == 1
+
+
+def test_nothing_is_committed_after_an_error_that_was_ignored(store: PostgresStore) -> None:
+    def go_on_regardless() -> None:
+        with store.transaction():
+            store.set_meta({"a": "1"})
+            with suppress(StoreError):
+                store._database.write("INSERT INTO meta (key) VALUES ('b')")
+
+    with pytest.raises(StoreError, match="rolled back after an error"):
+        go_on_regardless()
+    assert dict(store.meta()) == {}
 
 
 def test_another_writer_that_holds_the_lock_for_long_is_said(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg import RawCursor
@@ -20,15 +21,15 @@ from knotwork._stores.postgres.adaptation import make_adapters
 from knotwork._stores.postgres.address import Address
 from knotwork.errors import StoreUnavailable
 
-T = TypeVar("T")
+# What the pool does about a lost connection is reported by errors, and not printed as well.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
 _POOL_WAIT_S = 0.25
 _PREPARED_STATEMENTS = 400
-_HNSW_CANDIDATES = 200
 _APPLICATION = "knotwork"
 
-HNSW_CANDIDATES = _HNSW_CANDIDATES
+HNSW_CANDIDATES = 200
 """The rows that a search of an HNSW index keeps in view, and the most that it returns."""
 
 
@@ -101,7 +102,7 @@ def configure(
         "default_transaction_read_only": "on" if read_only else "off",
         "synchronous_commit": "on" if limits.synchronous == FULL else "off",
         "jit": "off",
-        "hnsw.ef_search": str(_HNSW_CANDIDATES),
+        "hnsw.ef_search": str(HNSW_CANDIDATES),
         "client_encoding": "UTF8",
     }
     calls = ", ".join(

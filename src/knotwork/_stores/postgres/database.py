@@ -9,6 +9,7 @@ late as they can.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
@@ -110,8 +111,8 @@ class PostgresDatabase:
     """The `SqlDatabase` of an index on a server, for any number of threads and processes.
 
     ``settle`` and ``abandon`` are set by the part that keeps aggregates: they bring those of an
-    open transaction up to date, or forget what it noted.
-    ``committed`` are called after a transaction that wrote, outside of it.
+    open transaction up to date, or forget what it noted. ``committed`` are called after a
+    transaction that wrote, outside of it.
     """
 
     def __init__(
@@ -288,8 +289,8 @@ class PostgresDatabase:
             check_cancelled()
             self.settle()
             did_write = thread.wrote or any(thread.totals.values())
-            with finishing():
-                self._commit(thread, did_write=did_write)
+            with finishing(math.inf):
+                self._commit(did_write=did_write)
         finally:
             self.abandon()
             self._end(thread, "ROLLBACK")
@@ -406,9 +407,9 @@ class PostgresDatabase:
             sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
-    def _commit(self, thread: _Thread, *, did_write: bool) -> None:
-        connection = thread.connection
-        assert connection is not None
+    def _commit(self, *, did_write: bool) -> None:
+        """Commit the open transaction. Raises StoreError if an error in it has ended it."""
+        thread, connection = self._thread, self._in_transaction("")
         compacted = False
         with translated_errors(self.label):
             if did_write:
