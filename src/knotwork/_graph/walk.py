@@ -5,13 +5,15 @@ Keys of nodes are integers or ids, whichever the owner of the graph has; both ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from math import ceil
 from typing import Generic, NamedTuple, TypeVar
 
 Key = TypeVar("Key", int, str)
 
 _FIRST_NODES = 64
-_BATCH_GROWTH = 8
+_SPARE_SHARE = 1.25
 
 
 class AdjacentEdge(NamedTuple, Generic[Key]):
@@ -66,31 +68,36 @@ def walk_graph(
 
     Each hop visits the nodes that the previous one found, in that order; an edge found before is
     skipped. ``adjacent`` returns the edges of each node of a batch, in order, limited to the fan.
-    The first batch of a hop is small, so that the walk stops reading soon after it reaches
-    ``limit``; each further one is several times as large.
+    A batch has about as many nodes as are missing to ``limit`` if each adds as many edges as those
+    of the batch before; each further one of a hop is at least twice as large.
     """
     nodes = dict.fromkeys(seeds)
     found: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
     frontier = list(nodes)
+    gain = 0.0
     for _ in range(depth):
-        batches = _growing_batches(frontier)
         reached: list[Key] = []
-        for edge in (edge for batch in batches for edges in adjacent(batch) for edge in edges):
-            if len(found) >= limit:
-                return WalkResult(list(nodes), list(found.values()))
-            key = (edge.source, edge.target, edge.type, edge.relation)
-            if key in found:
-                continue
-            found[key] = edge
-            if edge.other not in nodes:
-                nodes[edge.other] = None
-                reached.append(edge.other)
+        start, size = 0, 0
+        while start < len(frontier):
+            missing = limit - len(found)
+            size = max(_batch_nodes(missing, gain), 2 * size)
+            batch = frontier[start : start + size]
+            start += size
+            for edge in chain.from_iterable(adjacent(batch)):
+                if len(found) >= limit:
+                    return WalkResult(list(nodes), list(found.values()))
+                key = (edge.source, edge.target, edge.type, edge.relation)
+                if key in found:
+                    continue
+                found[key] = edge
+                if edge.other not in nodes:
+                    nodes[edge.other] = None
+                    reached.append(edge.other)
+            gain = (len(found) - limit + missing) / len(batch)
         frontier = reached
     return WalkResult(list(nodes), list(found.values()))
 
 
-def _growing_batches(frontier: Sequence[Key]) -> Iterator[Sequence[Key]]:
-    start, size = 0, _FIRST_NODES
-    while start < len(frontier):
-        yield frontier[start : start + size]
-        start, size = start + size, size * _BATCH_GROWTH
+def _batch_nodes(missing: int, gain: float) -> int:
+    """Return how many nodes to read for ``missing`` edges if each node adds ``gain``."""
+    return ceil(_SPARE_SHARE * missing / gain) + 1 if gain else _FIRST_NODES

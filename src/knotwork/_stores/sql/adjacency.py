@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, groupby, repeat
+from operator import itemgetter, neg
 from typing import NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, strongest_edges
 from knotwork._stores.base import RelationLink
-from knotwork._stores.sql.database import SqlDatabase
+from knotwork._stores.sql.database import Row, SqlDatabase
 from knotwork._stores.sql.dialect import Dialect
 from knotwork._stores.sql.graph_tables import relation_key
 from knotwork.records import (
@@ -55,7 +58,7 @@ class AdjacencyStatements:
         }
         self.between = {
             types: f"""
-                SELECT e.source, e.target, e.relation, e.weight
+                SELECT j.place, e.relation, e.weight
                 FROM {dialect.rows("$1", "source", "target")} CROSS JOIN edge e
                 WHERE e.source = j.source AND e.target = j.target {condition}
             """
@@ -152,12 +155,12 @@ def _strongest(dialect: Dialect, condition: str, *, out: bool) -> str:
     return f"SELECT j.value, {edges} FROM {dialect.keys('$2')}"
 
 
-class _RelationEdge(NamedTuple):
-    """A relation or co-occurrence as seen from one end."""
+class _Relations(NamedTuple):
+    """Relations and co-occurrences of one node, in columns of equal length."""
 
-    relation: int
-    other: int
-    weight: int
+    relations: list[int]
+    others: list[int]
+    weights: list[int]
 
 
 class NeighbourReader:
@@ -174,15 +177,15 @@ class NeighbourReader:
         out: bool,
         limit: int,
         types: frozenset[str] = ENTITY_EDGES,
-    ) -> dict[int, list[_RelationEdge]]:
+    ) -> dict[int, _Relations]:
         """Return the ``limit`` strongest edges of each node in a direction, strongest first."""
         bound = (limit, self.database.dialect.bind_keys(nodes))
         rows = self.database.fetch(self.statements.strongest[out, types], bound)
-        found: dict[int, list[_RelationEdge]] = {}
+        found: dict[int, _Relations] = {}
         for node, listed in checked(rows):
             if listed:
-                numbers = map(int, listed.split())
-                found[node] = list(map(_RelationEdge, numbers, numbers, numbers))
+                numbers = list(map(int, listed.split()))
+                found[node] = _Relations(numbers[::3], numbers[1::3], numbers[2::3])
         return found
 
     def names(self, relations: Collection[int]) -> dict[int, str]:
@@ -197,16 +200,17 @@ class NeighbourReader:
         """Return the relations of each id, by their keys; see `GraphStore.relation_links`."""
         nodes = keys.values()
         sides = {out: self.strongest(nodes, out=out, limit=limit) for out in (True, False)}
-        relations = {
-            e.relation for side in sides.values() for found in side.values() for e in found
-        }
+        relations = set[int]().union(
+            *(edges.relations for side in sides.values() for edges in side.values())
+        )
         names = self.names(relations) if relations else {}
         found: dict[str, list[RelationLink]] = {}
         for identifier, node in checked(keys.items()):
             links = [
                 RelationLink(names[relation], forward, int_to_id(other), float(weight))
                 for forward, side in sides.items()
-                for relation, other, weight in side.get(node, ())
+                if node in side
+                for relation, other, weight in zip(*side[node], strict=True)
             ]
             if links:
                 found[identifier] = links
@@ -237,6 +241,7 @@ class Adjacency:
         self._sides = [out for out in (True, False) if direction in ("both", _DIRECTION_NAMES[out])]
         self._relations = ENTITY_EDGES if types is None else ENTITY_EDGES.intersection(types)
         self._names: dict[int, str] = {}
+        self._types: dict[int, EdgeType] = {}
         self._structure = [
             (type_, out, sql)
             for (type_, out), sql in reader.statements.structure.items()
@@ -246,92 +251,120 @@ class Adjacency:
     def __call__(self, nodes: Sequence[int]) -> Iterator[list[AdjacentEdge[int]]]:
         """Yield the edges of each node, strongest first."""
         edges: defaultdict[int, list[AdjacentEdge[int]]] = defaultdict(list)
-        if self._relations:
-            self._add_relations(nodes, edges)
+        relations = self._read_relations(nodes) if self._relations else {}
         if self._structure:
             self._add_structure(nodes, edges)
         for node in checked(nodes):
-            yield strongest_edges(edges[node], self._fan)
+            related = (
+                self._adjacent(node, columns, out=out) for out, columns in relations.get(node, ())
+            )
+            yield strongest_edges(chain(edges.get(node, ()), *related), self._fan)
 
     def _add_structure(
         self, nodes: Sequence[int], edges: Mapping[int, list[AdjacentEdge[int]]]
     ) -> None:
         """Add the edges of all types without relations."""
-        bind = self._database.dialect.bind_keys
-        bound = (bind(nodes),)
-        found = [
-            (type_, out, row)
-            for type_, out, sql in self._structure
-            for row in self._database.fetch(sql, bound)
-        ]
+        bound = (self._database.dialect.bind_keys(nodes),)
+        found: Sequence[Sequence[Row]]
+        found = [self._database.fetch(sql, bound) for _, _, sql in self._structure]
         if self._existing_only:
-            others = dict.fromkeys(other for _, _, (_, other, _) in found)
-            sql = self._reader.statements.existing
-            rows = self._database.fetch(sql, (bind(others),)) if others else []
-            existing = {key for (key,) in rows}
-            found = [item for item in found if item[2][1] in existing]
-        for type_, out, (node, other, weight) in checked(found):
-            source, target = (node, other) if out else (other, node)
-            edges[node].append(AdjacentEdge(-weight, other, type_, "", source, target))
+            found = self._existing(found)
+        for (type_, out, _), rows in zip(self._structure, found, strict=True):
+            for node, of_node in checked(groupby(rows, key=itemgetter(0))):
+                edges[node].extend(
+                    AdjacentEdge(-weight, other, type_, "", node, other)
+                    if out
+                    else AdjacentEdge(-weight, other, type_, "", other, node)
+                    for _, other, weight in of_node
+                )
 
-    def _add_relations(
-        self, nodes: Sequence[int], edges: Mapping[int, list[AdjacentEdge[int]]]
-    ) -> None:
-        """Add all edges to the strongest neighbours of each node, and possibly some to others.
+    def _existing(self, found: Sequence[Sequence[Row]]) -> Sequence[Sequence[Row]]:
+        """Return the rows whose far end is stored."""
+        others = {other for rows in found for _, other, _ in rows}
+        if not others:
+            return found
+        bound = (self._database.dialect.bind_keys(others),)
+        stored = {key for (key,) in self._database.fetch(self._reader.statements.existing, bound)}
+        return [[row for row in rows if row[1] in stored] for rows in found]
+
+    def _read_relations(self, nodes: Sequence[int]) -> dict[int, list[tuple[bool, _Relations]]]:
+        """Return all relations with the strongest neighbours of each node, and some with others.
 
         Each of the strongest neighbours is among the strongest of at least one direction, so the
         first rows of each direction contain all of them. Their weaker edges are then read by both
-        ends.
+        ends. Edges stay columns until their node is visited: many small objects are slow to keep.
         """
-        incomplete: list[tuple[int, bool]] = []
+        found: defaultdict[int, list[tuple[bool, _Relations]]] = defaultdict(list)
+        incomplete: defaultdict[int, list[bool]] = defaultdict(list)
         for out in self._sides:
-            for node, found, is_complete in self._first_rows(nodes, out=out):
-                edges[node].extend(self._adjacent(node, found, out=out))
+            for node, first, is_complete in self._first_rows(nodes, out=out):
+                found[node].append((out, first))
                 if not is_complete:
-                    incomplete.append((node, out))
-        wanted: defaultdict[tuple[int, int], list[tuple[int, bool]]] = defaultdict(list)
-        for node, out in incomplete:
-            for other in {edge.other for edge in strongest_edges(edges[node], self._fan)}:
-                wanted[(node, other) if out else (other, node)].append((node, out))
-        if not wanted:
-            return
-        sql = self._reader.statements.between[self._relations]
-        rows = self._database.fetch(sql, (self._database.dialect.bind_rows(wanted),))
-        self._read_names(relation for _, _, relation, _ in rows)
-        for source, target, relation, weight in checked(rows):
-            for node, out in wanted[source, target]:
-                found = [_RelationEdge(relation, target if out else source, weight)]
-                edges[node].extend(self._adjacent(node, found, out=out))
+                    incomplete[node].append(out)
+        pairs: list[tuple[int, int]] = []
+        owners: list[tuple[_Relations, int]] = []
+        for node, sides in checked(incomplete.items()):
+            others = self._strongest_others(columns for _, columns in found[node])
+            for out in sides:
+                weaker = _Relations([], [], [])
+                found[node].append((out, weaker))
+                pairs += [(node, other) if out else (other, node) for other in others]
+                owners += [(weaker, other) for other in others]
+        if pairs:
+            sql = self._reader.statements.between[self._relations]
+            rows = self._database.fetch(sql, (self._database.dialect.bind_rows(pairs),))
+            self._read_names({relation for _, relation, _ in rows})
+            for place, relation, weight in checked(rows):
+                weaker, other = owners[place]
+                weaker.relations.append(relation)
+                weaker.others.append(other)
+                weaker.weights.append(weight)
+        return found
+
+    def _strongest_others(self, edges: Iterable[_Relations]) -> list[int]:
+        """Return the neighbours with the strongest edges, as many as the fan."""
+        best: dict[int, int] = {}
+        for _, others, weights in edges:
+            for other, weight in zip(others, weights, strict=True):
+                if weight > best.get(other, -1):
+                    best[other] = weight
+        return sorted(best, key=lambda other: (-best[other], other))[: self._fan]
 
     def _first_rows(
         self, nodes: Sequence[int], *, out: bool
-    ) -> Iterator[tuple[int, list[_RelationEdge], bool]]:
+    ) -> Iterator[tuple[int, _Relations, bool]]:
         """Yield the first edges of each node, to more than ``fan`` others, and True if all."""
         size = _NO_LIMIT if self._fan is None else 2 * self._fan + _SPARE_EDGES
         remaining: Sequence[int] = nodes
         while remaining:
             found = self._reader.strongest(remaining, out=out, limit=size, types=self._relations)
-            self._read_names(edge.relation for edges in found.values() for edge in edges)
+            self._read_names(set[int]().union(*(edges.relations for edges in found.values())))
             remaining = []
             for node, edges in found.items():
-                if self._fan is None or len(edges) < size:
+                if self._fan is None or len(edges.others) < size:
                     yield node, edges, True
-                elif len({edge.other for edge in edges}) > self._fan:
+                elif len(set(edges.others)) > self._fan:
                     yield node, edges, False
                 else:
                     remaining.append(node)
             size *= _PAGE_GROWTH
 
-    def _adjacent(
-        self, node: int, edges: Iterable[_RelationEdge], *, out: bool
-    ) -> Iterator[AdjacentEdge[int]]:
+    def _adjacent(self, node: int, edges: _Relations, *, out: bool) -> Iterator[AdjacentEdge[int]]:
         """Convert relations to edges with the names of the relations."""
-        for relation, other, weight in edges:
-            name = self._names[relation]
-            source, target = (node, other) if out else (other, node)
-            yield AdjacentEdge(-weight, other, relation_edge_type(name), name, source, target)
+        relations, others, weights = edges
+        return map(
+            AdjacentEdge,
+            map(neg, weights),
+            others,
+            map(self._types.__getitem__, relations),
+            map(self._names.__getitem__, relations),
+            repeat(node) if out else others,
+            others if out else repeat(node),
+        )
 
-    def _read_names(self, relations: Iterable[int]) -> None:
+    def _read_names(self, relations: AbstractSet[int]) -> None:
         """Read the names of these relations, unless they are known."""
-        if missing := set(relations) - self._names.keys():
-            self._names |= self._reader.names(missing)
+        if missing := relations - self._names.keys():
+            names = self._reader.names(missing)
+            self._names |= names
+            self._types |= {key: relation_edge_type(name) for key, name in names.items()}
