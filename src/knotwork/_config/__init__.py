@@ -3,6 +3,7 @@
 No other package reads the environment.
 """
 
+from knotwork._config.index_urls import is_server_url, shown_url
 from knotwork._config.loading import CONFIG_FILE, Loaded, load_settings
 from knotwork._config.settings import (
     AnswerSettings,
@@ -39,7 +40,9 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "fingerprint",
+    "is_server_url",
     "load_settings",
     "render_config",
+    "shown_url",
     "write_default_config",
 ]

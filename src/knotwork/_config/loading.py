@@ -39,16 +39,18 @@ class Loaded:
     file: Path | None = None
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """Yield (name, value as text, origin) of every setting; secrets appear as references."""
+        """Yield (name, value as text, origin) of every setting.
+
+        Secrets appear as references, and the URL of an index without user and password.
+        """
         for entry in setting_fields():
-            value = getattr(getattr(self.settings, entry.section), entry.key)
-            yield entry.name, _show(value), self.origins[entry.name]
+            yield entry.name, _show(entry.shown(self.settings)), self.origins[entry.name]
 
     def described(self) -> dict[str, dict[str, object]]:
-        """Return value and origin of every setting for JSON; a secret is shown as a reference."""
+        """Return value and origin of every setting for JSON, without secrets; see `rows`."""
         return {
             entry.name: {
-                "value": _to_json(getattr(getattr(self.settings, entry.section), entry.key)),
+                "value": _to_json(entry.shown(self.settings)),
                 "origin": self.origins[entry.name],
             }
             for entry in setting_fields()

@@ -14,6 +14,7 @@ from dataclasses import Field, dataclass, field, fields
 from hashlib import blake2b
 from typing import Any, get_type_hints
 
+from knotwork._config.index_urls import shown_url
 from knotwork.errors import ConfigError
 
 
@@ -41,7 +42,13 @@ def _setting(default: object, explanation: str, **options: Any) -> Any:  # noqa:
 class StoreSettings:
     """Location of the index."""
 
-    path: str = _setting("knowledge.knot", "the index file", may_be_empty=False, is_path=True)
+    path: str = _setting(
+        "knowledge.knot",
+        "the index: a file, or postgresql://USER@HOST:PORT/DATABASE?index=NAME; leave the\n"
+        "password to PGPASSWORD or a password file (docs/postgresql.md)",
+        may_be_empty=False,
+        is_path=True,
+    )
     synchronous: str = _setting(
         "full",
         '"full" waits for the disk with each commit, so that a power failure loses none; with\n'
@@ -49,6 +56,29 @@ class StoreSettings:
         "A killed process (`kill -9`) loses no commit with either",
         may_be_empty=False,
     )
+    pool_size: int = _setting(
+        8, "connections of one process to a database server", minimum=1, maximum=1_000
+    )
+    statement_timeout_s: float = _setting(
+        300.0, "seconds that one statement on a server may take; 0 is no limit", minimum=0
+    )
+    lock_timeout_s: float = _setting(
+        30.0, "seconds to wait there for another writer; 0 is no limit", minimum=0
+    )
+    idle_timeout_s: float = _setting(
+        600.0, "seconds that a transaction there may be idle; 0 is no limit", minimum=0
+    )
+    retry_s: float = _setting(
+        15.0, "seconds in which a lost connection to a server is opened again", minimum=0
+    )
+
+    @property
+    def shown_path(self) -> str:
+        """The path as messages may show it: a URL without user and password."""
+        return shown_url(self.path)
+
+    def __repr__(self) -> str:
+        return f"StoreSettings(path={self.shown_path!r}, …)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,6 +536,11 @@ class SettingField:
     def variable(self) -> str:
         """The environment variable that sets it."""
         return f"KNOTWORK_{self.section}_{self.key}".upper()
+
+    def shown(self, settings: Settings) -> object:
+        """Return the value in these settings; the URL of an index without user and password."""
+        value = getattr(getattr(settings, self.section), self.key)
+        return shown_url(value) if self.rule.is_path and isinstance(value, str) else value
 
 
 def sections() -> dict[str, type]:

@@ -16,15 +16,17 @@ _HEAD = """\
 
 
 def render_config(settings: Settings | None = None) -> str:
-    """Return TOML that loads to these settings; values that equal their default are comments."""
+    """Return TOML that loads to these settings; values that equal their default are comments.
+
+    The user and the password in the URL of an index are left out.
+    """
     settings = settings or Settings()
     blocks = [_HEAD]
     for section, kind in sections().items():
         lines = [f"# {kind.__doc__}", f"[{section}]"]
         for entry in setting_fields():
             if entry.section == section:
-                value = getattr(getattr(settings, section), entry.key)
-                lines.extend(_render_setting(entry, value))
+                lines.extend(_render_setting(entry, entry.shown(settings)))
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -52,13 +52,13 @@ def check_index(settings: StoreSettings, *, full: bool = False) -> IndexFindings
     follows from the documents.
     """
     try:
-        store = open_store(settings.path, read_only=True)
+        store = open_store(settings.path, read_only=True, limits=settings)
     except StoreNotFound:
         fix = "Create one with: knotwork index FOLDER"
         path = index_file(settings.path)
         if path is not None and not path.parent.is_dir():
             fix = f"Create the folder `{path.parent}`, then the index: knotwork index FOLDER"
-        detail = f"none yet at `{path or settings.path}`"
+        detail = f"none yet at `{path or settings.shown_path}`"
         return IndexFindings((Check("Index", ok=True, detail=detail, fix=fix),))
     except KnotworkError as error:
         return IndexFindings((failed_check("Index", error),))
@@ -134,7 +134,9 @@ def _check_integrity(store: Store, faults: list[str], *, full: bool) -> Check:
         "Integrity",
         ok=False,
         detail="; ".join(faults[:_SHOWN_FAULTS]) + more,
-        fix=repair_advice(Path(store.url)),
+        fix=repair_advice(Path(store.url))
+        if index_file(store.url)
+        else "Restore a backup of the database, or index the documents again.",
     )
 
 

@@ -175,7 +175,7 @@ def check_disk(settings: StoreSettings) -> Check:
     """Check that the folder of the index is writable and has at least 0.5 GB free."""
     path = index_file(settings.path)
     if path is None:
-        return Check("Disk", ok=True, detail=f"`{settings.path}` is not a file")
+        return Check("Disk", ok=True, detail=f"`{settings.shown_path}` is not a file")
     folder = next(parent for parent in path.absolute().parents if parent.is_dir())
     free = shutil.disk_usage(folder).free
     detail = f"{free / _GIGABYTE:.1f} GB free for `{path}`"

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -195,21 +197,19 @@ def commit_documents(
     the index is being switched to another embedder.
     """
     put_tables(store, [prepared.document for prepared in batch])
+    names = embed_names_ahead(store, batch, embedding)
     with store.transaction():
         check_not_switching(store)
         stamp_embedder(store, embedding)
         replaced = _stored_chunks(store, batch)
         mentioned = {m.entity_id for p in batch for e in p.extractions for m in e.mentions}
-        before = entities_before(store, [c for ids in replaced.values() for c in ids], mentioned)
+        before = None
         if replaced:
+            chunks = [chunk for ids in replaced.values() for chunk in ids]
+            before = entities_before(store, chunks, mentioned)
             store.remove_documents(replaced.keys())
         for prepared in checked(batch):
             store.documents.put(prepared.document, prepared.sections, prepared.chunks)
-        extractions = [extraction for prepared in batch for extraction in prepared.extractions]
-        store.graph.upsert(
-            mentions=(m for extraction in checked(extractions) for m in extraction.mentions),
-            relations=(r for extraction in checked(extractions) for r in extraction.relations),
-        )
         store.texts("chunk").add(
             (chunk.id, f"{chunk.context}\n{chunk.text}")
             for prepared in batch
@@ -219,6 +219,13 @@ def commit_documents(
         drop_kept_vectors(store, [chunk.id for prepared in batch for chunk in prepared.leaves])
         if questions:
             put_questions(store, questions, embedding)
+        # What follows is shared with other documents: several writers of a server take turns here.
+        before = before or entities_before(store, [], mentioned)
+        extractions = [extraction for prepared in batch for extraction in prepared.extractions]
+        store.graph.upsert(
+            mentions=(m for extraction in checked(extractions) for m in extraction.mentions),
+            relations=(r for extraction in checked(extractions) for r in extraction.relations),
+        )
         readings = [reading for prepared in batch for reading in prepared.readings]
         descriptions = [said for prepared in batch for said in prepared.descriptions]
         if readings:
@@ -230,7 +237,7 @@ def commit_documents(
             resolutions.touch(mentioned)  # before the first resolution, all names are new
         if batch:
             _outdate_communities(store)
-        refresh_entities(store, before, embedding)
+        refresh_entities(store, before, embedding, names)
         store.ledger.put([*map(indexed_entry, batch), *entries])
 
 
@@ -311,10 +318,48 @@ def entities_before(store: Store, removed_from: Collection[str], added: set[str]
     return EntityState(ids, frozenset(old), store.graph.entities(ids), vectors)
 
 
-def refresh_entities(store: Store, before: EntityState, embedding: Embedding | None) -> None:
+def embed_names_ahead(
+    store: Store, batch: Sequence[Prepared], embedding: Embedding
+) -> dict[str, FloatMatrix]:
+    """Embed the names to which a commit of this batch will give a vector, by entity id.
+
+    It needs no transaction, in which other writers of a server would wait for the model.
+    """
+    mentions = [m for prepared in batch for e in prepared.extractions for m in e.mentions]
+    if not embedding or not mentions:
+        return {}
+    forms = {mention.entity_id: mention.normal_form for mention in mentions}
+    with store.reading():
+        replaced = [chunk for ids in _stored_chunks(store, batch).values() for chunk in ids]
+        gone = Counter(
+            m.entity_id for found in store.graph.mentions(replaced).values() for m in found
+        )
+        held = store.graph.entities(forms.keys())
+        added = Counter(entity for _, entity in {(m.chunk_id, m.entity_id) for m in mentions})
+        linking = [
+            entity
+            for entity in forms
+            if added[entity] - gone[entity] + (held[entity].chunk_count if entity in held else 0)
+            >= VECTOR_CHUNKS
+        ]
+        present = store.vectors("entity").get(linking).keys()
+    wanted = [e for e in linking if e not in present and embedding.reads(forms[e])]
+    if not wanted:
+        return {}
+    rows = embedding.embed_names([forms[entity] for entity in wanted])
+    return {entity: row[np.newaxis] for entity, row in zip(wanted, rows, strict=True)}
+
+
+def refresh_entities(
+    store: Store,
+    before: EntityState,
+    embedding: Embedding | None,
+    names: Mapping[str, FloatMatrix] = MappingProxyType({}),
+) -> None:
     """Update the texts and vectors of the touched entities to match the graph.
 
     Without ``embedding``, as in a removal, no vector is added: an entity that stays keeps its own.
+    ``names`` are the vectors of names that were embedded ahead (`embed_names_ahead`).
     """
     after = store.graph.entities(before.ids)
     gone = before.ids - after.keys()
@@ -331,7 +376,7 @@ def refresh_entities(store: Store, before: EntityState, embedding: Embedding | N
     if unlinked := [i for i in linked if i not in linking]:
         remove_vectors(store, "entity", unlinked)
     if embedding:
-        _add_vectors(store, linking, before.vectors, embedding)
+        _add_vectors(store, linking, before.vectors, embedding, names)
 
 
 def _add_vectors(
@@ -339,6 +384,7 @@ def _add_vectors(
     entities: Mapping[str, Entity],
     earlier: Mapping[str, FloatMatrix],
     embedding: Embedding,
+    ahead: Mapping[str, FloatMatrix],
 ) -> None:
     index = store.vectors("entity")
     present = index.get(entities.keys()).keys()
@@ -348,8 +394,11 @@ def _add_vectors(
         if entity.id not in present and embedding.reads(entity.normal_form)
     ]
     again = [entity for entity in missing if entity.id in earlier]
-    fresh = [entity for entity in missing if entity.id not in earlier]
+    known = [entity for entity in missing if entity.id not in earlier and entity.id in ahead]
+    # Another writer may have mentioned the others since.
+    fresh = [e for e in missing if e.id not in earlier and e.id not in ahead]
     index.put((e.id, embedding.name_key(e.normal_form), earlier[e.id]) for e in again)
+    index.put((e.id, embedding.name_key(e.normal_form), ahead[e.id]) for e in known)
     embedding.reused += len(again)
     if fresh:
         rows = embedding.embed_names([entity.normal_form for entity in fresh])

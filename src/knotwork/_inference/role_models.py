@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from knotwork._config import LlmSettings
+from knotwork._config import LlmSettings, shown_url
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import PriceTable, UsageMeter
@@ -29,15 +29,14 @@ def companion_path(store_url: str, suffix: str) -> str:
 
     For an index file this is its own path with ``suffix`` appended; for an index in memory,
     ":memory:". For an index on a server it is a name in the working directory, made from the
-    scheme, host, port and path of the URL. Credentials and the query never become part of it.
+    scheme, host, port and path of the URL and the name of the index. Credentials and the rest of
+    the query never become part of it.
     """
     if store_url == "memory:":
         return IN_MEMORY
-    scheme, separator, rest = store_url.partition("://")
-    if not separator:
+    if "://" not in store_url:
         return f"{store_url}{suffix}"
-    authority, slash, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
-    address = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+    address = shown_url(store_url)
     readable = re.sub("[^A-Za-z0-9._]+", "-", address).strip("-")
     return f"{readable}-{content_id(address)[:8]}{suffix}"
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import apsw
 
+from knotwork._config import is_server_url, shown_url
 from knotwork._durable_files import sync_file, sync_folder
 from knotwork._sqlite_file import (
     FILE_KINDS,
@@ -95,7 +96,8 @@ def back_up(
     """Copy an index into a new folder, and yield the steps; see `KnowledgeBase.backup`."""
     index = index_file(store_url)
     if index is None:
-        raise MissingCapability(store_url, "backups")
+        fix = "Back up its database, for example with pg_dump: see docs/postgresql.md."
+        raise MissingCapability(shown_url(store_url), "backups into a folder", fix=fix)
     folder = Path(target).expanduser()
     _check_target(folder, overwrite=overwrite)
     unfinished = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
@@ -134,6 +136,7 @@ def restore_events(
     backup: str | Path, index: str | Path, *, overwrite: bool = False
 ) -> Iterator[BackupEvent]:
     """Yield each step of `restore`; the last event has the report. Raises as `restore`."""
+    _refuse_server(str(index))
     folder, target = Path(backup).expanduser(), Path(index).expanduser()
     report = read_manifest(folder)
     if not target.parent.is_dir():
@@ -169,6 +172,13 @@ def restore_events(
         for copy, _ in staged:
             copy.unlink(missing_ok=True)
     yield BackupEvent("finished", report=report)
+
+
+def _refuse_server(index: str) -> None:
+    """Raise MissingCapability for an index on a server, which has other backups."""
+    if is_server_url(index):
+        fix = "Restore its database, for example with pg_restore: see docs/postgresql.md."
+        raise MissingCapability(shown_url(index), "backups in a folder", fix=fix)
 
 
 def restore(backup: str | Path, index: str | Path, *, overwrite: bool = False) -> BackupReport:

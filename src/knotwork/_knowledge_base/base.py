@@ -488,6 +488,7 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
             read_only=read_only,
             create=not read_only,
             synchronous=loaded.store.synchronous,
+            limits=loaded.store,
         )
     else:
         store = _given(path, "stores")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import apsw
 
-from knotwork._config import Settings
+from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.commits import SUFFIXES, add_tables, remove_sources
@@ -141,7 +141,8 @@ def repair_events(
     """Yield each step of `repair`; the last event has the report. Raises as `repair`."""
     path = index_file(str(index))
     if path is None:
-        raise MissingCapability(str(index), "repairs")
+        fix = "Restore a backup of its database: see docs/postgresql.md."
+        raise MissingCapability(shown_url(str(index)), "repairs", fix=fix)
     sqlite_file(path, "").require(create=False)
     require_unused(path)
     run = _Repair(path, settings or Settings(), embedder)

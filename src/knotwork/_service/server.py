@@ -60,11 +60,16 @@ _log = logging.getLogger("knotwork.service")
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What to serve: a folder of indexes or one index file, with the settings for all of them."""
+    """What to serve: a folder of indexes or one index, with the settings for all of them.
+
+    ``url`` is that of an index on a database server, "" for files. The files of the service itself,
+    such as keys, jobs and uploads, are then beside ``path``, a file that does not exist.
+    """
 
     path: Path
     settings: Settings = field(default_factory=Settings)
     read_only: bool = False
+    url: str = ""
 
     @property
     def keys_path(self) -> Path:
@@ -79,7 +84,8 @@ class ServerConfig:
 
     def check(self) -> None:
         """Raise ConfigError for a path that cannot be served, an invalid proxy or a missing key."""
-        if not self.path.is_dir() and self.path.suffix != INDEX_SUFFIX and not self.path.is_file():
+        is_file = self.path.suffix == INDEX_SUFFIX or self.path.is_file()
+        if not self.url and not is_file and not self.path.is_dir():
             raise ConfigError(
                 f"`{self.path}` is neither a folder of indexes nor an index.",
                 fix=f"Choose an existing folder, or a file that ends with {INDEX_SUFFIX}.",
@@ -97,7 +103,9 @@ class Service:
 
     def __init__(self, config: ServerConfig, metrics: Metrics | None = None) -> None:
         self.config = config
-        self.workspaces = Workspaces(config.path, config.settings, read_only=config.read_only)
+        self.workspaces = Workspaces(
+            config.path, config.settings, read_only=config.read_only, url=config.url
+        )
         limits = self.limits
         self.keys = KeyFile(config.keys_path)
         self.threads = Threads(
@@ -157,7 +165,7 @@ class Service:
 
     def _open_embedder(self) -> Embedder | None:
         """Return the embedder of the one served index, or the default one for a folder."""
-        if not self.workspaces.is_folder and self.config.path.is_file():
+        if not self.workspaces.is_folder and (self.config.url or self.config.path.is_file()):
             with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
                 return workspace.base.embedder
         embedding = self.config.settings.embedding

@@ -98,14 +98,19 @@ class Workspace:
 
 
 class Workspaces:
-    """The workspaces of a server: the index files of a folder, or one index. Thread-safe."""
+    """The workspaces of a server: the index files of a folder, or one index. Thread-safe.
 
-    def __init__(self, path: Path, settings: Settings, *, read_only: bool = False) -> None:
+    ``url`` is that of an index on a database server, whose uploads and maps are beside ``path``.
+    """
+
+    def __init__(
+        self, path: Path, settings: Settings, *, read_only: bool = False, url: str = ""
+    ) -> None:
         self.path = path
-        self.is_folder = path.is_dir()
+        self.is_folder = not url and path.is_dir()
         self.read_only = read_only
         self._most_open = settings.service.open_indexes
-        self._opener = _Opener(settings, read_only=read_only, make_room=self._make_room)
+        self._opener = _Opener(settings, read_only=read_only, make_room=self._make_room, url=url)
         self._known: dict[str, Workspace] = {}
         self._leaving: set[str] = set()
         self._uses = 0
@@ -266,8 +271,14 @@ class _Opener:
     """
 
     def __init__(
-        self, settings: Settings, *, read_only: bool, make_room: Callable[[], None]
+        self,
+        settings: Settings,
+        *,
+        read_only: bool,
+        make_room: Callable[[], None],
+        url: str = "",
     ) -> None:
+        self._url = url
         self._make_room = make_room
         self._settings = settings
         self.read_only = read_only
@@ -276,7 +287,8 @@ class _Opener:
     def open(self, path: Path) -> KnowledgeBase:
         with self._lock:
             self._make_room()
-            return open_index(path, settings=self._settings, read_only=self.read_only)
+            place = self._url or path
+            return open_index(place, settings=self._settings, read_only=self.read_only)
 
 
 def no_workspace(name: str) -> NotFound:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import apsw
 
+from knotwork._config import shown_url
 from knotwork._sqlite_file import (
     FILE_KINDS,
     TABLES_SUFFIX,
@@ -57,7 +58,7 @@ def require_tables(store_url: str) -> TableFile:
     path = tables_path(store_url)
     if path is None:
         raise ConfigError(
-            f"The index `{store_url}` is not a file, so there are no tables beside it.",
+            f"The index `{shown_url(store_url)}` is not a file, so there are no tables beside it.",
             fix="Use an index file: `knotwork.open(FILE)`, or --store FILE.",
         )
     return TableFile(path)

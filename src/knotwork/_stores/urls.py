@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from knotwork._config import StoreSettings
 from knotwork._registry import Entry, Registry
 from knotwork._sqlite_file import FULL, SYNCHRONOUS
 from knotwork._stores.base import Store
-from knotwork.errors import UnknownName
+from knotwork.errors import MissingExtra, UnknownName
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 
@@ -17,6 +18,12 @@ STORES: Registry[Store] = Registry(
     (
         Entry("memory", "knotwork._stores.memory:MemoryStore", "memory:"),
         Entry("file", "knotwork._stores.urls:open_index_file", "file:PATH"),
+        Entry(
+            "postgresql",
+            "knotwork._stores.urls:open_postgres",
+            "postgresql://HOST/DATABASE?index=NAME",
+        ),
+        Entry("postgres", "knotwork._stores.urls:open_postgres", "postgres://HOST/DATABASE"),
     ),
     kind="store",
     protocol=Store,
@@ -24,13 +31,19 @@ STORES: Registry[Store] = Registry(
 
 
 def open_store(
-    url: str, *, read_only: bool = False, create: bool = False, synchronous: str = FULL
+    url: str,
+    *,
+    read_only: bool = False,
+    create: bool = False,
+    synchronous: str = FULL,
+    limits: StoreSettings | None = None,
 ) -> Store:
-    """Open the store at ``url``: ``memory:``, the path of an index file, or a URL of a plugin.
+    """Open the store at ``url``: ``memory:``, the path of an index file, or the URL of a server.
 
     ``synchronous`` ("full" or "normal") is what a power failure may cost: see `sync_commits`.
-    Raises UnknownName for another value or scheme, StoreNotFound if the file is missing and
-    ``create`` is off, SchemaMismatch if the file is not an index that this version can read.
+    ``limits`` are the pool and the time-outs of a store on a server. Raises UnknownName for another
+    value or scheme, StoreNotFound if the index is missing and ``create`` is off, SchemaMismatch if
+    it is not an index that this version can read, StoreUnavailable if its server cannot be reached.
     """
     scheme, _ = _split(url)
     if scheme not in STORES:
@@ -40,7 +53,12 @@ def open_store(
     if synchronous not in SYNCHRONOUS:
         raise UnknownName("value of store.synchronous", synchronous, SYNCHRONOUS)
     return STORES.create(
-        scheme, url=url, read_only=read_only, create=create, synchronous=synchronous
+        scheme,
+        url=url,
+        read_only=read_only,
+        create=create,
+        synchronous=synchronous,
+        limits=limits or StoreSettings(),
     )
 
 
@@ -50,6 +68,21 @@ def open_index_file(*, url: str, read_only: bool, create: bool, synchronous: str
 
     path = Path(_split(url)[1])
     return EmbeddedStore.open(path, read_only=read_only, create=create, synchronous=synchronous)
+
+
+def open_postgres(*, url: str, read_only: bool, create: bool, limits: StoreSettings) -> Store:
+    """Open an index on a PostgreSQL server, as `open_store` does.
+
+    Raises MissingExtra without psycopg.
+    """
+    try:
+        from knotwork._stores.postgres import PostgresStore
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("psycopg", "psycopg_pool"):
+            raise
+        raise MissingExtra("An index on a PostgreSQL server", "postgres") from error
+
+    return PostgresStore.open(url, read_only=read_only, create=create, limits=limits)
 
 
 def index_file(url: str) -> Path | None:

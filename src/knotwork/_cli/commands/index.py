@@ -100,7 +100,7 @@ def index_command(
 
     def show_report(report: IndexReport) -> None:
         if not session.common.json:
-            print_report(terminal, report, store=session.settings.store.path)
+            print_report(terminal, report, store=session.settings.store.shown_path)
 
     try:
         report = run_indexing(knowledge_base, paths, view, on_model_error=show_report, **wanted)

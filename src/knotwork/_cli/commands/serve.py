@@ -21,6 +21,7 @@ from knotwork._cli.session import (
     with_session,
 )
 from knotwork._cli.terminal import count_of
+from knotwork._config import is_server_url, shown_url
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _PORT_RANGE = click.IntRange(0, 65_535)
         "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
     )
 )
-@click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path(path_type=Path))
+@click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path())
 @click.option(
     "--host", metavar="ADDRESS", help="Address to listen on. [env: KNOTWORK_SERVICE_HOST]"
 )
@@ -55,7 +56,7 @@ _PORT_RANGE = click.IntRange(0, 65_535)
 def serve_command(
     session: Session,
     *,
-    place: Path | None,
+    place: str | None,
     host: str | None,
     port: int | None,
     keys: str | None,
@@ -63,7 +64,8 @@ def serve_command(
 ) -> None:
     """Serve the indexes in a FOLDER as workspaces, or one index FILE as the workspace `default`.
 
-    By default, the index of the settings is served. The API is under /api/v1, and an
+    By default, the index of the settings is served. FILE may be the URL of an index on a database
+    server: jobs and uploads are then in the working folder. The API is under /api/v1, and an
     OpenAI-compatible API under /v1. Without keys, only this machine has access; see `knotwork
     keys`. Ctrl-C or SIGTERM stops the server within 5 s; jobs continue at the next start.
     """
@@ -81,16 +83,16 @@ def serve_command(
         port=service.port if port is None else port,
         keys=keys or service.keys,
     )
-    path = place if place is not None else Path(session.settings.store.path)
+    path, url = _served_place(session, place)
     settings = replace(session.settings, service=service)
-    served = ServerConfig(path.expanduser().absolute(), settings, read_only=read_only)
+    served = ServerConfig(path, settings, read_only=read_only, url=url)
     served.check()
 
     def announce(address: str) -> None:
         if session.common.json:
             session.terminal.emit({"address": address})
         else:
-            session.terminal.say(f"Serving {served.path} at {address}")
+            session.terminal.say(f"Serving {shown_url(url) or served.path} at {address}")
             if not has_pages():
                 session.terminal.note(
                     "This installation has no web pages. To build them from a copy of the source, "
@@ -255,6 +257,20 @@ def remove(session: Session, *, name: str, place: Path | None, file: Path | None
         session.terminal.say(f"Removed {key.name} ({key.id}).")
 
 
+def _served_place(session: Session, place: str | Path | None) -> tuple[Path, str]:
+    """Return the path of what is served, and its URL if it is on a database server.
+
+    The path is then a name in the working folder, beside which the files of the service are.
+    """
+    from knotwork._inference.role_models import companion_path
+    from knotwork._service.workspaces import INDEX_SUFFIX
+
+    named = session.settings.store.path if place is None else str(place)
+    if is_server_url(named):
+        return Path(companion_path(named, INDEX_SUFFIX)).absolute(), named
+    return Path(named).expanduser().absolute(), ""
+
+
 def _open_key_file(session: Session, place: Path | None, file: Path | None) -> KeyFile:
     """Return the keys in ``file``, else in the file of the settings, else beside ``place``."""
     from knotwork._service.keys import KEYS_FILE, KeyFile, keys_beside
@@ -262,7 +278,7 @@ def _open_key_file(session: Session, place: Path | None, file: Path | None) -> K
     named = session.settings.service.keys
     if file is not None or named:
         return KeyFile(file or Path(named))
-    path = (place or Path(session.settings.store.path)).expanduser().absolute()
+    path, _ = _served_place(session, place)
     if not path.is_dir() and not path.parent.is_dir():
         raise ConfigError(
             f"Cannot store `{KEYS_FILE}`: the folder `{path.parent}` does not exist.",

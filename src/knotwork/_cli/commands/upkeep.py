@@ -25,11 +25,11 @@ _FORCE = click.option("--force", is_flag=True, help="Replace what exists there."
         "knotwork backup handbook.knot backups/today --json",
     )
 )
-@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("index", type=click.Path())
 @click.argument("target", type=click.Path(path_type=Path))
 @_FORCE
 @with_session(hides_store=True)
-def backup_command(session: Session, *, index: Path, target: Path, force: bool) -> None:
+def backup_command(session: Session, *, index: str, target: Path, force: bool) -> None:
     """Copy the index INDEX, with the files beside it, into the new folder TARGET.
 
     Other processes may search and index meanwhile: the backup is the state of one commit. Every
@@ -37,7 +37,7 @@ def backup_command(session: Session, *, index: Path, target: Path, force: bool) 
     """
     from knotwork._knowledge_base.backups import back_up
 
-    report = _follow(session, back_up(str(index), target, overwrite=force))
+    report = _follow(session, back_up(index, target, overwrite=force))
     if session.common.json:
         session.terminal.emit(asdict(report))
         return
@@ -58,10 +58,10 @@ def backup_command(session: Session, *, index: Path, target: Path, force: bool) 
     )
 )
 @click.argument("backup", type=click.Path(path_type=Path))
-@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("index", type=click.Path())
 @_FORCE
 @with_session(hides_store=True)
-def restore_command(session: Session, *, backup: Path, index: Path, force: bool) -> None:
+def restore_command(session: Session, *, backup: Path, index: str, force: bool) -> None:
     """Restore the index INDEX, with the files beside it, from the folder BACKUP.
 
     The backup is verified before anything changes. Stop other processes that use the index.
@@ -70,7 +70,7 @@ def restore_command(session: Session, *, backup: Path, index: Path, force: bool)
 
     report = _follow(session, restore_events(backup, index, overwrite=force))
     if session.common.json:
-        session.terminal.emit({**asdict(report), "restored": str(index)})
+        session.terminal.emit({**asdict(report), "restored": index})
         return
     documents = count_of(report.documents, "document")
     session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
@@ -83,9 +83,9 @@ def restore_command(session: Session, *, backup: Path, index: Path, force: bool)
         "knotwork repair handbook.knot --json",
     )
 )
-@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("index", type=click.Path())
 @with_session(hides_store=True)
-def repair_command(session: Session, *, index: Path) -> None:
+def repair_command(session: Session, *, index: str) -> None:
     """Repair the index INDEX and the files beside it, and list what could not be brought back.
 
     Full text, graph, communities and vectors are rebuilt. Documents that lost something are read

@@ -13,30 +13,24 @@ cannot be among the best. This is the idea of MaxScore (Turtle and Flood, 1995).
 
 from __future__ import annotations
 
-import math
-import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import IntMatrix, Scored
+from knotwork._stores.bm25 import QueryTermWeights, gain
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
+from knotwork._stores.packed_terms import MAX_COUNT, check_index_name, count_terms, pack_terms
 from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
-from knotwork.errors import StoreError
 from knotwork.records import id_to_int, int_to_id
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _MAX_SCORED = 400
 _MAX_SCORED_AMONG = 2_000
 _MAX_CACHED_FREQUENCIES = 50_000
@@ -299,116 +293,8 @@ class EmbeddedTexts:
         return _Totals(0, 0)
 
 
-def check_index_name(name: str) -> None:
-    """Raise StoreError if ``name`` is not a valid name of a text or vector index."""
-    if not _NAME.fullmatch(name):
-        raise StoreError(
-            f"`{name}` is not a valid name of a text or vector index.",
-            fix="Use up to 41 lower-case letters, digits and underscores, starting with a letter.",
-        )
-
-
-_K1 = 1.2
-_B = 0.75
-_LEAST_IDF = 1e-6
-_FIRST_SHARE = 0.03
-"""Share of all postings that the first look-up reads, to estimate the best scores."""
-
-_LEAST_SAVING = 0.3
-"""Share of all postings that further look-ups must save; else all terms are looked up at once."""
-
-_MARGIN = 1e-9
-"""Bound of the rounding error of a score."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryTermWeights:
-    """The terms of a query that occur in the index, in their order, with their BM25 weights.
-
-    ``frequencies`` are in items, ``mean_length`` is in terms per item.
-    """
-
-    terms: tuple[str, ...]
-    frequencies: tuple[int, ...]
-    idfs: tuple[float, ...]
-    mean_length: float
-
-    @classmethod
-    def of(cls, frequencies: Mapping[str, int], *, items: int, tokens: int) -> QueryTermWeights:
-        """Compute the weights from document frequencies in an index of ``items`` items."""
-        idfs = tuple(_idf(items, frequency) for frequency in frequencies.values())
-        return cls(tuple(frequencies), tuple(frequencies.values()), idfs, tokens / max(items, 1))
-
-    def scores(self, counts: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of items from their term counts, of shape (items, terms)."""
-        shares = self.shares(lengths)
-        scores = np.zeros(len(lengths), dtype=np.float64)
-        for column, idf in enumerate(self.idfs):
-            scores += gain(idf, counts[:, column], shares)
-        return scores
-
-    def shares(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return k1·(1 - b + b·length / mean length), the length normalization of BM25."""
-        return np.asarray(_K1 * (1 - _B + _B * lengths / self.mean_length), dtype=np.float64)
-
-    def rarest_first(self) -> list[str]:
-        """Return the terms by ascending document frequency."""
-        order = sorted(range(len(self.terms)), key=lambda n: (self.frequencies[n], n))
-        return [self.terms[n] for n in order]
-
-    def bound(self, terms: Sequence[str]) -> float:
-        """Return an upper bound of the score of an item that has only these terms."""
-        weight = dict(zip(self.terms, self.idfs, strict=True))
-        return (_K1 + 1.0) * sum(weight[term] for term in terms) + _MARGIN
-
-    def first_terms(self, k: int) -> int:
-        """Return the number of rarest terms that estimate the ``k`` best scores at a low cost."""
-        seen, wanted = 0, max(k, sum(self.frequencies) * _FIRST_SHARE)
-        for number, term in enumerate(self.rarest_first(), start=1):
-            seen += self._frequency(term)
-            if seen >= wanted:
-                return number
-        return len(self.terms)
-
-    def sufficient_terms(self, least: float, *, at_least: int, max_near: int) -> int:
-        """Return the number of rarest terms to look up if the best items score ``least`` or more.
-
-        The other terms alone must not reach that score, at most about ``max_near`` items may need
-        them to reach it, and leaving them out must save enough (`_LEAST_SAVING`).
-        """
-        ordered = self.rarest_first()
-        for number in range(at_least, len(ordered)):
-            rest = self.bound(ordered[number:])
-            if rest >= least:
-                continue
-            missing = least - rest
-            near = [t for t in ordered[:number] if self.idfs[self.terms.index(t)] >= missing]
-            if sum(map(self._frequency, near)) <= max_near:
-                saved = sum(map(self._frequency, ordered[number:]))
-                return number if saved >= _LEAST_SAVING * sum(self.frequencies) else len(ordered)
-        return len(ordered)
-
-    def _frequency(self, term: str) -> int:
-        return self.frequencies[self.terms.index(term)]
-
-
-def gain(
-    idf: float, times: NDArray[np.integer], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return what a term adds to the scores of items, from its number of occurrences in each."""
-    counts = times.astype(np.float64)
-    return idf * ((counts * (_K1 + 1.0)) / (counts + shares))
-
-
-def _idf(items: int, frequency: int) -> float:
-    idf = math.log((items - frequency + 0.5) / (frequency + 0.5))
-    return idf if idf > 0 else _LEAST_IDF
-
-
 _MAX_CACHED_POSTINGS = 8_000_000
 """Number of postings in the cache, of six bytes each."""
-
-_MAX_COUNT = int(np.iinfo(np.uint16).max)
 
 
 class _TermPostings(NamedTuple):
@@ -490,46 +376,4 @@ class Postings:
         for number, term in enumerate(terms):
             keys, times = np.unique(occurrences[numbers == number], return_counts=True)
             places = np.searchsorted(self._keys, keys).astype(np.int32)
-            yield term, _TermPostings(places, times.clip(max=_MAX_COUNT).astype(np.uint16))
-
-
-TermCounts = NDArray[np.int32]
-
-_HASH = np.dtype("<u8")
-_COUNT = np.dtype("<u2")
-_VOCABULARY_SIZE = 1 << 17
-
-
-@lru_cache(maxsize=_VOCABULARY_SIZE)
-def _hash(term: str) -> int:
-    data = term.encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
-
-
-def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
-    """Return the sorted hashes of the distinct terms and the count of each, as bytes."""
-    found = np.fromiter(map(_hash, terms), dtype=_HASH)
-    hashes, times = np.unique(found, return_counts=True)
-    return hashes.tobytes(), times.clip(max=_MAX_COUNT).astype(_COUNT).tobytes()
-
-
-def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -> TermCounts:
-    """Return how often each term occurs in each packed item, of shape (items, terms)."""
-    result = np.zeros((len(packed), len(terms)), dtype=np.int32)
-    lengths = [len(hashes) // _HASH.itemsize for hashes, _ in packed]
-    if any(
-        (length * _HASH.itemsize, length * _COUNT.itemsize) != (len(hashes), len(times))
-        for length, (hashes, times) in zip(lengths, packed, strict=True)
-    ):
-        raise DamagedValue("the terms of a text cannot be decoded (wrong length)")
-    if not sum(lengths) or not terms:
-        return result
-    hashes = np.frombuffer(b"".join(item[0] for item in packed), dtype=_HASH)
-    times = np.frombuffer(b"".join(item[1] for item in packed), dtype=_COUNT)
-    rows = np.repeat(np.arange(len(packed)), lengths)
-    wanted = np.array([_hash(term) for term in terms], dtype=_HASH)
-    order = np.argsort(wanted)
-    places = np.searchsorted(wanted[order], hashes).clip(max=len(wanted) - 1)
-    hit = wanted[order][places] == hashes
-    result[rows[hit], order[places[hit]]] = times[hit]
-    return result
+            yield term, _TermPostings(places, times.clip(max=MAX_COUNT).astype(np.uint16))

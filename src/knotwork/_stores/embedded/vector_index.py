@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.embedded.text_index import check_index_name
+from knotwork._stores.packed_terms import check_index_name
 from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (

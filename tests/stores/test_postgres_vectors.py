@@ -1,0 +1,78 @@
+"""Above a size, HNSW finds vectors on a server: nearly all of the nearest, with exact scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from knotwork._stores.base import Store
+from knotwork._stores.postgres import PostgresStore
+from knotwork._stores.postgres.vector_index import PostgresVectors
+from knotwork.records import content_id
+from knotwork.testing import (
+    ApproximateVectorIndexContract,
+    ApproximateVectorReplacementContract,
+)
+from knotwork.testing._vector_index_contract import unit_rows
+
+pytestmark = pytest.mark.slow
+
+_EXACT_ROWS = 20
+
+
+class LowThreshold(PostgresStore):
+    """A store that uses HNSW for more than a few rows."""
+
+    def vectors(self, name: str) -> PostgresVectors:
+        with self._creating:
+            if name not in self._vectors:
+                self._vectors[name] = PostgresVectors(self._database, name, exact_rows=_EXACT_ROWS)
+            return self._vectors[name]
+
+
+@pytest.fixture
+def store(new_index: Callable[[], str]) -> Iterator[Store]:
+    opened = LowThreshold.open(new_index(), create=True)
+    yield opened
+    opened.close()
+
+
+class TestApproximateVectors(ApproximateVectorIndexContract):
+    pass
+
+
+class TestApproximateReplacement(ApproximateVectorReplacementContract):
+    pass
+
+
+def test_a_large_index_is_searched_by_hnsw_and_a_filter_exactly(store: PostgresStore) -> None:
+    ids = sorted(content_id("many", n) for n in range(400))
+    rows = unit_rows(400, 24)
+    index = store.vectors("chunk")
+    index.put((i, i, row) for i, row in zip(ids, rows, strict=True))
+    statements: list[str] = []
+    fetch = store._database.fetch
+    store._database.fetch = lambda sql, bindings=(): statements.append(sql) or fetch(sql, bindings)
+    found = index.search(rows[7], k=5)
+    exactly = index.search(rows[7], k=5, where=ids)
+    assert found[0].id == ids[7]
+    assert found[0] == exactly[0]
+    assert ["LIMIT $2" in sql for sql in statements] == [True, False]
+
+
+def test_earlier_vectors_are_dropped_after_the_next_replacement(store: PostgresStore) -> None:
+    def tables() -> int:
+        ((count,),) = store._database.rows(
+            "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"
+            " AND tablename LIKE 'vector\\_%' AND tablename <> 'vector_garbage'"
+            " AND tablename <> 'vector_index'"
+        )
+        return count
+
+    before = tables()
+    for number in range(4):
+        store.vectors("next_chunk").put([(content_id("a"), "key", unit_rows(1, 8 + number))])
+        store.replace_vectors("chunk", "next_chunk")
+        assert store.vectors("chunk").count() == 1
+        assert tables() <= before + 2
