@@ -181,7 +181,7 @@ def _read_json(body: bytes) -> tuple[tuple[str, ...], Iterator[tuple[PropertyVal
         if "boolean" in data:
             return ("answer",), iter([(bool(data["boolean"]),)])
         columns = tuple(str(name) for name in data["head"].get("vars", ()))
-        bindings: list[Mapping[str, Any]] = data["results"]["bindings"]
+        bindings = [dict[str, Any](item.items()) for item in data["results"]["bindings"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise GraphServerError("The server did not answer with SPARQL results in JSON.") from None
     return columns, (tuple(_plain(item.get(name)) for name in columns) for item in bindings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -73,7 +72,7 @@ def verify(session: Session) -> None:
     else:
         _print_verification(session.terminal, report)
     if not report.is_current:
-        sys.exit(DIFFERS_CODE)
+        click.get_current_context().exit(DIFFERS_CODE)
 
 
 @click.command(
