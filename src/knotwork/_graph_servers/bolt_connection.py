@@ -1,7 +1,7 @@
-"""A connection to a graph database over Bolt, with limits of time that hold without the server.
+"""Connect to a graph database over Bolt, with time limits that do not depend on the server.
 
-It is a thin layer over the driver of Neo4j (extra `bolt`). Statements run on an event loop in a
-thread of their own, as only there can a driver be told to stop waiting for a server.
+This is a thin layer over Neo4j's driver (extra `bolt`). Statements run on an event loop in a
+separate thread, because only the asynchronous driver can stop waiting for a server.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class BoltConnection:
         return self._run(work, timeout_s=WRITE_TIMEOUT_S)
 
     def create_indexes(self, labels: Iterable[str]) -> None:
-        """Create the index of the property `id` of these labels, where there is none."""
+        """Create the missing indexes on the property `id` of these labels."""
         dialect = self.dialect()
 
         async def work(driver: AsyncDriver) -> None:

@@ -28,7 +28,7 @@ from knotwork.errors import GraphServerError, StoreBusy
 Key = TypeVar("Key", str, EdgeKey)
 
 INDEX_META = "graph.mirror_id"
-"""The name of the setting of an index that tells its mirror from those of other indexes."""
+"""The setting of an index that identifies its mirror."""
 
 SHOWN_DIFFERENCES = 20
 _PASSES = 3

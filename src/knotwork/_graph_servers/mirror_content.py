@@ -1,4 +1,4 @@
-"""What the mirror of an index must hold: its nodes and edges in pages, ordered by id.
+"""Read the nodes and edges that the mirror of an index must hold, in pages ordered by id.
 
 The nodes, edges and properties are those that Cypher shows on the index. Everything is read through
 the protocols of stores, so that any store can be mirrored.
@@ -57,7 +57,7 @@ Properties = dict[str, PropertyValue]
 
 
 class EdgeKey(NamedTuple):
-    """What tells an edge of a type from the others: the ids of its ends, and its relation."""
+    """The key of an edge among those of its type: the ids of its ends, and its relation."""
 
     source: str
     target: str

@@ -1,8 +1,8 @@
 """The mirror in a graph database: its stamp, reading what is there in ranges of ids, writing.
 
 The stamp is a node that says which index and state the mirror holds, and whether it is finished.
-Every transaction that writes looks for its own run in it, so that only one run writes at a time,
-the latest.
+Each transaction that writes first finds its run in the stamp, so that only the latest run
+writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STAMP = "KnotworkMirror"
 
 BUILDING, CURRENT = "building", "current"
 _VERSION = 1
-"""Raised with every change of what a mirror holds, so that older ones are written anew."""
+"""Raised with every change of what a mirror holds, so that older ones are rewritten."""
 
 _READ_TIMEOUT_S = 120.0
 _MOST_ROWS = 10_000_000

@@ -1,7 +1,7 @@
 """Run the statements of users on a graph database, which they can only read.
 
 A statement is parsed and compiled by our own language, which has no clause that writes and no
-function that reaches out. What is sent is written anew from the syntax tree. The server explains it
+function that reaches out. What is sent is written from the syntax tree. The server explains it
 first, where it can, and a plan that writes is refused. It then runs in a transaction for reading,
 which is rolled back whatever happened in it.
 """

@@ -30,7 +30,8 @@ DIFFERS_CODE = 1
 @click.command(
     short_help="Copy the graph to a graph database, or update the copy.",
     epilog=show_examples(
-        "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost:7687/handbook",
+        "knotwork graph mirror",
+        "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb",
         "knotwork graph mirror --full --json",
     ),
 )
@@ -57,7 +58,11 @@ def mirror(session: Session, *, full: bool) -> None:
 
 @click.command(
     short_help="Compare the copy in a graph database with the index.",
-    epilog=show_examples("knotwork graph verify", "knotwork graph verify --json"),
+    epilog=show_examples(
+        "knotwork graph verify",
+        "knotwork graph verify --store handbook.knot",
+        "knotwork graph verify --json",
+    ),
 )
 @with_session()
 def verify(session: Session) -> None:
@@ -78,9 +83,9 @@ def verify(session: Session) -> None:
 @click.command(
     short_help="Connect to a graph database or SPARQL server, to read it.",
     epilog=show_examples(
-        "knotwork graph connect bolt://reader@localhost:7687/movies --name movies --read-only",
+        "knotwork graph connect bolt://reader@localhost/movies --name movies",
         "knotwork graph connect sparql+http://localhost:7878/query --name facts",
-        "knotwork graph connect neo4j+s://ann@db.example.org --name crm --password-env CRM_KEY",
+        "knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY",
     ),
 )
 @click.argument("url")
@@ -121,7 +126,11 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
 
 @click.command(
     short_help="List the graphs that the index is connected to.",
-    epilog=show_examples("knotwork graph connections", "knotwork graph connections --json"),
+    epilog=show_examples(
+        "knotwork graph connections",
+        "knotwork graph connections --store handbook.knot",
+        "knotwork graph connections --json",
+    ),
 )
 @with_session()
 def connections(session: Session) -> None:
@@ -139,7 +148,11 @@ def connections(session: Session) -> None:
 
 @click.command(
     short_help="Forget a connected graph.",
-    epilog=show_examples("knotwork graph disconnect movies"),
+    epilog=show_examples(
+        "knotwork graph disconnect movies",
+        "knotwork graph disconnect movies --store handbook.knot",
+        "knotwork graph disconnect movies --json",
+    ),
 )
 @click.argument("name")
 @with_session()
@@ -156,8 +169,8 @@ def disconnect(session: Session, *, name: str) -> None:
     short_help="Run a query on a connected graph, in its language.",
     epilog=show_examples(
         "knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'",
-        "knotwork graph query movies 'MATCH (p {name: $n})--(m) RETURN m' --param n=Ada",
-        "knotwork graph query facts 'SELECT ?s WHERE { ?s a ?kind } LIMIT 5' --json",
+        "knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up",
+        "knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json",
     ),
 )
 @click.argument("name")

@@ -1,4 +1,4 @@
-"""How graph databases that speak Bolt differ; `find_dialect` recognises one by its greeting.
+"""Dialects of the graph databases that speak Bolt; `find_dialect` recognises a server.
 
 Each database has a module with a `Dialect` named DIALECT. To add one, add its module here.
 """

@@ -1,4 +1,4 @@
-"""What differs between graph databases that speak Bolt."""
+"""Describe the differences between graph databases that speak Bolt."""
 
 from __future__ import annotations
 
