@@ -17,6 +17,7 @@ from tests.graph_servers.gold_statements import GOLD, has_order
 import knotwork
 from knotwork import KnowledgeBase, demo
 from knotwork._config import load_settings
+from knotwork._graph_servers import bolt_connection
 from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement
 from knotwork._graph_servers.mirror_content import LABELS, SOURCES, MirrorContent, clean
 from knotwork._graph_servers.server_address import read_address
@@ -269,7 +270,8 @@ def test_a_run_that_another_one_replaced_writes_nothing_more(index, database):
         assert kb.graph.verify_mirror().is_current
 
 
-def test_a_server_killed_in_the_middle_is_resumed(index, start_arcade):
+def test_a_server_killed_in_the_middle_is_resumed(index, start_arcade, monkeypatch):
+    monkeypatch.setattr(bolt_connection, "RETRY_S", 0.5)
     server: ArcadeServer = start_arcade()
     database = server.new_database()
     with _open(index, database) as kb:

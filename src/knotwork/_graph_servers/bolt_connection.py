@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from knotwork._cancellation import wait_for
+from knotwork._cancellation import sleep, wait_for
 from knotwork._graph_servers.bolt_errors import explain_error
 from knotwork._graph_servers.dialects import Dialect, find_dialect
 from knotwork._graph_servers.server_address import ServerAddress
@@ -34,6 +34,7 @@ RETRY_S = 30.0
 
 WRITE_TIMEOUT_S = 600.0
 READ_ATTEMPTS = 3
+_PAUSE_S = 0.1
 _GRACE_S = 2.0
 """How long a server may be late to end a statement at its time limit before we stop waiting."""
 
@@ -198,6 +199,7 @@ class BoltConnection:
             except GraphServerUnavailable:
                 if attempt == READ_ATTEMPTS or time.monotonic() >= ends_s:
                     raise
+            sleep(_PAUSE_S * attempt)
         raise AssertionError("the last attempt returns or raises")
 
     def _run(

@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from knotwork._config import GraphSettings, SecretRef
@@ -74,8 +74,12 @@ class ServedGraphs:
 
     def connections(self) -> list[GraphConnection]:
         """Return the connections of the index, by name."""
+        known = {item.name for item in fields(GraphConnection)}
         stored = json.loads(self._store.meta().get(CONNECTIONS_META, "[]"))
-        return [GraphConnection(**item) for item in stored]
+        return [
+            GraphConnection(**{key: value for key, value in item.items() if key in known})
+            for item in stored
+        ]
 
     def names(self, language: str = CYPHER) -> list[str]:
         """Return the names of the connections whose server speaks a language."""
@@ -111,15 +115,17 @@ class ServedGraphs:
                 self._close_one(name)
                 self._given.pop(name, None)
                 raise
-        others = [item for item in self.connections() if item.name != name]
-        self._remember([*others, connection])
+        with self._store.transaction():
+            others = [item for item in self.connections() if item.name != name]
+            self._remember([*others, connection])
         return connection
 
     def disconnect(self, name: str) -> None:
         """Forget a connection. Raises UnknownName."""
-        known = self.connections()
-        self._require(name, known)
-        self._remember([item for item in known if item.name != name])
+        with self._store.transaction():
+            known = self.connections()
+            self._require(name, known)
+            self._remember([item for item in known if item.name != name])
         with self._lock:
             self._close_one(name)
             self._given.pop(name, None)
@@ -134,7 +140,12 @@ class ServedGraphs:
         timeout_s: float = 10.0,
     ) -> QueryResult:
         """Run a Cypher statement on the index, its mirror or a live graph; see `CypherRunner`."""
-        found = next((item for item in self.connections() if item.name == graph), None)
+        if graph == OWN_GRAPH and self.uses_mirror:
+            return self._run_on_mirror(
+                statement, parameters, row_limit=row_limit, timeout_s=timeout_s
+            )
+        connections = self.connections() if graph != OWN_GRAPH else []
+        found = next((item for item in connections if item.name == graph), None)
         if found is not None:
             if found.language != CYPHER:
                 raise QueryRefused(
@@ -143,10 +154,6 @@ class ServedGraphs:
                 )
             return self.query(
                 graph, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
-            )
-        if graph == OWN_GRAPH and self.uses_mirror:
-            return self._run_on_mirror(
-                statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )
         run = require_cypher(self._store)
         return run(statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s)
@@ -302,8 +309,7 @@ class ServedGraphs:
 
     def _remember(self, connections: Sequence[GraphConnection]) -> None:
         items = [asdict(item) for item in sorted(connections, key=lambda item: item.name)]
-        with self._store.transaction():
-            self._store.set_meta({CONNECTIONS_META: json.dumps(items)})
+        self._store.set_meta({CONNECTIONS_META: json.dumps(items)})
 
     def _address(self, connection: GraphConnection) -> ServerAddress:
         given = self._given.get(connection.name)
