@@ -117,6 +117,10 @@ MIRROR = WritingRules(hidden_label="Stamp", ids_are_properties=True)
     [
         ("MATCH (n) RETURN n", "MATCH (n) WHERE NOT n:Stamp RETURN n"),
         ("MATCH () RETURN 1 AS x", "MATCH (knotwork_1) WHERE NOT knotwork_1:Stamp RETURN 1 AS x"),
+        (
+            "MATCH () RETURN 1 AS knotwork_1",
+            "MATCH (knotwork_2) WHERE NOT knotwork_2:Stamp RETURN 1 AS knotwork_1",
+        ),
         ("MATCH (n:Stamp) RETURN n", "MATCH (n:Stamp) WHERE NOT n:Stamp RETURN n"),
         ("MATCH (n:!A) RETURN n", "MATCH (n:!A) WHERE NOT n:Stamp RETURN n"),
         ("MATCH (n:A) RETURN n", "MATCH (n:A) RETURN n"),

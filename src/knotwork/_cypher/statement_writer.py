@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from knotwork._cypher.property_graph import Value
@@ -187,7 +187,7 @@ def write_statement(
 
     Raises QueryRefused for names and values that cannot be written safely.
     """
-    writer = _StatementWriter(rules or WritingRules(), dict(parameters))
+    writer = _StatementWriter(rules or WritingRules(), dict(parameters), frozenset(_texts(query)))
     return WrittenStatement(writer.query(query), writer.written)
 
 
@@ -211,6 +211,7 @@ def quote(name: str) -> str:
 class _StatementWriter:
     rules: WritingRules
     given: dict[str, Value]
+    taken: frozenset[str]
     written: dict[str, Value] = field(default_factory=dict)
     _names: dict[tuple[str, Value], str] = field(default_factory=dict)
     _relationships: set[str] = field(default_factory=set)
@@ -304,8 +305,10 @@ class _StatementWriter:
         )
 
     def _make_name(self) -> str:
+        """Return a name that the statement does not use."""
         self._made += 1
-        return f"{_OWN}{self._made}"
+        name = f"{_OWN}{self._made}"
+        return name if name not in self.taken else self._make_name()
 
     def _node(self, node: NodePattern) -> str:
         text = quote(node.variable) if node.variable is not None else ""
@@ -441,7 +444,7 @@ class _StatementWriter:
         if call.name == "size" and call.arguments:
             (first, *_) = call.arguments
             if isinstance(first, PatternPredicate):
-                return f"COUNT {{ {self._path(first.pattern)[0]} }}"
+                return f"COUNT {{ {self._path(first.pattern, hides=False)[0]} }}"
         name = _WRITTEN_AS.get(call.name, call.name)
         if not _FUNCTION.fullmatch(name):
             raise QueryRefused(f"The function name {name!r} cannot be sent to a graph database.")
@@ -500,6 +503,18 @@ class _StatementWriter:
         if item.condition is not None:
             text += f" WHERE {self.expression(item.condition)}"
         return f"[{text} | {self.expression(item.result)}]"
+
+
+def _texts(node: object) -> Iterator[str]:
+    """Yield all texts in a syntax tree: names, types and strings."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _texts(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _texts(getattr(node, part.name))
 
 
 def _nested_labels(labels: LabelExpression) -> str:
