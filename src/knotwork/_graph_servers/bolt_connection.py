@@ -52,10 +52,11 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BoltStatement:
-    """A statement with its parameters."""
+    """A statement with its parameters, and a limit of its own in place of that of `read`."""
 
     text: str
     parameters: Mapping[str, Any]
+    row_limit: int | None = None
 
 
 Check = Callable[[Dialect, "ResultSummary", str], None]
@@ -116,7 +117,14 @@ class BoltConnection:
                         for statement in statements:
                             summary, text = await _explain(transaction, statement)
                             check(dialect, summary, text)
-                    return [await _fetch(transaction, one, row_limit) for one in statements]
+                    return [
+                        await _fetch(
+                            transaction,
+                            one,
+                            row_limit if one.row_limit is None else one.row_limit,
+                        )
+                        for one in statements
+                    ]
                 finally:
                     if not transaction.closed():
                         await transaction.rollback()

@@ -44,7 +44,7 @@ class Stamp:
 
 
 READ_STAMP = BoltStatement(
-    f"MATCH (m:{STAMP}) RETURN m.index, m.generation, m.state, m.version", {}
+    f"MATCH (m:{STAMP}) RETURN m.index, m.generation, m.state, m.version", {}, row_limit=10
 )
 
 

@@ -129,10 +129,11 @@ class _Walker:
         ]
 
     def _read(self, statements: Sequence[BoltStatement]) -> list[list[tuple[Any, ...]]]:
-        stamp, *found = self._connection.read(
-            [READ_STAMP, *statements], row_limit=_MOST_ROWS, timeout_s=_TIMEOUT_S
+        before, *found, behind = self._connection.read(
+            [READ_STAMP, *statements, READ_STAMP], row_limit=_MOST_ROWS, timeout_s=_TIMEOUT_S
         )
-        self._check(stamp)
+        self._check(before)
+        self._check(behind)
         return [rows.rows for rows in found]
 
 

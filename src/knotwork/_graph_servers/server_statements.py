@@ -47,8 +47,9 @@ _EMPTY = PropertyGraph(
 class MirrorRules:
     """How statements are written for a mirror, and what is read with each one of them.
 
-    ``check`` takes the rows of ``guard``, which are read in the same transaction, and raises an
-    error if the mirror must not be read.
+    ``check`` takes the rows of ``guard``, and raises an error if the mirror must not be read. It is
+    read before and behind the statement, in one transaction, because databases that show what
+    others commit meanwhile would let an update begin in between.
     """
 
     rules: WritingRules
@@ -87,14 +88,18 @@ def run_on_server(
     )
     sent = BoltStatement(written.text, written.parameters)
     found = connection.read(
-        [mirror.guard, sent] if mirror else [sent],
+        [mirror.guard, sent, mirror.guard] if mirror else [sent],
         row_limit=max(row_limit, 0),
         timeout_s=timeout_s,
         check=refuse_writing_plan,
     )
-    if mirror is not None:
-        mirror.check(found[0])
-    rows, node_id = found[-1], own_id if mirror else element_id
+    if mirror is None:
+        (rows,) = found
+    else:
+        before, rows, behind = found
+        mirror.check(before)
+        mirror.check(behind)
+    node_id: NodeIds = element_id if mirror is None else own_id
     rows = _arrange(rows, columns)
     ends = _find_ends(connection, rows, node_id, timeout_s=timeout_s)
     converter = ValueConverter(node_id, ends)
