@@ -26,6 +26,9 @@
     │   ├── QuerySyntaxError   a statement of a query language cannot be parsed
     │   ├── QueryRefused       a statement is not supported, or could do more than read
     │   └── QueryTimeout       a statement exceeded its time limit
+    ├── GraphServerError       a graph database or SPARQL server refused a request, or failed
+    │   ├── GraphServerUnavailable  a retry may succeed (transient)
+    │   └── MirrorOutdated     the mirror of the graph is not that of the index as it is now
     └── ServiceError           the server cannot serve a request
         ├── NotAuthenticated   the key is missing or unknown
         ├── NotPermitted       the key does not allow the operation
@@ -53,11 +56,14 @@ __all__ = [
     "Conflict",
     "DimensionMismatch",
     "FilterError",
+    "GraphServerError",
+    "GraphServerUnavailable",
     "IndexDamaged",
     "IndexingError",
     "InvalidRequest",
     "KnotworkError",
     "LoadError",
+    "MirrorOutdated",
     "MissingCapability",
     "MissingExtra",
     "ModelError",
@@ -371,6 +377,29 @@ class QueryTimeout(RetrievalError):
 
     code = "query_timeout"
     http_status = 504
+
+
+class GraphServerError(KnotworkError):
+    """A graph database or SPARQL server refused a request, or failed, and a retry will not help."""
+
+    code = "graph_server_error"
+    http_status = 502
+
+
+class GraphServerUnavailable(GraphServerError):
+    """A graph database or SPARQL server cannot be reached now; trying again later may work."""
+
+    code = "graph_server_unavailable"
+    exit_code = 3
+    http_status = 503
+
+
+class MirrorOutdated(GraphServerError):
+    """The mirror of the graph is unfinished, missing, or of an earlier state of the index."""
+
+    code = "mirror_outdated"
+    exit_code = 2
+    http_status = 409
 
 
 class ServiceError(KnotworkError):

@@ -165,3 +165,10 @@ def test_parameters_are_values_and_nothing_else() -> None:
             run_statement(PEOPLE, "RETURN $p", bad)
     given = {"p": ("a", {"b": None})}
     assert run_statement(PEOPLE, "RETURN $p", given).rows == ((["a", {"b": None}],),)
+
+
+def test_a_column_is_named_after_the_whole_text_of_its_expression():
+    found = run_statement(
+        PEOPLE, "RETURN $a, $`b c`, {`d e`: 1}.`d e`, 'f' /* g */", {"a": 1, "b c": 2}
+    )
+    assert found.columns == ("$a", "$`b c`", "{`d e`: 1}.`d e`", "'f'")

@@ -212,6 +212,7 @@ def _show(value: object) -> str:
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|:")
+_PASSWORD = re.compile(r"[^/]*//[^/@]*:[^@]*@")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _SECRET_KIND = SecretRef | None
 _EXPECTED: dict[object, str] = {
@@ -241,6 +242,12 @@ def check_value(entry: SettingField, value: object, origin: str) -> object:
             raise _invalid_value(entry, typed, origin, f"must be from {low:g} to {high:,.15g}")
     if isinstance(typed, str) and not typed.strip() and not entry.rule.may_be_empty:
         raise _invalid_value(entry, value, origin, "must not be empty")
+    if entry.rule.is_server and isinstance(typed, str) and _PASSWORD.match(typed):
+        raise ConfigError(
+            f"`{entry.name}` ({origin}) has a password in its URL, where it would be printed.",
+            fix=f"Leave it out of the URL, and name the variable that has it in"
+            f" {entry.name}_password.",
+        )
     return typed
 
 

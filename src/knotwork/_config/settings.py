@@ -24,6 +24,7 @@ class SettingRule:
 
     ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks settings that change the
     result of indexing a file. ``is_path`` values are relative to the file that sets them.
+    ``is_server`` values are URLs, which are printed and so may not have a password.
     """
 
     explanation: str
@@ -32,6 +33,7 @@ class SettingRule:
     may_be_empty: bool = True
     shapes_index: bool = False
     is_path: bool = False
+    is_server: bool = False
 
 
 def _setting(default: object, explanation: str, **options: Any) -> Any:  # noqa: ANN401
@@ -357,6 +359,29 @@ class QuerySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphSettings:
+    """A graph database that holds a copy of the graph."""
+
+    mirror: str = _setting(
+        "",
+        "the database to mirror the graph to: bolt://USER@HOST:7687/DATABASE (extra bolt).\n"
+        "`knotwork graph mirror` updates it",
+        is_server=True,
+    )
+    mirror_password: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
+        None, 'the variable with its password, for example { env = "NEO4J_PASSWORD" }'
+    )
+    cypher: str = _setting(
+        "index",
+        'where Cypher on the graph of the documents runs, and explore: "index" or "mirror"',
+        may_be_empty=False,
+    )
+    timeout_s: float = _setting(
+        30.0, "seconds to wait for a connection to a graph server", minimum=0.1, maximum=3_600
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RerankSettings:
     """The cross-encoder of `rerank` and `paths`, which scores a question with a passage."""
 
@@ -513,6 +538,7 @@ class Settings:
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     query: QuerySettings = field(default_factory=QuerySettings)
+    graph: GraphSettings = field(default_factory=GraphSettings)
     rerank: RerankSettings = field(default_factory=RerankSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)

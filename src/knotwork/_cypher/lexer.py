@@ -55,6 +55,12 @@ class Token(NamedTuple):
     upper: str
 
 
+def token_end(statement: str, token: Token) -> int:
+    """Return the offset behind a token, whose text may lack the quotes of the statement."""
+    found = _TOKEN.match(statement, token.start)
+    return len(statement) if found is None else found.end()
+
+
 def read_tokens(statement: str, most: int) -> list[Token]:
     """Split a statement into tokens, of which the last has the kind "end".
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 from knotwork._cypher.expression_parser import ExpressionParser
+from knotwork._cypher.lexer import token_end
 from knotwork._cypher.limits import Limits
 from knotwork._cypher.syntax_tree import (
     CallSubquery,
@@ -254,12 +255,12 @@ class StatementParser(ExpressionParser):
     def _item(self) -> ProjectedItem:
         start = self.token.start
         expression = self.expression()
-        end = self.tokens[self.position - 1]
+        last = self.tokens[self.position - 1]
         if self.accept("AS"):
             return ProjectedItem(expression, self.name("a column"), named=True)
         if isinstance(expression, Variable):
             return ProjectedItem(expression, expression.name, named=True)
-        text = self.text[start : end.start + len(end.text)]
+        text = self.text[start : token_end(self.text, last)]
         return ProjectedItem(expression, text, named=False)
 
     def _sort_item(self) -> SortItem:

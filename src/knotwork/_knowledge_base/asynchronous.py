@@ -181,6 +181,16 @@ class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     )
     import_graph = awaited(KnowledgeGraph.import_graph)
     import_events = iterated(KnowledgeGraph.import_events)
+    query = awaited(KnowledgeGraph.query)
+    connect = awaited(KnowledgeGraph.connect)
+    disconnect = awaited(KnowledgeGraph.disconnect)
+    connections = awaited(KnowledgeGraph.connections)
+    mirror = finished(KnowledgeGraph.mirror, KnowledgeGraph.mirror_events, lambda step: step.report)
+    mirror_events = iterated(KnowledgeGraph.mirror_events)
+    verify_mirror = finished(
+        KnowledgeGraph.verify_mirror, KnowledgeGraph.verify_events, lambda step: step.report
+    )
+    verify_events = iterated(KnowledgeGraph.verify_events)
 
 
 class AsyncEntities(AwaitableMembers[Entities]):

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from knotwork._config import Settings, load_settings
 from knotwork._config.settings import setting_fields
+from knotwork._graph_servers.served_graphs import ServedGraphs
+from knotwork._graph_servers.served_store import ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork._inference.chat import ChatModel
@@ -91,11 +93,13 @@ class KnowledgeBase:
         self.store = store
         self.settings = settings or Settings()
         set_query_memory(self.settings.query)
+        self._served = ServedGraphs(store, self.settings.graph)
+        served = ServedStore(store, self._served)
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
         self.retrievers = Retrievers(
-            store, self.settings, self.models, chat_model=chat_model, translator=translator
+            served, self.settings, self.models, chat_model=chat_model, translator=translator
         )
-        self.graph = KnowledgeGraph(store, self.settings, self.models)
+        self.graph = KnowledgeGraph(served, self.settings, self.models, self._served)
         self.entities = Entities(store)
         self.communities = Communities(store, self.settings, self.retrievers)
         self.tables = Tables(store, self.settings.index)
@@ -123,7 +127,8 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Close the index and the cache of language model calls beside it."""
+        """Close the index, its connections, and the cache of language model calls beside it."""
+        self._served.close()
         self.store.close()
         self.retrievers.close()
         with self._lock:

@@ -16,6 +16,8 @@ from knotwork.records import Direction, GraphPath, PropertyValue, QueryResult, S
 
 if TYPE_CHECKING:
     from knotwork._graph.editable_graph import Graph
+    from knotwork._graph_servers.mirror import MirrorReport, MirrorStep
+    from knotwork._graph_servers.served_graphs import GraphConnection, ServedGraphs
     from knotwork._indexing.graph_import import GraphImportReport, GraphImportStep, ImportOptions
     from knotwork._retrieval.entity_lookup import Dossier
 
@@ -27,10 +29,13 @@ class KnowledgeGraph:
     entity.
     """
 
-    def __init__(self, store: Store, settings: Settings, models: LocalModels) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, models: LocalModels, served: ServedGraphs
+    ) -> None:
         self._store = store
         self._settings = settings
         self._models = models
+        self._served = served
 
     def cypher(
         self,
@@ -50,6 +55,10 @@ class KnowledgeGraph:
         QueryRefused for a statement that is not read-only, QuerySyntaxError, QueryTimeout after
         ``timeout_s`` seconds, UnknownName for an unknown graph, MissingCapability if the store
         cannot run Cypher.
+
+        ``graph`` is an imported graph or a live one (`connect`). With `graph.cypher` = "mirror",
+        the graph of the index is read from its mirror; MirrorOutdated if it is not up to date. A
+        server that fails raises GraphServerError.
         """
         run = require_cypher(self._store)
         given = {**(parameters or {}), **named}
@@ -67,11 +76,16 @@ class KnowledgeGraph:
         """Walk the graph breadth first from entities, and return what was reached.
 
         The walk is at most ``depth`` hops long and ends after ``limit`` edges. Each node adds at
-        most ``fan`` neighbours, the strongest first.
+        most ``fan`` neighbours, the strongest first. With `graph.cypher` = "mirror" it walks the
+        mirror, with the same result.
         """
         from knotwork._retrieval.entity_lookup import resolve_names
 
         seeds = resolve_names(self._store, [names] if isinstance(names, str) else names)
+        if self._served.uses_mirror:
+            return self._served.explore(
+                seeds, direction=direction, depth=depth, fan=fan, limit=limit
+            )
         return self._store.graph.explore(
             seeds, direction=direction, depth=depth, fan=fan, limit=limit
         )
@@ -103,6 +117,78 @@ class KnowledgeGraph:
 
         ends = (resolve_names(self._store, [name]) for name in (one, other))
         return find_shortest_paths(self._store, *ends, limit=limit)
+
+    def query(
+        self,
+        graph: str,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement on a live graph in its language, Cypher or SPARQL, and return its rows.
+
+        It can only read: what is more than a query is refused before it is sent. Raises as
+        `cypher`; UnknownName for a graph that the index is not connected to.
+        """
+        return self._served.query(
+            graph, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
+        )
+
+    def connect(self, url: str, *, name: str, password_env: str = "") -> GraphConnection:
+        """Connect to a live graph by its URL, which is only read, and remember it with the index.
+
+        ``url`` is ``bolt://USER@HOST:7687/DATABASE`` (also ``bolt+s``, ``neo4j``, …), extra `bolt`,
+        or ``sparql+http://HOST/PATH``, extra `rdf`. The password is in the environment variable
+        ``password_env``, by default NAME_PASSWORD; one in the URL is used until the index is
+        closed, and stored nowhere.
+
+        Raises ConfigError for an invalid URL or name, MissingExtra, GraphServerError if the server
+        does not answer, StoreReadOnly.
+        """
+        return self._served.connect(url, name, password_env=password_env)
+
+    def disconnect(self, name: str) -> None:
+        """Forget a live graph. Raises UnknownName."""
+        self._served.disconnect(name)
+
+    def connections(self) -> list[GraphConnection]:
+        """Return the live graphs that the index is connected to, by name."""
+        return self._served.connections()
+
+    def mirror(self, *, full: bool = False) -> MirrorReport:
+        """Write what changed to the mirror of the graph (`graph.mirror`), and return the report.
+
+        A mirror whose stamp is that of the index is left as it is, unless ``full`` compares it all
+        the same. See `mirror_events` for errors.
+        """
+        *_, last = self.mirror_events(full=full)
+        assert last.report is not None, "the last step has the report"
+        return last.report
+
+    def mirror_events(self, *, full: bool = False) -> Iterator[MirrorStep]:
+        """Yield each step of `mirror`; the last one carries the report.
+
+        After an error or a kill the same call continues. Raises ConfigError without a mirror,
+        MissingExtra, GraphServerError if the server fails or its database holds anything else,
+        StoreBusy if the index keeps changing, StoreReadOnly for the first mirror of an index that
+        was opened for reading.
+        """
+        yield from self._served.update_mirror(full=full)
+
+    def verify_mirror(self) -> MirrorReport:
+        """Compare the mirror with the index, item by item, and return the report.
+
+        Nothing is written. Raises as `mirror_events`.
+        """
+        *_, last = self.verify_events()
+        assert last.report is not None, "the last step has the report"
+        return last.report
+
+    def verify_events(self) -> Iterator[MirrorStep]:
+        """Yield each step of `verify_mirror`; the last one carries the report."""
+        yield from self._served.verify_mirror()
 
     def import_files(
         self,

@@ -214,6 +214,30 @@ class PropertyGraphStore(Protocol):
         """Return the names of all graphs, ascending."""
 
 
+class LiveGraphs(Protocol):
+    """Graphs on servers that an index is connected to, and only reads, by name."""
+
+    def names(self, language: str = "cypher") -> list[str]:
+        """Return the names of the graphs that a language is spoken to, ascending."""
+        ...
+
+    def version(self, name: str) -> int:
+        """Return a number that changes whenever what was read of a graph is to be read again."""
+        ...
+
+    def query(
+        self,
+        name: str,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement in the language of a graph. Raises as `CypherRunner`."""
+        ...
+
+
 class CypherRunner(Protocol):
     """Runs a read-only openCypher statement.
 
@@ -270,6 +294,7 @@ class Capabilities:
     property_graphs: PropertyGraphStore | None = None
     fields: FieldStore | None = None
     cypher: CypherRunner | None = None
+    live_graphs: LiveGraphs | None = None
     vector_replacement: VectorReplacement | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

@@ -59,7 +59,7 @@ def edge_id(source: str, type_: str, target: str, relation: str) -> str:
 
 def project_store(store: Store) -> PropertyGraph:
     """Build the index graph of any store through its protocols, without dangling edges."""
-    more_nodes, more_edges = _read_records(store)
+    more_nodes, more_edges = read_records(store)
     nodes = sorted([*store.graph.find(limit=sys.maxsize), *more_nodes], key=lambda node: node.id)
     positions = {node.id: position for position, node in enumerate(nodes)}
     edges = [
@@ -91,7 +91,7 @@ def project_store(store: Store) -> PropertyGraph:
     )
 
 
-def _read_records(store: Store) -> tuple[list[Node], list[Edge]]:
+def read_records(store: Store) -> tuple[list[Node], list[Edge]]:
     """Return communities and chunk questions as nodes and edges."""
     nodes: list[Node] = []
     edges: list[Edge] = []
@@ -187,6 +187,7 @@ __all__ = [
     "node_properties",
     "project_imported",
     "project_store",
+    "read_records",
     "run_cypher",
     "unknown_graph",
 ]

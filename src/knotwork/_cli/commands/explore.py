@@ -21,6 +21,7 @@ from knotwork.errors import ConfigError
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
     from knotwork._shapes.communities import CommunityShape
+    from knotwork.records import QueryResult
 
 
 _COUNT = click.IntRange(min=1)
@@ -234,7 +235,9 @@ def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) 
 )
 @click.argument("statement")
 @PARAMETER_OPTION
-@click.option("--graph", metavar="NAME", default="", help="Query this imported graph instead.")
+@click.option(
+    "--graph", metavar="NAME", default="", help="Query this imported or connected graph instead."
+)
 @click.option(
     "--limit",
     metavar="N",
@@ -266,13 +269,18 @@ def cypher_command(
 
     Statements cannot change the graph or read files.
     """
-    from knotwork._cli.answers import show_rows
-    from knotwork._shapes.answers import ResultShape
-
     given = read_parameters(parameters)
     result = session.open().graph.cypher(
         statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
     )
+    print_rows(session, result)
+
+
+def print_rows(session: Session, result: QueryResult) -> None:
+    """Print the rows of a statement."""
+    from knotwork._cli.answers import show_rows
+    from knotwork._shapes.answers import ResultShape
+
     if session.common.json:
         session.terminal.emit(ResultShape.of(result))
         return

@@ -1,6 +1,7 @@
 """`knotwork graph`: count, export and import knowledge graphs.
 
-The commands on aliases of entities are in `graph_aliases`, that on shortest paths in `explore`.
+The commands on aliases of entities are in `graph_aliases`, those on graph databases in
+`graph_servers`, that on shortest paths in `explore`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands import graph_aliases
+from knotwork._cli.commands import graph_aliases, graph_servers
 from knotwork._cli.commands.explore import shortest_paths
 from knotwork._cli.session import (
     Session,
@@ -175,7 +176,7 @@ def complete_formats(_context: click.Context, _parameter: click.Parameter, typed
 @click.group()
 @keep_common
 def graph_command() -> None:
-    """Count, import or export the knowledge graph, and merge or split entities."""
+    """Count, import, export or mirror the graph, merge entities, and connect other graphs."""
 
 
 for command in (
@@ -186,6 +187,12 @@ for command in (
     graph_aliases.join,
     graph_aliases.part,
     import_graph,
+    graph_servers.mirror,
+    graph_servers.verify,
+    graph_servers.connect,
+    graph_servers.connections,
+    graph_servers.disconnect,
+    graph_servers.query,
 ):
     graph_command.add_command(command)
 

@@ -1,8 +1,8 @@
 """A graph as a query target: its schema, its stored values, plans written as Cypher.
 
 Everything goes through `CypherRunner`, so it works with any store that runs Cypher, and with
-imported graphs as with the index's own. Names are in backticks if needed; values are always
-parameters.
+imported and live graphs as with the index's own. Names are in backticks if needed; values are
+always parameters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from knotwork._retrieval.queries.target_schema import (
 )
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork.errors import QueryRefused
+from knotwork.errors import QueryRefused, QueryTimeout
 from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
 
 SAMPLED_NODES = 300
@@ -68,7 +68,8 @@ class CypherGraph:
     """One graph of a store, by name; `OWN_GRAPH` is that of the documents.
 
     ``words`` are synonyms for labels, types and properties. Schema and values are read once per
-    generation of the store. Raises RetrievalError if the store cannot run Cypher.
+    generation of the store, those of a live graph again after some minutes. Raises RetrievalError
+    if the store cannot run Cypher.
     """
 
     language = "cypher"
@@ -87,7 +88,7 @@ class CypherGraph:
         self._words = dict(words or {})
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
-        self._read: tuple[int, TargetSchema, StoredValues] | None = None
+        self._read: tuple[tuple[int, int], TargetSchema, StoredValues] | None = None
 
     @property
     def graph(self) -> str:
@@ -126,18 +127,23 @@ class CypherGraph:
             else f"the graph {self._graph}",
         )
 
-    def _current(self) -> tuple[int, TargetSchema, StoredValues]:
+    def _current(self) -> tuple[tuple[int, int], TargetSchema, StoredValues]:
         with self._lock:
-            generation = self._store.generation()
-            if self._read is None or self._read[0] != generation:
+            version = self._version()
+            if self._read is None or self._read[0] != version:
                 schema = self._own_schema() if self._graph == OWN_GRAPH else self._read_schema()
                 values: StoredValues = (
                     EntityNames(self._store)
                     if self._graph == OWN_GRAPH
                     else CollectedValues(self._collect(schema))
                 )
-                self._read = (generation, schema, values)
+                self._read = (version, schema, values)
             return self._read
+
+    def _version(self) -> tuple[int, int]:
+        live = self._store.capabilities.live_graphs
+        is_live = live is not None and self._graph in live.names()
+        return self._store.generation(), live.version(self._graph) if live and is_live else 0
 
     def _own_schema(self) -> TargetSchema:
         """Return the schema of the documents' graph, from the counts of the store."""
@@ -206,7 +212,11 @@ class CypherGraph:
                     continue
                 name = quote_name(item.name)
                 statement = f"MATCH {pattern} RETURN DISTINCT n.{name} LIMIT {MOST_VALUES}"
-                for (value,) in self._rows(statement):
+                try:
+                    found = self._rows(statement)
+                except (QueryRefused, QueryTimeout):
+                    continue  # values this long or many are texts, which no question names
+                for (value,) in found:
                     if value is not None and value != "":
                         yield StoredValue(kind.name, item.name, value)
 
@@ -217,11 +227,12 @@ class CypherGraph:
 
 
 def choose_graph(store: Store, wanted: str | None) -> str:
-    """Return ``wanted``, or the only imported graph, or that of the documents."""
+    """Return ``wanted``, or the only imported or live graph, or that of the documents."""
     if wanted is not None:
         return wanted
-    graphs = store.capabilities.property_graphs
+    graphs, live = store.capabilities.property_graphs, store.capabilities.live_graphs
     names = graphs.names() if graphs is not None else []
+    names += live.names() if live is not None else []
     if len(names) == 1:
         return names[0]
     return OWN_GRAPH

@@ -1,0 +1,283 @@
+"""`knotwork graph mirror`, `verify`, `connect`, `connections`, `disconnect` and `query`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork._cli.commands.explore import print_rows
+from knotwork._cli.session import (
+    PARAMETER_OPTION,
+    Session,
+    read_parameters,
+    show_examples,
+    with_session,
+)
+from knotwork._cli.terminal import Terminal, count_of, join_lines
+
+if TYPE_CHECKING:
+    from knotwork._graph_servers.mirror import MirrorReport, MirrorStep
+    from knotwork._graph_servers.served_graphs import GraphConnection
+
+LINE_INTERVAL_S = 5.0
+DIFFERS_CODE = 1
+"""The exit code of a verification that found a difference."""
+
+
+@click.command(
+    short_help="Copy the graph to a graph database, or update the copy.",
+    epilog=show_examples(
+        "knotwork graph mirror",
+        "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb",
+        "knotwork graph mirror --full --json",
+    ),
+)
+@click.option("--full", is_flag=True, help="Compare all of it, although the stamp is current.")
+@with_session()
+def mirror(session: Session, *, full: bool) -> None:
+    """Write what changed in the graph to the database in graph.mirror.
+
+    The copy has the nodes, edges and properties that Cypher shows. Only what differs is written. A
+    run that was stopped or killed continues where it ended, and a copy counts only when it is
+    finished. The database must hold nothing else.
+    """
+    report = _follow(session, session.open(read_only=False).graph.mirror_events(full=full))
+    if session.common.json:
+        session.terminal.emit(_describe_update(report))
+    elif report.unchanged:
+        session.terminal.say(f"The mirror at {report.url} is up to date.")
+    else:
+        session.terminal.say(
+            f"The mirror at {report.url} is up to date: {report.written:,} nodes and edges"
+            f" written, {report.removed:,} removed."
+        )
+
+
+@click.command(
+    short_help="Compare the copy in a graph database with the index.",
+    epilog=show_examples(
+        "knotwork graph verify",
+        "knotwork graph verify --store handbook.knot",
+        "knotwork graph verify --json",
+    ),
+)
+@with_session()
+def verify(session: Session) -> None:
+    """Compare counts and checksums of every label and type in the mirror with the index.
+
+    The first differences are listed. The exit code is 1 if there are any, or if the copy is not
+    finished or not of the index as it is now.
+    """
+    report = _follow(session, session.open().graph.verify_events())
+    if session.common.json:
+        session.terminal.emit(_describe_verification(report))
+    else:
+        _print_verification(session.terminal, report)
+    if not report.is_current:
+        click.get_current_context().exit(DIFFERS_CODE)
+
+
+@click.command(
+    short_help="Connect to a graph database or SPARQL server, to read it.",
+    epilog=show_examples(
+        "knotwork graph connect bolt://reader@localhost/movies --name movies",
+        "knotwork graph connect sparql+http://localhost:7878/query --name facts",
+        "knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY",
+    ),
+)
+@click.argument("url")
+@click.option("--name", metavar="NAME", required=True, help="Name of the graph in commands.")
+@click.option(
+    "--password-env",
+    metavar="VARIABLE",
+    default="",
+    help="Environment variable with the password. Default: NAME_PASSWORD.",
+)
+@click.option("--read-only", is_flag=True, help="Always so: a connected graph is never changed.")
+@with_session()
+def connect(session: Session, *, url: str, name: str, password_env: str, read_only: bool) -> None:
+    """Make a live graph a source of `graph query`, `cypher --graph` and retrievers by query.
+
+    The index remembers name and URL, never the password. URLs are bolt://USER@HOST:7687/DATABASE,
+    also bolt+s, bolt+ssc, neo4j and neo4j+s, and sparql+http://HOST/PATH or sparql+https. What is
+    more than a query is refused before it is sent.
+    """
+    from knotwork._shapes.base import fields_of
+
+    del read_only  # says what is so anyway
+    found = session.open(read_only=False).graph.connect(url, name=name, password_env=password_env)
+    if session.common.json:
+        session.terminal.emit(fields_of(found))
+        return
+    session.terminal.say(f"Connected {found.name} to {found.url} ({found.server}), for reading.")
+    if not found.is_tested:
+        session.terminal.note(
+            f"Knotwork was not tested against {found.server}: see docs/graph-databases.md."
+        )
+    if found.password_env:
+        session.terminal.note(
+            f"The password is not stored: later commands take it from {found.password_env}.",
+            style="dim",
+        )
+
+
+@click.command(
+    short_help="List the graphs that the index is connected to.",
+    epilog=show_examples(
+        "knotwork graph connections",
+        "knotwork graph connections --store handbook.knot",
+        "knotwork graph connections --json",
+    ),
+)
+@with_session()
+def connections(session: Session) -> None:
+    """List name, language, kind and URL of each connected graph; nothing is contacted."""
+    found = session.open().graph.connections()
+    if session.common.json:
+        session.terminal.emit({"connections": found})
+        return
+    if not found:
+        session.terminal.note("No connected graph.")
+        return
+    header = ("name", "language", "server", "URL", "password in")
+    session.terminal.table([_connection_row(item) for item in found], header=header)
+
+
+@click.command(
+    short_help="Forget a connected graph.",
+    epilog=show_examples(
+        "knotwork graph disconnect movies",
+        "knotwork graph disconnect movies --store handbook.knot",
+        "knotwork graph disconnect movies --json",
+    ),
+)
+@click.argument("name")
+@with_session()
+def disconnect(session: Session, *, name: str) -> None:
+    """Forget a connected graph; the graph itself stays as it is."""
+    session.open(read_only=False).graph.disconnect(name)
+    if session.common.json:
+        session.terminal.emit({"disconnected": name})
+    else:
+        session.terminal.say(f"Forgot the connection {name}.")
+
+
+@click.command(
+    short_help="Run a query on a connected graph, in its language.",
+    epilog=show_examples(
+        "knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'",
+        "knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up",
+        "knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json",
+    ),
+)
+@click.argument("name")
+@click.argument("statement")
+@PARAMETER_OPTION
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Maximum number of rows.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Time limit in seconds.",
+)
+@with_session()
+def query(
+    session: Session,
+    *,
+    name: str,
+    statement: str,
+    parameters: tuple[str, ...],
+    limit: int,
+    timeout_s: float,
+) -> None:
+    """Run a statement on a connected graph: Cypher over Bolt, SPARQL over HTTP.
+
+    It can only read: SELECT, ASK, CONSTRUCT and DESCRIBE of SPARQL, and what `knotwork cypher`
+    allows.
+    """
+    given = read_parameters(parameters)
+    result = session.open().graph.query(
+        name, statement, given, row_limit=limit, timeout_s=timeout_s
+    )
+    print_rows(session, result)
+
+
+def _follow(session: Session, steps: Iterator[MirrorStep]) -> MirrorReport:
+    """Show the progress of steps, and return the report of the last one."""
+    from knotwork._cli.progress import choose_counter
+
+    report: MirrorReport | None = None
+    is_silent = session.terminal.is_interactive or session.common.no_progress or session.common.json
+    last_note_s = time.monotonic()
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for step in steps:
+            report = step.report or report
+            if not step.stage:
+                continue
+            counter.count(step.stage, step.done, step.total)
+            if not is_silent and time.monotonic() - last_note_s > LINE_INTERVAL_S:
+                last_note_s = time.monotonic()
+                session.terminal.note(f"{step.stage}: {step.done:,} of {step.total:,}")
+    assert report is not None, "the last step has the report"
+    return report
+
+
+def _describe_update(report: MirrorReport) -> dict[str, object]:
+    return {
+        "url": report.url,
+        "generation": report.generation,
+        "written": report.written,
+        "removed": report.removed,
+        "unchanged": report.unchanged,
+    }
+
+
+def _describe_verification(report: MirrorReport) -> dict[str, object]:
+    return {
+        "url": report.url,
+        "generation": report.generation,
+        "is_current": report.is_current,
+        "parts": report.parts,
+    }
+
+
+def _print_verification(terminal: Terminal, report: MirrorReport) -> None:
+    rows = [
+        (
+            part.name,
+            f"{part.index_count:,}",
+            f"{part.mirror_count:,}",
+            part.index_checksum,
+            "equal" if part.is_equal else "DIFFERENT",
+        )
+        for part in report.parts
+    ]
+    terminal.table(rows, header=(" ", "index", "mirror", "checksum", " "))
+    for part in report.differing:
+        terminal.say(part.name, style="bold")
+        for difference in part.differences:
+            terminal.say(join_lines(difference), indent=2)
+    if report.is_current:
+        terminal.say(f"The mirror at {report.url} is that of the index.")
+    elif report.differing:
+        parts = count_of(len(report.differing), "part")
+        terminal.say(f"The mirror at {report.url} differs in {parts}.")
+    else:
+        terminal.say(f"The mirror at {report.url} is equal, but its stamp is not current.")
+
+
+def _connection_row(item: GraphConnection) -> tuple[str, ...]:
+    return (item.name, item.language, item.server, item.url, item.password_env)
