@@ -43,8 +43,12 @@ def open_pool(shared: object, *, workers: int, limits: ReadingLimits) -> WorkerP
 
     Raises one of ``UNSENDABLE`` if ``shared`` cannot be sent to another process.
     """
-    loaders = _sendable_loaders(LOADERS.registered())
-    return WorkerPool(partial(_register, loaders), shared, workers=workers, limits=limits)
+    return WorkerPool(register_loaders(), shared, workers=workers, limits=limits)
+
+
+def register_loaders() -> Callable[[], object]:
+    """Return a function for other processes that registers the loaders of this program there."""
+    return partial(_register, _sendable_loaders(LOADERS.registered()))
 
 
 def _register(loaders: Mapping[str, object]) -> None:

@@ -74,7 +74,7 @@ class IndexingRun:
         self._store = store
         self._settings = settings
         self._retry = options.get("retry", False)
-        self.engine = open_engine(settings.index)
+        self.engine = open_engine(settings)
         self.models = ModelRun(
             settings.llm,
             store_url=store.url,

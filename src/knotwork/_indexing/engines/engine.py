@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from knotwork._config import IndexSettings
+from knotwork._config import Settings
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.preparation import Preparer, Recipe
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._inference.embedder import Embedder
+from knotwork.errors import UnknownName
 
 
 class Engine(Protocol):
@@ -36,6 +37,22 @@ class Engine(Protocol):
         """End all work, and release what the engine has started."""
 
 
-def open_engine(settings: IndexSettings) -> Engine:
-    """Return the engine that the settings name."""
-    return ProcessEngine(workers=settings.workers, limits=ReadingLimits.of(settings))
+PROCESSES = "processes"
+RAY = "ray"
+ENGINES = (PROCESSES, RAY, "ray://HOST:PORT", "ray:ADDRESS")
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Return the engine that `index.compute` names; what it needs is started on first use.
+
+    Raises UnknownName for an unknown one, MissingExtra if its library is not installed, and
+    ConfigError if other settings contradict it.
+    """
+    index = settings.index
+    if index.compute == PROCESSES:
+        return ProcessEngine(workers=index.workers, limits=ReadingLimits.of(index))
+    if index.compute == RAY or index.compute.startswith(f"{RAY}:"):
+        from knotwork._indexing.engines.ray_engine import RayEngine
+
+        return RayEngine(index, settings.embedding)
+    raise UnknownName("value of index.compute", index.compute, ENGINES)
