@@ -1,15 +1,18 @@
-"""Parts of an index that work like any other, and fail in the processes of Ray: once, or always.
+"""Indexes for tests of Ray, and parts of them that fail in its processes: once, or always.
 
 A part that fails once leaves a file first, which the next attempt finds.
 """
 
 import os
+import random
 import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.indexing.pipeline_fakes import NameExtractor
+from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, make_text
+from tests.indexing.snapshots import snapshot
 
+import knotwork
 from knotwork.errors import LoadError, ModelError
 from knotwork.records import Document
 from knotwork.testing._embedders import HashingEmbedder
@@ -92,3 +95,38 @@ def read_with_lock(lock, document):
     """Return a document; with a lock among its arguments, it cannot be sent to another process."""
     with lock:
         return document
+
+
+def open_index(path, *, compute="ray", **options):
+    return knotwork.open(
+        path,
+        **{
+            "index_compute": compute,
+            "index_workers": 2,
+            "splitter": ParagraphSplitter(),
+            "extractor": NameExtractor(),
+            "embedder": ActorEmbedder(),
+            **options,
+        },
+    )
+
+
+def write_documents(folder):
+    """Write small and larger texts, a web page and what cannot be read; return the folder."""
+    folder.mkdir()
+    for number in range(24):
+        text = make_text(random.Random(number), paragraphs=300 if number == 3 else 6)
+        (folder / f"{number:02}.txt").write_text(text, "utf-8")
+    (folder / "page.html").write_text("<h1>Ada</h1><p>Ada meets Bo in London.</p>", "utf-8")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing more")
+    (folder / "empty.txt").write_bytes(b"")
+    (folder / "name with \n line.txt").write_text("Cleo pays Dai.", "utf-8")
+    return folder
+
+
+def built(path, folder, **options):
+    """Return what an index holds after a run over the folder, and the failures by file."""
+    with open_index(path, **options) as kb:
+        report = kb.index(folder)
+        failures = {failure.uri: failure.reason for failure in report.failures}
+        return snapshot(kb.store), failures

@@ -1,6 +1,8 @@
 """The choice of an engine, and the limits of what Ray has in progress, on a fake cluster."""
 
 import importlib.util
+import pickle
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from types import SimpleNamespace
@@ -8,9 +10,12 @@ from types import SimpleNamespace
 import pytest
 from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter
 from tests.indexing.ray_parts import read_with_lock
+from tests.indexing.snapshots import snapshot
 
 from knotwork._config import Settings
 from knotwork._config.settings import IndexSettings
+from knotwork._indexing.commits import commit_documents
+from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.engines import ray_preparer
 from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
@@ -28,8 +33,10 @@ from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Candidate, document_source
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS
 from knotwork._indexing.worker_pool import end_kept
+from knotwork._stores.memory import MemoryStore
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.records import Document
+from knotwork.testing._embedders import HashingEmbedder
 
 RECIPE = Recipe(ParagraphSplitter(), NameExtractor())
 SLOTS = 2
@@ -186,3 +193,17 @@ def test_an_actor_has_a_gpu_or_a_few_processors_of_a_node():
         Place("c", 1),
     ]
     assert plan_actors(nodes[1:], uses_gpu=True) == [*[Place("b", 3)] * 2, Place("c", 1)]
+
+
+def test_what_is_stored_of_documents_can_be_sent_to_another_writer():
+    prepared = [prepare(source, RECIPE) for source in sources(5)]
+    embedding = Embedding(HashingEmbedder(16))
+    keyed = [replace(p, keys=tuple(map(embedding.chunk_key, p.leaves))) for p in prepared]
+    chunks = [chunk for p in keyed for chunk in p.leaves]
+    keys = [key for p in keyed for key in p.keys]
+    vectors = dict(zip(keys, embedding.embed_chunks(chunks), strict=True))
+    here, there = MemoryStore(), MemoryStore()
+    commit_documents(here, keyed, vectors=vectors, embedding=embedding)
+    sent, sent_vectors = pickle.loads(pickle.dumps((keyed, vectors)))
+    commit_documents(there, sent, vectors=sent_vectors, embedding=embedding)
+    assert snapshot(here) == snapshot(there)

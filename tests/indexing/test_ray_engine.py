@@ -4,7 +4,6 @@ Each test has a real cluster of two processors on this machine.
 """
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,17 +12,18 @@ from functools import partial
 from threading import Lock
 
 import pytest
-from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, make_text
 from tests.indexing.ray_parts import (
     ActorEmbedder,
     HereOnly,
     KillingExtractor,
     WastefulExtractor,
+    built,
+    open_index,
     read_with_lock,
+    write_documents,
 )
 from tests.indexing.snapshots import snapshot
 
-import knotwork
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.report import EventKind
 from knotwork._indexing.sources import SourceSelection
@@ -41,7 +41,7 @@ pytestmark = [
 
 DRIVER = """
 import sys
-from tests.indexing.test_ray_engine import open_index
+from tests.indexing.ray_parts import open_index
 from knotwork._indexing.report import EventKind
 
 if __name__ == "__main__":
@@ -67,41 +67,9 @@ def cluster():
     ray.shutdown()
 
 
-def open_index(path, *, compute="ray", **options):
-    return knotwork.open(
-        path,
-        **{
-            "index_compute": compute,
-            "index_workers": 2,
-            "splitter": ParagraphSplitter(),
-            "extractor": NameExtractor(),
-            "embedder": ActorEmbedder(),
-            **options,
-        },
-    )
-
-
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder of small and larger texts, a web page and what cannot be read."""
-    made = tmp_path / "docs"
-    made.mkdir()
-    for number in range(24):
-        text = make_text(random.Random(number), paragraphs=300 if number == 3 else 6)
-        (made / f"{number:02}.txt").write_text(text, "utf-8")
-    (made / "page.html").write_text("<h1>Ada</h1><p>Ada meets Bo in London.</p>", "utf-8")
-    (made / "broken.pdf").write_bytes(b"%PDF-1.7 nothing more")
-    (made / "empty.txt").write_bytes(b"")
-    (made / "name with \n line.txt").write_text("Cleo pays Dai.", "utf-8")
-    return made
-
-
-def built(path, folder, **options):
-    """Return what an index holds after a run over the folder, and the failures by file."""
-    with open_index(path, **options) as kb:
-        report = kb.index(folder)
-        failures = {failure.uri: failure.reason for failure in report.failures}
-        return snapshot(kb.store), failures
+    return write_documents(tmp_path / "docs")
 
 
 def test_the_index_equals_that_of_one_machine(cluster, tmp_path, folder):

@@ -158,9 +158,15 @@ class RayEmbedder:
 
     def close(self) -> None:
         """End the actors."""
-        for actor in self._actors:
-            self._cluster.ray.kill(actor)
+        self._end(self._actors)
         self._actors = []
+
+    def _end(self, actors: Sequence[Any]) -> None:
+        for actor in actors:
+            try:
+                self._cluster.ray.kill(actor)
+            except Exception as error:  # noqa: BLE001 - the cluster may be gone, as they then are
+                _log.debug("an actor of Ray was not ended: %s", error)
 
     def _start(self) -> None:
         """Start an actor at each place, and wait until one has loaded its model."""
@@ -184,8 +190,7 @@ class RayEmbedder:
         try:
             self._dimension = self._first_dimension(actors)
         except BaseException:
-            for actor in actors:
-                ray.kill(actor)
+            self._end(actors)
             raise
         self._actors = actors
         self._busy = dict.fromkeys(range(len(actors)), 0)
