@@ -24,11 +24,15 @@ from tests.indexing.ray_parts import (
 )
 from tests.indexing.snapshots import snapshot
 
+from knotwork._config import Settings
+from knotwork._config.settings import IndexSettings
+from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.report import EventKind
 from knotwork._indexing.sources import SourceSelection
 from knotwork.errors import ModelError
 from knotwork.records import Document
+from knotwork.testing import EmbedderContract
 
 ray = pytest.importorskip("ray", reason="needs the extra `ray`")
 
@@ -138,6 +142,24 @@ def test_a_text_that_always_costs_its_actor_stops_the_run(cluster, tmp_path):
         pytest.raises(ModelError, match="died 4 times"),
     ):
         kb.index(folder)
+
+
+@pytest.fixture(scope="class")
+def actors(cluster):
+    settings = Settings(index=IndexSettings(compute="ray"))
+    with closing(open_engine(settings)) as engine:
+        opened = engine.open_embedder(ActorEmbedder(256))
+        assert not opened.is_loaded
+        yield opened
+        assert opened.is_loaded
+
+
+class TestRayEmbedder(EmbedderContract):
+    """The contract of embedders, kept by actors."""
+
+    @pytest.fixture
+    def embedder(self, actors):
+        return actors
 
 
 def test_an_error_of_the_model_is_that_of_the_run(cluster, tmp_path, folder):

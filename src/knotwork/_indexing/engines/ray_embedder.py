@@ -32,9 +32,6 @@ _log = logging.getLogger("knotwork.indexing")
 ACTOR_THREADS = 4
 """Most processors of an actor on a node without a GPU; a larger node has several actors."""
 
-EMBEDDING_CPUS = 0.5
-"""What actors and reading tasks reserve of each processor, so that neither keeps out the other."""
-
 _GROUP_CHARACTERS = 4_000
 _GPU_GROUP_CHARACTERS = 64_000
 """Characters of a call for each thread, and for a GPU: some tenths of a second."""
@@ -177,7 +174,7 @@ class RayEmbedder:
         has_gpu = places[0].has_gpu
         actors = [
             ray.remote(
-                num_cpus=EMBEDDING_CPUS * place.threads,
+                num_cpus=0,  # reserved ones would keep out the tasks that read
                 num_gpus=int(has_gpu),
                 max_restarts=-1,
                 max_task_retries=_RETRIES,

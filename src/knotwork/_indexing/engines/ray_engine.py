@@ -6,7 +6,7 @@ import logging
 
 from knotwork._config import EmbeddingSettings, IndexSettings
 from knotwork._indexing.engines.ray_cluster import RayCluster
-from knotwork._indexing.engines.ray_embedder import EMBEDDING_CPUS, ModelSource, RayEmbedder
+from knotwork._indexing.engines.ray_embedder import ModelSource, RayEmbedder
 from knotwork._indexing.engines.ray_preparer import RayPreparer, pickled_setup
 from knotwork._indexing.preparation import Preparer, Recipe, open_preparer
 from knotwork._indexing.reading_limits import ReadingLimits
@@ -56,12 +56,7 @@ class RayEngine:
                 recipe, workers=self._workers, total_bytes=total_bytes, limits=self._limits
             )
         return RayPreparer(
-            self._cluster,
-            recipe,
-            setup,
-            limits=self._limits,
-            total_bytes=total_bytes,
-            cpus=1.0 if self._embedder is None else EMBEDDING_CPUS,
+            self._cluster, recipe, setup, limits=self._limits, total_bytes=total_bytes
         )
 
     def open_embedder(self, embedder: Embedder) -> Embedder:

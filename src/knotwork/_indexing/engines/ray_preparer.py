@@ -48,9 +48,9 @@ _RENEW_S = 10.0
 class RayPreparer:
     """Prepares documents in the tasks of a cluster; implements `Preparer`.
 
-    Tasks take ``cpus`` of a processor each. A document that no node can read because its file is
-    missing there, or because it cannot be sent, is read on this machine. ``setup`` is the recipe
-    and the limits, as `pickled_setup` returns them.
+    A document that no node can read because its file is missing there, or because it cannot be
+    sent, is read on this machine. ``setup`` is the recipe and the limits, as `pickled_setup`
+    returns them.
     """
 
     def __init__(
@@ -61,13 +61,12 @@ class RayPreparer:
         *,
         limits: ReadingLimits,
         total_bytes: int,
-        cpus: float = 1.0,
     ) -> None:
         self._cluster = cluster
         self._recipe = recipe
         self._limits = limits
         self._setup = cluster.ray.put(setup)
-        self._read = cluster.ray.remote(num_cpus=cpus, max_retries=_RETRIES)(read_documents)
+        self._read = cluster.ray.remote(num_cpus=1, max_retries=_RETRIES)(read_documents)
         self._slots = cluster.slots
         self._renewed_s = time.monotonic()
         self._task_bytes = min(TASK_BYTES, total_bytes // (_TASKS_A_SLOT * self._slots))
