@@ -120,9 +120,9 @@ def test_delete_removes_and_names_the_nearest_otherwise(folder):
 INTERRUPT = """
 import os, signal, sys
 from knotwork._cli.main import run
-import knotwork._indexing.pipeline as pipeline
+import knotwork._indexing.engines.process_engine as process_engine
 
-open_preparer = pipeline.open_preparer
+open_preparer = process_engine.open_preparer
 seen = []
 
 def open_interrupted(*arguments, **options):
@@ -138,7 +138,7 @@ def open_interrupted(*arguments, **options):
     preparer.begin = stop_at_the_fifth
     return preparer
 
-pipeline.open_preparer = open_interrupted
+process_engine.open_preparer = open_interrupted
 sys.exit(run(sys.argv[1:]))
 """
 

@@ -222,7 +222,7 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
         opened.append(open_preparer(*args, **options))
         return opened[-1]
 
-    monkeypatch.setattr("knotwork._indexing.pipeline.open_preparer", open_spied)
+    monkeypatch.setattr("knotwork._indexing.engines.process_engine.open_preparer", open_spied)
     with knotwork.open(tmp_path / "i.knot", embedding_model="none", index_workers=1) as kb:
         events = kb.index_events(folder)
         while not opened or not opened[0].processes:

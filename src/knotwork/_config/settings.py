@@ -267,6 +267,12 @@ class IndexSettings:
         minimum=1,
         maximum=100_000,
     )
+    compute: str = _setting(
+        "processes",
+        'where files are read and local models embed: "processes" of this machine, "ray" (a Ray\n'
+        'cluster that is started here), "ray://HOST:PORT" or "ray:ADDRESS" (one that runs already)',
+        may_be_empty=False,
+    )
     workers: int = _setting(
         -1,
         "worker processes that read files; -1 is one per core, at most 8, 0 reads files in\n"

@@ -134,7 +134,10 @@ def compare_with_ledger(
 
 
 class _File(Protocol):
-    """The size and times of a file."""
+    """The size and times of a file, or the version of an object in a storage."""
+
+    @property
+    def version(self) -> str: ...
 
     @property
     def size(self) -> int: ...
@@ -151,8 +154,11 @@ def has_same_times(file: _File, entry: LedgerEntry) -> bool:
 
     `changed_ns` shows an edit whose time was set back, as by `cp -p`. It is not compared with the
     entry of an index that an earlier version wrote. An inode is never compared: some network file
-    systems give a file another one whenever they are mounted.
+    systems give a file another one whenever they are mounted. The version that a storage states of
+    an object decides alone; it is the `digest` of its entry.
     """
+    if file.version:
+        return (file.version, file.size) == (entry.digest, entry.size)
     if file.modified_ns == UNKNOWN_TIME_NS:
         return False
     if (file.size, file.modified_ns) != (entry.size, entry.modified_ns):
@@ -236,13 +242,27 @@ def failed_entry(source: Candidate, error: LoadError, tiers: Tiers) -> LedgerEnt
         repeated=source.repeated,
         changed_ns=source.changed_ns,
         checked_ns=_checked_ns(source),
+        digest=source.version,
     )
 
 
-def entry_path(entry: LedgerEntry) -> str:
-    """Return the path of the file of an entry, whether or not it still exists."""
-    root = Path(entry.root)
+class _Placed(Protocol):
+    """A source with its name in the index and its folder."""
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def root(self) -> str: ...
+
+
+def entry_path(entry: _Placed) -> str:
+    """Return the path or URL of the file of an entry, whether or not it still exists."""
     head, _, tail = entry.uri.partition("/")
+    if "://" in entry.root:
+        folder = entry.root.rstrip("/")
+        return f"{folder}/{tail}" if tail and folder.rpartition("/")[2] == head else entry.root
+    root = Path(entry.root)
     return str(root.joinpath(*tail.split("/"))) if tail and root.name == head else entry.root
 
 

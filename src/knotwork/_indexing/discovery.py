@@ -17,6 +17,7 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import check_cancelled
+from knotwork._indexing.loaders.loader_registry import RemoteFile
 from knotwork.errors import IndexingError
 
 IGNORE_FILES = (".gitignore", ".knotignore")
@@ -39,19 +40,21 @@ class SourceFile:
     """A file to index, with its name in the index, which does not depend on the path of ``root``.
 
     ``size`` is in bytes, the times are those of `LedgerEntry`. An inaccessible file has size 0 and
-    ``UNKNOWN_TIME_NS``: it is included, so that loading it reports the reason.
+    ``UNKNOWN_TIME_NS``: it is included, so that loading it reports the reason. ``version`` is what
+    a storage states of its object, and changes whenever the bytes do; a file has none.
     """
 
     uri: str
-    path: Path
+    path: Path | RemoteFile
     root: str
     size: int
     modified_ns: int
     changed_ns: int = 0
     checked_ns: int = 0
+    version: str = ""
 
 
-class _Rules(NamedTuple):
+class IgnoreRules(NamedTuple):
     """The rules in the ignore files of a folder ``depth`` levels below the root."""
 
     depth: int
@@ -63,7 +66,7 @@ class _Folder(NamedTuple):
 
     path: Path
     parts: tuple[str, ...]
-    rules: tuple[_Rules, ...]
+    rules: tuple[IgnoreRules, ...]
 
 
 def discover(
@@ -84,6 +87,7 @@ def discover(
     seen: dict[str, Path] = {}
     for path in paths:
         for source in _discover_one(str(path), tuple(include), tuple(exclude)):
+            assert isinstance(source.path, Path), "a walk finds files of this machine"
             place = Path(os.path.realpath(source.path))
             earlier = seen.setdefault(source.uri, place)
             if earlier != place:
@@ -121,6 +125,7 @@ def _matched(
     fixed = takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1])
     taken = {_absolute(Path(match)) for match in matches}
     for source in _Walk(Path(*fixed), include, exclude).sources():
+        assert isinstance(source.path, Path), "a walk finds files of this machine"
         if source.path in taken or any(parent in taken for parent in source.path.parents):
             yield source
 
@@ -159,8 +164,8 @@ class _Walk:
             parts = (*folder.parts, name)
             path = folder.path / entry.name
             is_folder = _is_folder(entry)
-            skipped = _skips_folder(path) if is_folder else _skips_file(name)
-            if skipped or self._is_ignored(parts, rules, is_folder=is_folder):
+            skipped = _is_skipped_folder(path) if is_folder else skips_file(name)
+            if skipped or is_ignored(parts, self._exclude, rules, is_folder=is_folder):
                 continue
             if not is_folder:
                 if self._include is None or self._include.match_file("/".join(parts)):
@@ -182,17 +187,23 @@ class _Walk:
         self._entered.add(real)
         return True
 
-    def _is_ignored(
-        self, parts: Sequence[str], rules: Sequence[_Rules], *, is_folder: bool
-    ) -> bool:
-        end = "/" if is_folder else ""
-        if self._exclude.match_file("/".join(parts) + end):
-            return True
-        for depth, spec in rules:
-            decided = spec.check_file("/".join(parts[depth:]) + end).include
-            if decided is not None:
-                return decided
-        return False
+
+def is_ignored(
+    parts: Sequence[str],
+    exclude: GitIgnoreSpec,
+    rules: Sequence[IgnoreRules],
+    *,
+    is_folder: bool,
+) -> bool:
+    """Return True if ``exclude`` or the rules of the folders above, deepest first, leave it out."""
+    end = "/" if is_folder else ""
+    if exclude.match_file("/".join(parts) + end):
+        return True
+    for depth, spec in rules:
+        decided = spec.check_file("/".join(parts[depth:]) + end).include
+        if decided is not None:
+            return decided
+    return False
 
 
 def _absolute(path: Path) -> Path:
@@ -230,11 +241,13 @@ def _size_and_times(status: os.stat_result) -> tuple[int, int, int]:
 
 
 def file_digest(file: SourceFile) -> str:
-    """Return a hash of the bytes of a file.
+    """Return a hash of the bytes of a file; the version of an object, which is not read.
 
     It is empty if the file cannot be read, or changed since it was found: then what was read before
     may be other bytes.
     """
+    if not isinstance(file.path, Path):
+        return file.version
     try:
         with file.path.open("rb") as stream:
             digest = hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16))
@@ -245,7 +258,7 @@ def file_digest(file: SourceFile) -> str:
     return digest.hexdigest() if unchanged else ""
 
 
-def _ignore_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[_Rules]:
+def _ignore_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[IgnoreRules]:
     present = {entry.name for entry in entries}
     lines: list[str] = []
     for name in IGNORE_FILES:
@@ -255,7 +268,7 @@ def _ignore_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[
             except OSError:
                 continue  # unreadable, or a folder: no rules
             lines.extend(text.splitlines())
-    return [_Rules(len(folder.parts), GitIgnoreSpec.from_lines(lines))] if lines else []
+    return [IgnoreRules(len(folder.parts), GitIgnoreSpec.from_lines(lines))] if lines else []
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -265,10 +278,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _skips_folder(path: Path) -> bool:
-    hidden = path.name.startswith(".") or path.name in _SKIPPED_FOLDERS
-    return hidden or (path / "pyvenv.cfg").exists()
+def _is_skipped_folder(path: Path) -> bool:
+    return skips_folder(path.name) or (path / "pyvenv.cfg").exists()
 
 
-def _skips_file(name: str) -> bool:
+def skips_folder(name: str) -> bool:
+    """Return True for the name of a hidden folder, or one of packages or version control."""
+    return name.startswith(".") or name in _SKIPPED_FOLDERS
+
+
+def skips_file(name: str) -> bool:
+    """Return True for the name of a hidden file, or one of an index or a program."""
     return name.startswith(".") or _SKIPPED_FILES.match_file(name)

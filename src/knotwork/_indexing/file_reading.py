@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from knotwork._cancellation import wait_for
 from knotwork._indexing.loaders.loader import Content, Source
-from knotwork._indexing.loaders.loader_registry import LOADERS, ReadElsewhere
+from knotwork._indexing.loaders.loader_registry import LOADERS, ReadElsewhere, RemoteFile
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.worker_pool import UNSENDABLE, WorkerPool, WorkersUnavailable, pickled
 
@@ -43,8 +43,12 @@ def open_pool(shared: object, *, workers: int, limits: ReadingLimits) -> WorkerP
 
     Raises one of ``UNSENDABLE`` if ``shared`` cannot be sent to another process.
     """
-    loaders = _sendable_loaders(LOADERS.registered())
-    return WorkerPool(partial(_register, loaders), shared, workers=workers, limits=limits)
+    return WorkerPool(register_loaders(), shared, workers=workers, limits=limits)
+
+
+def register_loaders() -> Callable[[], object]:
+    """Return a function for other processes that registers the loaders of this program there."""
+    return partial(_register, _sendable_loaders(LOADERS.registered()))
 
 
 def _register(loaders: Mapping[str, object]) -> None:
@@ -87,8 +91,8 @@ def _sendable_loaders(registered: Mapping[str, object]) -> dict[str, object]:
 
 
 def read_files(
-    function: Callable[[Path, str], Result],
-    files: Iterable[tuple[Path, str, int]],
+    function: Callable[[Any, str], Result],
+    files: Iterable[tuple[Path | RemoteFile, str, int]],
     *,
     workers: int,
     limits: ReadingLimits,
@@ -117,6 +121,6 @@ def read_files(
         pool.close()
 
 
-def _call(task: tuple[Callable[[Path, str], Any], Path, str], _shared: object) -> Any:  # noqa: ANN401
+def _call(task: tuple[Callable[[Any, str], Any], Any, str], _shared: object) -> Any:  # noqa: ANN401
     function, path, uri = task
     return function(path, uri)

@@ -6,7 +6,7 @@ commit, and the next run continues from there, because the ledger commits with t
 result depends on the documents alone, not on the batches or their order.
 
 The pipeline itself runs in one thread, so that an interruption finds everything at rest. Files are
-prepared in other processes (`preparation.py`), and a language model is called from threads of its
+prepared where the engine does it (`engines/`), and a language model is called from threads of its
 own (`document_reader.py`). `Tally` counts what a run does and builds its
 events and report; `ChunkForecast` estimates the number of chunks from file sizes.
 """
@@ -52,17 +52,17 @@ from knotwork._indexing.embedding import (
     check_embedder,
     check_not_switching,
 )
+from knotwork._indexing.engines.engine import Engine
+from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
 from knotwork._indexing.parcels import collect_unpacked
 from knotwork._indexing.preparation import (
     Preparation,
     Preparer,
     load_error_of,
-    open_preparer,
     timed,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.report import (
     OUTCOMES,
     EventKind,
@@ -99,9 +99,8 @@ class Pipeline:
     """Brings an index up to date with sources.
 
     A commit holds about ``batch_chunks`` chunks, by default as many as suit the stages; the
-    embedder gets ``embedding_chunks`` at a time. ``workers`` are processes that prepare documents,
-    -1 for one per core, and ``limits`` what one document may take there. ``clock`` returns
-    seconds.
+    embedder gets ``embedding_chunks`` at a time. ``engine`` prepares the documents. ``clock``
+    returns seconds.
     """
 
     store: Store
@@ -109,8 +108,7 @@ class Pipeline:
     _: KW_ONLY
     batch_chunks: int | None = None
     embedding_chunks: int = EMBEDDING_CHUNKS
-    workers: int = 0
-    limits: ReadingLimits = DEFAULT_LIMITS
+    engine: Engine = field(default_factory=ProcessEngine)
     clock: Callable[[], float] = time.monotonic
 
     def run(
@@ -200,11 +198,8 @@ class _Run:
         changed = [source for source in candidates if source.needs_reading]
         for source in changed:
             self.tally.forecast.expect(source)
-        preparer = open_preparer(
-            self.stages.recipe,
-            workers=self.pipeline.workers,
-            total_bytes=sum(source.size for source in changed),
-            limits=self.pipeline.limits,
+        preparer = self.pipeline.engine.open_preparer(
+            self.stages.recipe, total_bytes=sum(source.size for source in changed)
         )
         suspects: list[Candidate] = []
         with closing(preparer):

@@ -27,7 +27,7 @@ class Candidate:
     ``edge_keys`` and ``repeated`` are those of `LedgerEntry`, for a page of a web site. ``size`` is
     in bytes, the times are those of `LedgerEntry`. ``hash_file`` returns the ``digest`` of the
     file's bytes, empty if they changed since its times were read; it is None for a source that is
-    not a file.
+    not a file. ``version`` is that of `SourceFile`.
 
     The other fields are set by `changes.compare_with_ledger`. ``entry`` is the ledger's entry, if
     any. The source is skipped unless ``needs_reading``, and left as it is if its file has the
@@ -44,6 +44,7 @@ class Candidate:
     repeated: str = ""
     changed_ns: int = 0
     checked_ns: int = 0
+    version: str = ""
     hash_file: Callable[[], str] | None = None
     digest: str = ""
     read_here: Callable[[], Document] | None = None

@@ -11,15 +11,15 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from knotwork._config import IndexSettings, Settings
+from knotwork._config import Settings
 from knotwork._indexing.changes import Tier, compare_with_ledger
 from knotwork._indexing.communities.detection import CommunityOptions
 from knotwork._indexing.document_reader import jobs_of
+from knotwork._indexing.engines.engine import Engine, open_engine
 from knotwork._indexing.enrichment import Enricher, Enrichment
 from knotwork._indexing.pipeline import Pipeline, Tally
-from knotwork._indexing.preparation import Preparation, Recipe, load_error_of, open_preparer
+from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
 from knotwork._indexing.prepared import Candidate, Unprepared
-from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
@@ -74,6 +74,7 @@ class IndexingRun:
         self._store = store
         self._settings = settings
         self._retry = options.get("retry", False)
+        self.engine = open_engine(settings)
         self.models = ModelRun(
             settings.llm,
             store_url=store.url,
@@ -85,7 +86,7 @@ class IndexingRun:
         self.tally = Tally(models=self.models)
         self.stages = compose_stages(
             settings,
-            embedder=embedder,
+            embedder=self.engine.open_embedder(embedder) if embedder is not None else None,
             models=self.models,
             tier=options.get("tier"),
             splitter=splitter,
@@ -98,10 +99,7 @@ class IndexingRun:
         Raises as `Pipeline.run`, and ModelError of the model. What is finished is stored, and the
         last event before a ModelError is ``STOPPED``, with the report.
         """
-        index = self._settings.index
-        pipeline = Pipeline(
-            self._store, self.stages, workers=index.workers, limits=ReadingLimits.of(index)
-        )
+        pipeline = Pipeline(self._store, self.stages, engine=self.engine)
         done = Enrichment()
         try:
             for event in pipeline.run(
@@ -171,11 +169,12 @@ class IndexingRun:
             ledger=self._store.ledger,
             stages=self.stages,
             prices=self.models.prices,
-            settings=self._settings.index,
+            engine=self.engine,
         )
 
     def close(self) -> None:
-        """Close the cache of calls to language models."""
+        """Close the engine, and the cache of calls to language models."""
+        self.engine.close()
         self.models.close()
 
 
@@ -209,7 +208,7 @@ def estimate_reading(
     ledger: Ledger,
     stages: IndexingStages,
     prices: PriceTable,
-    settings: IndexSettings | None = None,
+    engine: Engine,
 ) -> IndexEstimate:
     """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
 
@@ -224,7 +223,7 @@ def estimate_reading(
         for source in compare_with_ledger(sources, ledger, stages.tiers)
         if source.wants_model and source.needs_reading
     ]
-    jobs = list(_jobs(wanted, stages.recipe, extractor, settings or IndexSettings()))
+    jobs = list(_jobs(wanted, stages.recipe, extractor, engine))
     cached: list[_Pair] = []
     new: list[_Pair] = []
     for job in jobs:
@@ -253,14 +252,9 @@ def _jobs(
     sources: Sequence[Candidate],
     recipe: Recipe,
     extractor: ModelExtractor,
-    settings: IndexSettings,
+    engine: Engine,
 ) -> Iterator[ChunkJob]:
-    preparer = open_preparer(
-        recipe,
-        workers=settings.workers,
-        total_bytes=sum(source.size for source in sources),
-        limits=ReadingLimits.of(settings),
-    )
+    preparer = engine.open_preparer(recipe, total_bytes=sum(source.size for source in sources))
     with closing(preparer):
         for source in sources:
             preparer.begin(source)

@@ -15,6 +15,8 @@ import json
 import math
 import os
 import shlex
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,9 +49,18 @@ from knotwork._indexing.file_reading import read_files
 from knotwork._indexing.loaders import load_edge_keys, load_file
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import MEGABYTE
-from knotwork._indexing.loaders.loader_registry import may_be_light
+from knotwork._indexing.loaders.loader_registry import RemoteFile, may_be_light
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.reading_limits import PROCESS_FAILURES, ReadingLimits
+from knotwork._indexing.stored_objects import (
+    StoredObject,
+    discover_objects,
+    is_url,
+    local_path,
+    name_of,
+    object_at,
+    storage_root,
+)
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, LoadError, UnknownName
 from knotwork.records import Document, content_id
@@ -61,43 +72,98 @@ ROOTS_META = "roots"
 class SourceSelection:
     """The candidates of a run, and the ledger entries that it ``covers``: removed if gone.
 
-    ``roots`` are all folders that were indexed so far, with those of this run.
+    ``roots`` are all folders that were indexed so far, with those of this run. ``kept_in`` is the
+    folder of what was downloaded and is read again in this run, until the selection is closed.
     """
 
     candidates: tuple[Candidate, ...]
     covers: Callable[[LedgerEntry], bool] | None
     roots: tuple[str, ...]
+    kept_in: Path | None = None
+
+    def close(self) -> None:
+        """Delete what was downloaded."""
+        if self.kept_in is not None:
+            shutil.rmtree(self.kept_in, ignore_errors=True)
 
 
 def select_files(
     store: Store, paths: Sequence[str | Path], settings: IndexSettings
 ) -> SourceSelection:
-    """Return the files below ``paths`` as candidates.
+    """Return the files below ``paths``, which may be URLs, as candidates; close it after the run.
 
     A file in a folder that was indexed before keeps its name, whether ``paths`` name that folder,
     a part of it, or the file itself. The run covers the folders in ``paths``. Web pages are loaded
     without the lines that their site repeats; if these changed, more pages of the site are added.
     Raises IndexingError if a path does not exist, or a name belongs to another file already.
     """
+    given = [local_path(path) for path in paths]
+    urls = [path for path in given if isinstance(path, str) and is_url(path)]
+    paths = [path for path in given if path not in urls]
     _check_presence(store, paths)
     known = stored_roots(store)
+    objects, url_folders = _discover_urls(store, urls, settings)
     folders = [absolute_path(path) for path in paths if Path(path).expanduser().is_dir()]
-    roots = tuple(dict.fromkeys([*known, *folders]))
-    files = [
-        _named_by_widest_root(file, roots)
-        for file in discover(paths, include=settings.include, exclude=settings.exclude)
-    ]
+    roots = tuple(dict.fromkeys([*known, *folders, *url_folders]))
+    found = discover(paths, include=settings.include, exclude=settings.exclude)
+    files = [_named_by_widest_root(file, roots) for file in (*found, *objects)]
     _check_names(store, files)
-    covers = _coverage(paths, folders)
-    survey = survey_sites(store, files, covers=covers, settings=settings)
+    covers = _coverage(paths, [*folders, *url_folders])
+    kept_in = _folder_for_pages(files)
+    if kept_in is not None:
+        files = [_kept_page(file, kept_in) for file in files]
+    selection = SourceSelection((), covers, roots, kept_in)
+    try:
+        survey = survey_sites(store, files, covers=covers, settings=settings)
+    except BaseException:
+        selection.close()
+        raise
     candidates = [_candidate(file, survey, settings) for file in (*files, *survey.others)]
-    return SourceSelection(tuple(candidates), covers, roots)
+    return replace(selection, candidates=tuple(candidates))
+
+
+def _discover_urls(
+    store: Store, urls: Sequence[str], settings: IndexSettings
+) -> tuple[list[SourceFile], list[str]]:
+    """Return the objects at and below URLs, each once, and those URLs that are folders."""
+    found: dict[str, SourceFile] = {}
+    folders: list[str] = []
+    for url in urls:
+        root = storage_root(url)
+        try:
+            objects, is_folder = discover_objects(
+                root, include=settings.include, exclude=settings.exclude
+            )
+        except IndexingError:
+            _check_gone(store, url, root)
+            raise
+        found.update((entry_path(file), file) for file in reversed(objects))
+        if is_folder:
+            folders.append(root)
+    return sorted(found.values(), key=lambda file: file.uri), folders
+
+
+def _folder_for_pages(files: Sequence[SourceFile]) -> Path | None:
+    """Return a new folder for web pages that are downloaded, None if there are none."""
+    if any(_is_page(file.uri) and isinstance(file.path, StoredObject) for file in files):
+        return Path(tempfile.mkdtemp(prefix="knotwork-pages-"))
+    return None
+
+
+def _kept_page(file: SourceFile, kept_in: Path) -> SourceFile:
+    """Return a web page that is downloaded once: its site is surveyed before it is loaded."""
+    if isinstance(file.path, StoredObject) and _is_page(file.uri):
+        return replace(file, path=replace(file.path, kept_in=str(kept_in)))
+    return file
 
 
 def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> Candidate:
     page = survey.pages.get(file.uri, SitePage())
     is_too_large = file.size > settings.max_file_mb * MEGABYTE
-    is_readable = file.modified_ns != UNKNOWN_TIME_NS and not is_too_large
+    is_here = isinstance(file.path, Path)
+    is_readable = not is_too_large and (
+        bool(file.version) or (is_here and file.modified_ns != UNKNOWN_TIME_NS)
+    )
     read = partial(
         load_file,
         file.path,
@@ -107,7 +173,7 @@ def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) ->
         repeated=page.repeated,
     )
     failure = survey.failures.get(file.uri)
-    is_light = may_be_light(file.uri, file.size)
+    is_light = is_here and may_be_light(file.uri, file.size)
     return Candidate(
         file.uri,
         read if failure is None else partial(_fail, failure),
@@ -119,6 +185,7 @@ def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) ->
         repeated=page.fingerprint,
         changed_ns=file.changed_ns,
         checked_ns=file.checked_ns,
+        version=file.version,
         hash_file=partial(file_digest, file) if is_readable else None,
     )
 
@@ -132,12 +199,16 @@ def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
     for path in paths:
         if os.path.lexists(Path(path).expanduser()) or glob.has_magic(str(path)):
             continue
-        place = absolute_path(path)
-        if any(e.root and _is_inside(entry_path(e), place) for e in store.ledger.entries()):
-            raise IndexingError(
-                f"`{path}` no longer exists, but is in the index.",
-                fix=f"Remove it with: knotwork delete {shlex.quote(str(path))}",
-            )
+        _check_gone(store, str(path), absolute_path(path))
+
+
+def _check_gone(store: Store, named: str, place: str) -> None:
+    """Raise IndexingError if the index has documents of a path or URL that does not exist."""
+    if any(e.root and _is_inside(entry_path(e), place) for e in store.ledger.entries()):
+        raise IndexingError(
+            f"`{named}` no longer exists, but is in the index.",
+            fix=f"Remove it with: knotwork delete {shlex.quote(named)}",
+        )
 
 
 def stored_roots(store: Store) -> list[str]:
@@ -156,7 +227,11 @@ def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
     wider = [root for root in roots if root != file.root and _is_inside(file.root, root)]
     if not wider:
         return file
-    root = Path(min(wider, key=len))
+    widest = min(wider, key=len)
+    if not isinstance(file.path, Path):
+        inside = entry_path(file).removeprefix(widest).lstrip("/")
+        return replace(file, uri=f"{name_of(widest)}/{inside}", root=widest)
+    root = Path(widest)
     parts = (root.name, *Path(absolute_path(file.path)).relative_to(root).parts)
     # As in discovery: a name that is invalid in the file system's encoding must be storable.
     uri = os.fsencode("/".join(part for part in parts if part)).decode("utf-8", "replace")
@@ -165,6 +240,11 @@ def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
 
 def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
     """Raise IndexingError for a file with the name of another one that still exists."""
+    offered: dict[str, SourceFile] = {}
+    for file in files:
+        other = offered.setdefault(file.uri, file)
+        if other.root != file.root and _place(other) != _place(file):
+            raise _name_error(file, _place(other))
     for start in range(0, len(files), LEDGER_BATCH):
         batch = files[start : start + LEDGER_BATCH]
         known = store.ledger.get([file.uri for file in batch])
@@ -173,12 +253,24 @@ def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
             if entry is None or entry.root == file.root or not entry.root:
                 continue
             earlier = entry_path(entry)
-            if Path(earlier).exists() and not _is_same(earlier, file.path):
-                raise IndexingError(
-                    f"`{file.uri}` is already the name of `{earlier}` in this index, so "
-                    f"`{file.path}` cannot have it.",
-                    fix="Index the folder that holds both, or use another index for this one.",
-                )
+            if is_url(earlier) or not isinstance(file.path, Path):
+                is_other = earlier != _place(file)
+            else:
+                is_other = Path(earlier).exists() and not _is_same(earlier, file.path)
+            if is_other:
+                raise _name_error(file, earlier)
+
+
+def _place(file: SourceFile) -> str:
+    return str(file.path) if isinstance(file.path, Path) else entry_path(file)
+
+
+def _name_error(file: SourceFile, earlier: str) -> IndexingError:
+    return IndexingError(
+        f"`{file.uri}` is already the name of `{earlier}` in this index, so `{_place(file)}` "
+        "cannot have it.",
+        fix="Index the folder that holds both, or use another index for this one.",
+    )
 
 
 def _coverage(
@@ -200,7 +292,7 @@ def _coverage(
         place = entry_path(entry)
         if any(_is_inside(place, folder) for folder in folders):
             return True
-        below = any(_is_inside(place, base) for base in bases)
+        below = not is_url(place) and any(_is_inside(place, base) for base in bases)
         return below and not os.path.lexists(place)
 
     return covers
@@ -223,7 +315,8 @@ def absolute_path(path: str | Path) -> str:
 
 
 def _is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+    separator = "/" if is_url(folder) else os.sep
+    return path == folder or path.startswith(folder.rstrip(separator) + separator)
 
 
 def _is_same(one: str | Path, other: str | Path) -> bool:
@@ -260,15 +353,11 @@ def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
 
 def _is_meant(entry: LedgerEntry, name: str) -> bool:
     place = entry_path(entry) if entry.root else entry.uri
-    path = absolute_path(name)
+    path = name.rstrip("/") if is_url(name) else absolute_path(name)
     if glob.has_magic(name):
         return fnmatchcase(entry.uri, name) or fnmatchcase(place, path)
     folder = name.rstrip("/")
-    return (
-        place == path
-        or place.startswith(path.rstrip(os.sep) + os.sep)
-        or bool(folder and entry.uri.startswith(folder + "/"))
-    )
+    return _is_inside(place, path) or bool(folder and entry.uri.startswith(folder + "/"))
 
 
 def _near(name: str, uris: Iterable[str]) -> list[str]:
@@ -346,12 +435,20 @@ def survey_sites(
     contributions |= {entry.uri: entry.edge_keys for entry in left}
     pages = _pages(contributions)
     outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
-    others = [source_file(e.uri, Path(entry_path(e)), root=Path(e.root)) for e in outdated]
+    others = [file for file in map(_file_of, outdated) if file is not None]
     return SiteSurvey(
         pages,
         tuple(file for file in others if has_same_times(file, entries[file.uri])),
         failures,
     )
+
+
+def _file_of(entry: LedgerEntry) -> SourceFile | None:
+    """Return the file of an entry as it is now; None for an object that cannot be found."""
+    place = entry_path(entry)
+    if is_url(entry.root):
+        return object_at(place, entry.uri, entry.root)
+    return source_file(entry.uri, Path(place), root=Path(entry.root))
 
 
 def _is_page(uri: str) -> bool:
@@ -396,7 +493,7 @@ def _edge_keys(
     return {uri: found[uri] for uri in files}, failures
 
 
-def _load_edge_keys(path: Path, uri: str, **options: Any) -> list[int]:  # noqa: ANN401
+def _load_edge_keys(path: Path | RemoteFile, uri: str, **options: Any) -> list[int]:  # noqa: ANN401
     return load_edge_keys(path, uri=uri, **options)
 
 

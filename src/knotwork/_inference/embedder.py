@@ -54,8 +54,9 @@ class Embedder(Protocol):
     Construction is cheap: a model is loaded, or a server contacted, on first use. An embedder may
     also have ``languages``, the codes of the languages it was trained for; if missing or empty, it
     serves all. An embedder with a model in this process may also have ``is_loaded``, False until
-    the first use, and ``stream_passages``, which yields the vectors of passages one by one. `embed`
-    may be called before the stream has ended.
+    the first use, ``stream_passages``, which yields the vectors of passages one by one, and
+    ``uses_gpu``, True if it computes on a GPU where there is one. `embed` may be called before the
+    stream has ended.
     """
 
     @property

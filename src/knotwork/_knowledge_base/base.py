@@ -156,7 +156,7 @@ class KnowledgeBase:
     def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> IndexReport:
-        """Update the index from files, folders or globs, and return the report.
+        """Update the index from files, folders, globs or URLs, and return the report.
 
         Unchanged files are skipped, changed files are replaced, and files that no longer exist in
         these folders are removed. See `IndexOptions` for the options, `index_events` for errors.
@@ -180,8 +180,9 @@ class KnowledgeBase:
         with closing(self._begin(options)) as run:
             with run.tally.timed("discover"):
                 selection = select_files(self.store, named, self.settings.index)
-            store_roots(self.store, selection.roots)
-            yield from run.events(selection)
+            with closing(selection):
+                store_roots(self.store, selection.roots)
+                yield from run.events(selection)
 
     def embed(self, model: str | Embedder = "") -> EmbedReport:
         """Embed the index again with another model, in place, and return the report.
@@ -229,8 +230,11 @@ class KnowledgeBase:
         from knotwork._indexing.sources import select_files
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
-        with closing(self._begin(options)) as run:
-            return run.estimate(select_files(self.store, named, self.settings.index))
+        with (
+            closing(self._begin(options)) as run,
+            closing(select_files(self.store, named, self.settings.index)) as selection,
+        ):
+            return run.estimate(selection)
 
     def index_documents(
         self,

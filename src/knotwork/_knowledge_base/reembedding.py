@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
 from knotwork._indexing.embedding import REEMBED_COMMAND, Embedding
+from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.reembedding import EmbedEvent, Reembedding, identities
 from knotwork._indexing.stages import plain_fingerprints
 from knotwork._inference.embedder import Embedder
@@ -61,16 +63,17 @@ def reembed(
     ``splitter`` and ``extractor`` are those of the index if they are not those of the settings.
     The report has a note if the settings name another embedder than the index now has.
     """
-    embedding = Embedding(embedder)
-    known = plain_fingerprints(
-        settings, identities(store, embedding), splitter=splitter, extractor=extractor
-    )
-    for event in Reembedding(store, embedding, fingerprints=known).run():
-        if event.report is None:
-            yield event
-        else:
-            notes = (*event.report.notes, *_settings_notes(settings, embedder))
-            yield replace(event, report=replace(event.report, notes=notes))
+    with closing(open_engine(settings)) as engine:
+        embedding = Embedding(engine.open_embedder(embedder))
+        known = plain_fingerprints(
+            settings, identities(store, embedding), splitter=splitter, extractor=extractor
+        )
+        for event in Reembedding(store, embedding, fingerprints=known).run():
+            if event.report is None:
+                yield event
+            else:
+                notes = (*event.report.notes, *_settings_notes(settings, embedder))
+                yield replace(event, report=replace(event.report, notes=notes))
 
 
 def _settings_notes(settings: Settings, embedder: Embedder) -> Iterator[str]:

@@ -23,6 +23,7 @@ from knotwork._indexing.changes import entry_path
 from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
+from knotwork._indexing.stored_objects import is_url
 from knotwork._service.evaluation_job import run_evaluation_job
 from knotwork._service.job_store import Job, JobState, JobStore, Progress
 from knotwork._service.job_turns import JobTurns
@@ -315,7 +316,7 @@ JobReport = dict[str, Any]
 def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
     """Update the index from the uploaded files."""
     make_private_folder(workspace.uploads)
-    return _index_paths(workspace, [workspace.uploads], arguments, progress)
+    return _index_paths(workspace, [str(workspace.uploads)], arguments, progress)
 
 
 def run_reindex(
@@ -327,9 +328,10 @@ def run_reindex(
     """
     store = workspace.base.store
     if not arguments["documents"]:
-        paths = [Path(root) for root in stored_roots(store) if Path(root).exists()]
+        roots = stored_roots(store)
+        paths = [root for root in roots if is_url(root) or Path(root).exists()]
     else:
-        paths = [Path(entry_path(e)) for e in _existing_entries(workspace, arguments) if e.root]
+        paths = [entry_path(e) for e in _existing_entries(workspace, arguments) if e.root]
     options = {**arguments, "retry": True}
     return (
         _index_paths(workspace, paths, options, progress)
@@ -423,7 +425,7 @@ def _existing_entries(workspace: Workspace, arguments: Mapping[str, Any]) -> lis
 
 
 def _index_paths(
-    workspace: Workspace, paths: Sequence[Path], arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, paths: Sequence[str], arguments: Mapping[str, Any], progress: Progress
 ) -> JobReport:
     options: IndexOptions = {
         "retry": bool(arguments.get("retry")),
@@ -431,7 +433,7 @@ def _index_paths(
         "budget": str(arguments.get("budget", "")),
     }
     report = IndexReport()
-    events = workspace.base.index_events([str(path) for path in paths], **options)
+    events = workspace.base.index_events(paths, **options)
     with closing(events) as steps:  # type: ignore[type-var]
         for event in steps:
             report = event.report or report

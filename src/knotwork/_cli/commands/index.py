@@ -32,6 +32,7 @@ TIERS = ("none", "lean", "full")
     epilog=show_examples(
         "knotwork index ~/papers",
         'knotwork index docs/ notes.md "reports/*.pdf" --store handbook.knot',
+        "knotwork index s3://bucket/papers",
         "knotwork index docs/ --tier full --estimate",
     )
 )
@@ -79,7 +80,8 @@ def index_command(
     tier: str | None,
     budget: str,
 ) -> None:
-    """Index files and folders. Unchanged files are skipped, and deleted ones are removed.
+    """Index files, folders and URLs of storage. Unchanged files are skipped, and deleted ones are
+    removed.
 
     You can stop the command at any time: run it again to continue.
     """

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import (
@@ -146,8 +147,15 @@ def supported_suffixes() -> tuple[str, ...]:
     return tuple(sorted({*_BY_SUFFIX, *chain.from_iterable(of_plugins)}))
 
 
+class RemoteFile(Protocol):
+    """A file that is not on this machine; see `StoredObject`."""
+
+    def read(self, *, uri: str, max_file_mb: float) -> bytes:
+        """Return its bytes. Raises LoadError, as `load_file` does."""
+
+
 def load_file(
-    path: Path,
+    path: Path | RemoteFile,
     *,
     uri: str,
     max_file_mb: float = 100.0,
@@ -185,7 +193,11 @@ def may_be_light(uri: str, size: int) -> bool:
 
 
 def load_edge_keys(
-    path: Path, *, uri: str, max_file_mb: float = 100.0, max_characters: int = MAX_CHARACTERS
+    path: Path | RemoteFile,
+    *,
+    uri: str,
+    max_file_mb: float = 100.0,
+    max_characters: int = MAX_CHARACTERS,
 ) -> list[int]:
     """Return the keys of the lines of a web page that its site may repeat: see `edge_line_keys`.
 
@@ -197,7 +209,9 @@ def load_edge_keys(
     return edge_line_keys(_load_content(source))
 
 
-def _read_file(path: Path, *, uri: str, max_file_mb: float) -> bytes:
+def _read_file(path: Path | RemoteFile, *, uri: str, max_file_mb: float) -> bytes:
+    if not isinstance(path, Path):
+        return path.read(uri=uri, max_file_mb=max_file_mb)
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -207,7 +221,7 @@ def _read_file(path: Path, *, uri: str, max_file_mb: float) -> bytes:
                 "not_a_file", f"`{uri}` is not a regular file.", fix="Leave it out with `exclude`."
             )
         if status.st_size > max_file_mb * MEGABYTE:
-            raise _too_large(uri, status.st_size, max_file_mb)
+            raise too_large_error(uri, status.st_size, max_file_mb)
         return path.read_bytes()
     except FileNotFoundError as error:
         raise LoadError("missing", f"`{uri}` no longer exists.") from error
@@ -234,7 +248,7 @@ def load_document(
     The other arguments and the errors are those of `load_file`.
     """
     if len(data) > max_file_mb * MEGABYTE:
-        raise _too_large(uri, len(data), max_file_mb)
+        raise too_large_error(uri, len(data), max_file_mb)
     source = Source(
         uri,
         data,
@@ -367,7 +381,8 @@ def _empty(uri: str) -> LoadError:
     return LoadError("empty", f"`{uri}` contains no text.", fix="Leave it out with `exclude`.")
 
 
-def _too_large(uri: str, size: int, max_file_mb: float) -> LoadError:
+def too_large_error(uri: str, size: int, max_file_mb: float) -> LoadError:
+    """Return the error for a file of more bytes than its limit."""
     return LoadError(
         "too_large",
         f"`{uri}` is {format_size(size)} large; the limit is "

@@ -80,8 +80,8 @@ class LocalEmbedder:
     """Embeds with the encoder that ``load`` returns; it is loaded on first use.
 
     ``languages`` are those that the model was trained for; empty for all. ``threads`` is the number
-    of passages embedded at a time, which changes no vector. The first use raises what ``load``
-    raises.
+    of passages embedded at a time, which changes no vector. ``uses_gpu`` is True if the encoder
+    runs on a GPU where there is one. The first use raises what ``load`` raises.
     """
 
     def __init__(
@@ -92,9 +92,11 @@ class LocalEmbedder:
         languages: frozenset[str] = frozenset(),
         batch_tokens: int = 0,
         threads: int = 1,
+        uses_gpu: bool = False,
     ) -> None:
         self.name = name
         self.languages = languages
+        self.uses_gpu = uses_gpu
         self._make_encoder = load
         self._batch_tokens = batch_tokens or BATCH_TOKENS
         self._threads = threads
@@ -408,6 +410,7 @@ def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> Loca
         load,
         languages=LATIN_SCRIPT if english else frozenset(),
         batch_tokens=settings.batch_tokens,
+        uses_gpu=True,
     )
 
 

@@ -1,0 +1,1 @@
+"""Engines: where the documents of a run are prepared and embedded."""

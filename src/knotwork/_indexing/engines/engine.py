@@ -1,0 +1,58 @@
+"""Define the Engine protocol, and open the engine that the settings name.
+
+An engine does the work of a run that depends on one document alone: loading, splitting, rules and
+embedding. It changes no result: every engine returns the documents in the order in which they were
+offered, and vectors of the same model. The run stays in the process that started it, with the
+store, the ledger, the language model and its budget. A document is written by
+`commits.commit_documents` alone, whose arguments are values but for the store and the embedder: it
+can run in other processes as soon as a store has several writers.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from knotwork._config import Settings
+from knotwork._indexing.engines.process_engine import ProcessEngine
+from knotwork._indexing.preparation import Preparer, Recipe
+from knotwork._indexing.reading_limits import ReadingLimits
+from knotwork._inference.embedder import Embedder
+from knotwork.errors import UnknownName
+
+
+class Engine(Protocol):
+    """Prepares documents and embeds passages; close it after the run."""
+
+    def open_preparer(self, recipe: Recipe, *, total_bytes: int) -> Preparer:
+        """Return a preparer for documents of ``total_bytes`` in all; close it after use."""
+
+    def open_embedder(self, embedder: Embedder) -> Embedder:
+        """Return an embedder with the same name and vectors that computes where the engine does.
+
+        It may be ``embedder`` itself. Cheap, as any construction of an embedder; the result is
+        valid until the engine is closed.
+        """
+
+    def close(self) -> None:
+        """End all work, and release what the engine has started."""
+
+
+PROCESSES = "processes"
+RAY = "ray"
+ENGINES = (PROCESSES, RAY, "ray://HOST:PORT", "ray:ADDRESS")
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Return the engine that `index.compute` names; what it needs is started on first use.
+
+    Raises UnknownName for an unknown one, MissingExtra if its library is not installed, and
+    ConfigError if other settings contradict it.
+    """
+    index = settings.index
+    if index.compute == PROCESSES:
+        return ProcessEngine(workers=index.workers, limits=ReadingLimits.of(index))
+    if index.compute == RAY or index.compute.startswith(f"{RAY}:"):
+        from knotwork._indexing.engines.ray_engine import RayEngine
+
+        return RayEngine(index, settings.embedding)
+    raise UnknownName("value of index.compute", index.compute, ENGINES)
