@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -134,13 +134,8 @@ class PostgresDatabase:
             found = prepare_schema(address, create=create and not read_only, read_only=read_only)
         self.number = found.number
         self.is_owner = found.is_owner
-        self._configured = partial(
-            configure,
-            schema=address.schema,
-            extensions=found.extensions,
-            limits=limits,
-            read_only=read_only,
-        )
+        self._extensions = found.extensions
+        self._watchers: list[list[str]] = []
         self._pool = self._open_pool()
 
     @property
@@ -149,7 +144,28 @@ class PostgresDatabase:
         return POSTGRES
 
     def _open_pool(self) -> Pool:
-        return Pool(self._address, limits=self._limits, configured=self._configured)
+        return Pool(self._address, limits=self._limits, configured=self._configure)
+
+    def _configure(self, connection: Connection) -> None:
+        """Prepare a new connection for the statements of this index."""
+        configure(
+            connection,
+            schema=self.schema,
+            extensions=self._extensions,
+            limits=self._limits,
+            read_only=self.read_only,
+        )
+        connection.watchers = self._watchers
+
+    @contextmanager
+    def watched(self) -> Iterator[list[str]]:
+        """Yield a list to which all statements are added that are sent in the block."""
+        sent: list[str] = []
+        self._watchers.append(sent)
+        try:
+            yield sent
+        finally:
+            self._watchers[:] = [other for other in self._watchers if other is not sent]
 
     def _local(self) -> _Thread:
         """Return the state of this thread. A child process opens connections of its own."""
@@ -351,7 +367,7 @@ class PostgresDatabase:
     def separate(self) -> Connection:
         """Open a connection outside of the pool, for statements that no transaction may hold."""
         connection = connect(self._address)
-        self._configured(connection)
+        self._configure(connection)
         return connection
 
     def _run(self, connection: Connection, sql: str, bindings: Bindings) -> list[Row]:
