@@ -300,3 +300,19 @@ def test_totals_stay_exact_while_they_are_summed_up(store: PostgresStore) -> Non
     assert store.generation() == first + 300
     ((rows,),) = store._database.rows("SELECT count(*) FROM total")
     assert rows < 300
+
+
+def test_the_statements_of_a_block_are_collected(store: PostgresStore) -> None:
+    with store.watched() as sent:
+        add_document(store, "a.md", ["Ada", "Bob"], link=True)
+    assert sent[0].startswith("BEGIN")
+    assert sent[-1] == "COMMIT"
+    assert sum(sql.startswith("COPY mention") for sql in sent) == 1
+    assert len(sent) < 80
+    with store.watched() as read, store.reading():
+        assert store.graph.find(name="Ada")
+        assert store.generation() == store.generation()
+    assert [sql.split()[0] for sql in read] == ["BEGIN", *["SELECT"] * (len(read) - 2), "COMMIT"]
+    assert sum("FROM total" in sql for sql in read) == 1
+    store.generation()
+    assert len(sent) < 80

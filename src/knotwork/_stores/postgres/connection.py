@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import RawCursor
@@ -64,8 +64,34 @@ class _Watched:
         return self._generator.send(ready)
 
 
+class _Cursor(RawCursor[TupleRow]):
+    """A cursor whose statements are added to the lists of those who watch the connection."""
+
+    def execute(self, query: Any, *args: Any, **options: Any) -> Self:  # noqa: ANN401
+        self._note(query)
+        return super().execute(query, *args, **options)
+
+    def executemany(self, query: Any, *args: Any, **options: Any) -> None:  # noqa: ANN401
+        self._note(query)
+        super().executemany(query, *args, **options)
+
+    def copy(self, statement: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        self._note(statement)
+        return super().copy(statement, *args, **options)
+
+    def _note(self, statement: object) -> None:
+        connection: Any = self.connection
+        for sent in connection.watchers:
+            sent.append(str(statement))
+
+
 class Connection(psycopg.Connection[TupleRow]):
-    """A connection whose running statement is cancelled with the work of its thread."""
+    """A connection whose running statement is cancelled with the work of its thread.
+
+    ``watchers`` are lists that get the statements sent.
+    """
+
+    watchers: Sequence[list[str]] = ()
 
     def wait(self, gen: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
         """Wait for a statement, as psycopg does."""
@@ -78,7 +104,7 @@ def connection_options() -> dict[str, Any]:
     return {
         "autocommit": True,
         "context": _Context(),
-        "cursor_factory": RawCursor,
+        "cursor_factory": _Cursor,
         "prepare_threshold": 3,
         "connect_timeout": _CONNECT_TIMEOUT_S,
         "application_name": _APPLICATION,

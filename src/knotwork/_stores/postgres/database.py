@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -92,8 +92,8 @@ def _reads_aggregates(sql: str) -> bool:
 class _Thread(threading.local):
     """The connection of a thread inside a block, and what it has done there.
 
-    ``kept`` are the rows that `rows_once` has read while the thread reads one state. ``totals`` are
-    changes of totals that the commit will write.
+    ``kept`` are the rows that `rows_once` has read while the thread reads one state, ``held`` those
+    of `rows_held`. ``totals`` are changes of totals that the commit will write.
     """
 
     connection: Connection | None = None
@@ -102,9 +102,10 @@ class _Thread(threading.local):
     kept: dict[tuple[str, Bindings], list[Row]] | None = None
     totals: Counter[str]
     locks: set[int]
+    held: dict[str, list[Row]]
 
     def __init__(self) -> None:
-        self.totals, self.locks = Counter(), set()
+        self.totals, self.locks, self.held = Counter(), set(), {}
 
 
 class PostgresDatabase:
@@ -134,13 +135,8 @@ class PostgresDatabase:
             found = prepare_schema(address, create=create and not read_only, read_only=read_only)
         self.number = found.number
         self.is_owner = found.is_owner
-        self._configured = partial(
-            configure,
-            schema=address.schema,
-            extensions=found.extensions,
-            limits=limits,
-            read_only=read_only,
-        )
+        self._extensions = found.extensions
+        self._watchers: list[list[str]] = []
         self._pool = self._open_pool()
 
     @property
@@ -149,7 +145,28 @@ class PostgresDatabase:
         return POSTGRES
 
     def _open_pool(self) -> Pool:
-        return Pool(self._address, limits=self._limits, configured=self._configured)
+        return Pool(self._address, limits=self._limits, configured=self._configure)
+
+    def _configure(self, connection: Connection) -> None:
+        """Prepare a new connection for the statements of this index."""
+        configure(
+            connection,
+            schema=self.schema,
+            extensions=self._extensions,
+            limits=self._limits,
+            read_only=self.read_only,
+        )
+        connection.watchers = self._watchers
+
+    @contextmanager
+    def watched(self) -> Iterator[list[str]]:
+        """Yield a list to which all statements are added that are sent in the block."""
+        sent: list[str] = []
+        self._watchers.append(sent)
+        try:
+            yield sent
+        finally:
+            self._watchers[:] = [other for other in self._watchers if other is not sent]
 
     def _local(self) -> _Thread:
         """Return the state of this thread. A child process opens connections of its own."""
@@ -183,6 +200,22 @@ class PostgresDatabase:
         if (sql, bindings) not in kept:
             kept[sql, bindings] = self.rows(sql, bindings)
         return kept[sql, bindings]
+
+    def rows_held(self, sql: str) -> list[Row]:
+        """Return the rows of a query about the whole index, also in a transaction read only once.
+
+        A lock, a change of the schema and `forget_held` make it read again.
+        """
+        thread = self._local()
+        if not thread.writing:
+            return self.rows_once(sql)
+        if sql not in thread.held:
+            thread.held[sql] = self.rows(sql)
+        return thread.held[sql]
+
+    def forget_held(self) -> None:
+        """Read what `rows_held` returns again, after the open transaction has changed it."""
+        self._thread.held.clear()
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""
@@ -305,6 +338,7 @@ class PostgresDatabase:
         with translated_errors(self.label):
             change(connection)
         self._thread.wrote = True
+        self.forget_held()
 
     def lock_shared(self) -> None:
         """Write what several documents share alone, until the end of the open transaction."""
@@ -324,10 +358,11 @@ class PostgresDatabase:
             with translated_errors(self.label):
                 connection.execute(_LOCK, (lock, self.number))
             locks.add(lock)
+            self.forget_held()
 
     def total(self, name: str) -> int:
         """Return a total, such as the number of items of an index."""
-        totals: dict[str, int] = dict(self.rows_once(_TOTALS))
+        totals: dict[str, int] = dict(self.rows_held(_TOTALS))
         return totals.get(name, 0) + self._thread.totals[name]
 
     def add_total(self, name: str, change: int) -> None:
@@ -351,7 +386,7 @@ class PostgresDatabase:
     def separate(self) -> Connection:
         """Open a connection outside of the pool, for statements that no transaction may hold."""
         connection = connect(self._address)
-        self._configured(connection)
+        self._configure(connection)
         return connection
 
     def _run(self, connection: Connection, sql: str, bindings: Bindings) -> list[Row]:
@@ -440,7 +475,7 @@ class PostgresDatabase:
         connection = thread.connection
         thread.connection, thread.kept = None, None
         thread.writing = thread.wrote = False
-        thread.totals, thread.locks = Counter(), set()
+        thread.totals, thread.locks, thread.held = Counter(), set(), {}
         if connection is None:
             return
         with finishing(), suppress(psycopg.Error):

@@ -160,6 +160,10 @@ class PostgresStore:
         """Return a number that changes with every committed write, by any process."""
         return self._database.generation()
 
+    def watched(self) -> AbstractContextManager[list[str]]:
+        """Return a block that collects the statements sent in it, by any thread, also BEGIN."""
+        return self._database.watched()
+
     def check(self) -> list[str]:
         """Read all tables, and return a phrase for each fault of the index."""
         from knotwork._stores.postgres.verification import find_faults

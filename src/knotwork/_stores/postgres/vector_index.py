@@ -290,7 +290,7 @@ class PostgresVectors:
 
     def _table(self) -> _Table | None:
         sql = "SELECT name, number, dimension FROM vector_index"
-        for name, number, dimension in self._database.rows_once(sql):
+        for name, number, dimension in self._database.rows_held(sql):
             if name == self._name:
                 return _Table(number, dimension)
         return None
@@ -310,6 +310,7 @@ class PostgresVectors:
         self._database.write(
             "UPDATE vector_index SET dimension = $2 WHERE name = $1", (self._name, dimension)
         )
+        self._database.forget_held()
         return _Table(table.number, dimension)
 
     def _delete(self, table: _Table, keys: list[int]) -> None:
