@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Rows
 from knotwork._graph_servers.bolt_values import ValueConverter, element_id
 from knotwork._graph_servers.mirror_content import LABELS, EdgeKey, EdgePage, NodePage, Properties
+from knotwork._stores.export.reader import split_batches
 from knotwork.errors import GraphServerError
 
 STAMP = "KnotworkMirror"
@@ -131,18 +132,24 @@ class MirrorDatabase:
         return [(str(key), dict(converter.plain(own))) for key, own in rows.rows]
 
     def edges(self, page: EdgePage) -> list[tuple[EdgeKey, Properties]]:
-        """Return key and properties of the edges in the range of a page; repeated ones too."""
-        text = (
-            f"MATCH (a:{page.label})-[r:{page.type}]->(b) WHERE {_range('a', page.high)}"
+        """Return key and properties of the edges in the range of a page; repeated ones too.
+
+        The sources are read first: a database may use the index of a range for nodes alone, and
+        that of an id for patterns with relationships too.
+        """
+        text = f"MATCH (a:{page.label}) WHERE {_range('a', page.high)} RETURN a.id"
+        sources = self._read(BoltStatement(text, {"low": page.low, "high": page.high}))
+        edges = (
+            f"UNWIND $ids AS id MATCH (a:{page.label} {{id: id}})-[r:{page.type}]->(b)"
             " RETURN a.id, b.id, properties(r)"
         )
-        rows = self._read(BoltStatement(text, {"low": page.low, "high": page.high}))
         converter = ValueConverter(element_id, unlimited=True)
         found: list[tuple[EdgeKey, Properties]] = []
-        for source, target, own in rows.rows:
-            properties = dict(converter.plain(own))
-            key = EdgeKey(str(source), str(target), str(properties.get("relation", "")))
-            found.append((key, properties))
+        for ids in split_batches(sorted({key for (key,) in sources.rows}), _ROWS_AT_ONCE):
+            for source, target, own in self._read(BoltStatement(edges, {"ids": ids})).rows:
+                properties = dict(converter.plain(own))
+                key = EdgeKey(str(source), str(target), str(properties.get("relation", "")))
+                found.append((key, properties))
         return found
 
     def remove_nodes(self, label: str, ids: Collection[str]) -> None:
