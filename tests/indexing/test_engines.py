@@ -2,6 +2,8 @@
 
 import importlib.util
 import pickle
+import socket
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -50,7 +52,7 @@ def test_the_default_engine_is_the_processes_of_this_machine():
     assert engine_of(workers=3) == ProcessEngine(workers=3)
 
 
-@pytest.mark.parametrize("name", ["dask", "rays", "Ray", "http://cluster"])
+@pytest.mark.parametrize("name", ["dask", "rays", "Ray", "ray:", "ray://", "http://cluster"])
 def test_an_unknown_engine_is_refused_with_the_valid_names(name):
     with pytest.raises(UnknownName, match=r"ray://HOST:PORT"):
         engine_of(compute=name)
@@ -61,6 +63,18 @@ def test_ray_needs_its_extra(monkeypatch, compute):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"knotwork\[ray\]"):
         engine_of(compute=compute)
+
+
+@pytest.mark.parametrize("compute", ["ray://127.0.0.1:{port}", "ray:127.0.0.1:{port}"])
+def test_a_cluster_that_does_not_answer_is_named_at_once(monkeypatch, compute):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: True)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and never listens
+        named = compute.format(port=closed.getsockname()[1])
+        with closing(engine_of(compute=named)) as engine, pytest.raises(ConfigError) as caught:
+            engine.open_preparer(RECIPE, total_bytes=1)
+    assert named in str(caught.value)
+    assert "does not answer" in str(caught.value)
 
 
 def test_ray_needs_workers():

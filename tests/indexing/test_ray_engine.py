@@ -83,6 +83,15 @@ def test_the_index_equals_that_of_one_machine(cluster, tmp_path, folder):
     assert on_ray[1] == {"docs/broken.pdf": "broken", "docs/empty.txt": "empty"}
 
 
+def test_objects_of_a_storage_are_read_by_the_nodes(cluster, tmp_path, folder):
+    pytest.importorskip("fsspec")
+    on_ray = built(tmp_path / "ray.knot", f"local://{folder}")
+    on_one = built(tmp_path / "one.knot", f"local://{folder}", compute="processes")
+    here = built(tmp_path / "here.knot", folder, compute="processes")
+    assert on_ray == on_one
+    assert (on_ray[0]["chunks"], on_ray[1]) == (here[0]["chunks"], here[1])
+
+
 def test_an_update_reads_what_changed_and_removes_what_is_gone(cluster, tmp_path, folder):
     built(tmp_path / "ray.knot", folder)
     (folder / "00.txt").unlink()

@@ -144,7 +144,7 @@ def _discover_urls(
 
 
 def _folder_for_pages(files: Sequence[SourceFile]) -> Path | None:
-    """Return a new folder for web pages that are downloaded, None if there are none."""
+    """Return a new folder for web pages that are downloaded; None without such pages."""
     if any(_is_page(file.uri) and isinstance(file.path, StoredObject) for file in files):
         return Path(tempfile.mkdtemp(prefix="knotwork-pages-"))
     return None

@@ -252,7 +252,7 @@ def _open_files(url: str) -> tuple[Any, str]:
 
 
 def _list(files: Any, base: str, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    """Return all objects below a folder, or the one there, with what is known of each."""
+    """Return the information on all objects below a folder, or on the object there, by key."""
     try:
         files.invalidate_cache()
         found: dict[str, dict[str, Any]] = run_apart(lambda: files.find(base, detail=True))

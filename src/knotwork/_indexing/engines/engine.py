@@ -51,7 +51,8 @@ def open_engine(settings: Settings) -> Engine:
     index = settings.index
     if index.compute == PROCESSES:
         return ProcessEngine(workers=index.workers, limits=ReadingLimits.of(index))
-    if index.compute == RAY or index.compute.startswith(f"{RAY}:"):
+    scheme, _, address = index.compute.partition(":")
+    if index.compute == RAY or (scheme == RAY and address.strip("/")):
         from knotwork._indexing.engines.ray_engine import RayEngine
 
         return RayEngine(index, settings.embedding)

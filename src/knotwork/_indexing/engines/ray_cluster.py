@@ -10,8 +10,9 @@ import importlib.util
 import logging
 import os
 import signal
+import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -27,6 +28,7 @@ RAY = "ray"
 _CLIENT = "ray://"
 _PROBE_S = 60.0
 _POLL_S = 0.1
+_ANSWER_S = 10.0
 
 CONTINUE_FIX = "Run the same command again to continue; finished documents are kept."
 
@@ -125,6 +127,7 @@ class RayCluster:
         return self._compute if self._compute.startswith(_CLIENT) else self._compute[len(RAY) + 1 :]
 
     def _connect(self) -> Any:  # noqa: ANN401
+        self._check_answer()
         # Read when Ray is imported, and the only switch: Ray would report its use over the network.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
@@ -136,15 +139,37 @@ class RayCluster:
             options |= {"num_cpus": worker_count(self._workers), "include_dashboard": False}
         try:
             with _own_signals():
-                ray.init(self._address, **options)
+                self._init(ray, options)
         except (OSError, RuntimeError, ValueError, TimeoutError, ray.exceptions.RayError) as error:
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise ConfigError(
-                f'The Ray cluster of index.compute = "{self._compute}" cannot be used: {reason}',
+                f'The Ray cluster of index.compute = "{self._compute}" cannot be used: '
+                f"{_reason(error)}",
                 fix='Check the address, or set index.compute = "processes".',
             ) from error
         self._is_ours = True
         return ray
+
+    def _check_answer(self) -> None:
+        """Raise ConfigError if nothing answers at the address, which Ray notes after minutes."""
+        host, colon, port = self._address.removeprefix(_CLIENT).rpartition(":")
+        if not colon or not port.isdecimal():
+            return
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_S).close()
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f'The Ray cluster of index.compute = "{self._compute}" does not answer: {error}',
+                fix="Check the address, and that the cluster runs: ray status",
+            ) from error
+
+    def _init(self, ray: Any, options: Mapping[str, object]) -> None:  # noqa: ANN401
+        """Connect; try again as a client, whose process on the cluster may be slow to start."""
+        try:
+            ray.init(self._address, **options)
+        except ConnectionError:
+            if not self._compute.startswith(_CLIENT):
+                raise
+            ray.init(self._address, **options)
 
     def _check_nodes(self) -> None:
         """Raise ConfigError if the nodes lack Knotwork, or have another version of it."""
@@ -155,9 +180,9 @@ class RayCluster:
             found = self.ray.get(ask.remote(), timeout=_PROBE_S)
         except self.ray.exceptions.RayError as error:
             self.close()
-            reason = str(error).strip().splitlines()[-1]
             raise ConfigError(
-                f'A node of the Ray cluster "{self._compute}" cannot run Knotwork: {reason}',
+                f'A node of the Ray cluster "{self._compute}" cannot run Knotwork: '
+                f"{_reason(error)}",
                 fix=fix,
             ) from error
         if found != here:
@@ -183,11 +208,15 @@ class RayCluster:
                 fix="Install the same packages on every node of the cluster. " + CONTINUE_FIX,
             ) from error
         except (errors.RayError, ConnectionError) as error:
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise IndexingError(
-                f'The Ray cluster of index.compute = "{self._compute}" failed: {reason}',
+                f'The Ray cluster of index.compute = "{self._compute}" failed: {_reason(error)}',
                 fix=CONTINUE_FIX,
             ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the last line of an error, which follows the traceback of another process if any."""
+    return next(reversed(str(error).strip().splitlines()), type(error).__name__)
 
 
 def node_version() -> str:

@@ -171,6 +171,10 @@ class RayEmbedder:
             return
         ray = self._cluster.ray
         places = plan_actors(self._cluster.nodes, uses_gpu=self._uses_gpu)
+        if not places:
+            raise ModelUnavailable(
+                "The Ray cluster has no node with a processor.", fix="Add one: ray start --address"
+            )
         has_gpu = places[0].has_gpu
         actors = [
             ray.remote(
