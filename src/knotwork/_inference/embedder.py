@@ -55,7 +55,7 @@ class Embedder(Protocol):
     also have ``languages``, the codes of the languages it was trained for; if missing or empty, it
     serves all. An embedder with a model in this process may also have ``is_loaded``, False until
     the first use, ``stream_passages``, which yields the vectors of passages one by one, and
-    ``uses_gpu``, True if it computes on a GPU where there is one. `embed` may be called before the
+    ``uses_gpu``, True if it computes on a GPU if one is available. `embed` may be called before the
     stream has ended.
     """
 

@@ -81,7 +81,7 @@ class LocalEmbedder:
 
     ``languages`` are those that the model was trained for; empty for all. ``threads`` is the number
     of passages embedded at a time, which changes no vector. ``uses_gpu`` is True if the encoder
-    runs on a GPU where there is one. The first use raises what ``load`` raises.
+    runs on a GPU if one is available. The first use raises what ``load`` raises.
     """
 
     def __init__(
