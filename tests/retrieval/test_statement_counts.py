@@ -103,9 +103,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module", params=["embedded"])
+@pytest.fixture(scope="module", params=["file", "postgresql"])
 def url(request, folder, tmp_path_factory):
-    url = str(tmp_path_factory.mktemp("index") / "index.knot")
+    if request.param == "file":
+        url = str(tmp_path_factory.mktemp("index") / "index.knot")
+    else:
+        url = f"{request.getfixturevalue('postgres_server')}&index=statement_counts"
     with opened(url) as base:
         base.index(folder)
         base.communities.update()
@@ -165,9 +168,12 @@ def test_no_model_is_asked_while_a_state_is_read(url, name, monkeypatch):
             base.search(question, retriever=name)
 
 
-def test_indexing_sends_few_statements_for_a_document(folder, tmp_path):
+@pytest.mark.parametrize("kind", ["file", "postgresql"])
+def test_indexing_sends_few_statements_for_a_document(kind, folder, tmp_path, request):
     count = len(list(folder.iterdir()))
-    with opened(str(tmp_path / "index.knot")) as base:
+    is_file = kind == "file"
+    url = str(tmp_path / "index.knot") if is_file else request.getfixturevalue("postgres_url")
+    with opened(url) as base:
         with count_statements(base.store) as added:
             base.index(folder)
         with count_statements(base.store) as unchanged:

@@ -7,9 +7,9 @@ batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Protocol, cast
 
 import apsw
 
@@ -45,12 +45,16 @@ def _sent_to_sqlite(store: EmbeddedStore) -> Iterator[list[str]]:
             connection.exec_trace = None
 
 
-COUNTERS: dict[type[Store], Callable[[Any], AbstractContextManager[list[str]]]] = {
-    EmbeddedStore: _sent_to_sqlite
-}
-"""How to count, by the class of the store; a store without a database is not in it."""
+class WatchedStore(Protocol):
+    """A store that can list the statements that it sends, such as one on a server."""
+
+    def watched(self) -> AbstractContextManager[list[str]]:
+        """Return a block that collects the statements sent in it."""
+        ...
 
 
 def count_statements(store: Store) -> AbstractContextManager[list[str]]:
-    """Return a block that collects the statements sent in it."""
-    return COUNTERS[type(store)](store)
+    """Return a block that collects the statements sent in it, for a store with a database."""
+    if isinstance(store, EmbeddedStore):
+        return _sent_to_sqlite(store)
+    return cast(WatchedStore, store).watched()
