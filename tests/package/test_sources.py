@@ -23,7 +23,7 @@ TEXTS = [
     *ROOT.glob("*.toml"),
     *ROOT.glob("*.txt"),
 ]
-OTHER_LOGGERS = {"pypdf"}
+OTHER_LOGGERS = {"psycopg", "pypdf"}
 
 
 def names_used(tree: ast.AST) -> set[str]:

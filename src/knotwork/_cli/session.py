@@ -286,7 +286,7 @@ def common_options(
             "--store",
             metavar="FILE",
             type=click.Path(),
-            help="Index file. [env: KNOTWORK_STORE_PATH]",
+            help="Index file or URL. [env: KNOTWORK_STORE_PATH]",
             hidden=hides_store,
         ),
         click.option(

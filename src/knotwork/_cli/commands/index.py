@@ -31,8 +31,7 @@ TIERS = ("none", "lean", "full")
 @click.command(
     epilog=show_examples(
         "knotwork index ~/papers",
-        'knotwork index docs/ notes.md "reports/*.pdf" --store handbook.knot',
-        "knotwork index s3://bucket/papers",
+        'knotwork index notes.md "reports/*.pdf" s3://bucket/papers',
         "knotwork index docs/ --tier full --estimate",
     )
 )
