@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from knotwork._stores.contents import Contents
 from knotwork._stores.fields import FieldStore
 from knotwork.records import (
     ChunkReading,
@@ -271,5 +272,6 @@ class Capabilities:
     fields: FieldStore | None = None
     cypher: CypherRunner | None = None
     vector_replacement: VectorReplacement | None = None
+    contents: Contents | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

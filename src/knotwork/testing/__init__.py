@@ -12,6 +12,7 @@ from knotwork._lazy_imports import import_on_use
 if TYPE_CHECKING:
     from knotwork.testing._chat_contract import ChatModelContract
     from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
+    from knotwork.testing._contents_contract import ContentsContract
     from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
     from knotwork.testing._embedder_contract import EmbedderContract
     from knotwork.testing._embedders import HashingEmbedder
@@ -47,6 +48,7 @@ _HOMES = {
     "BrokenStream": "testing._chat_models",
     "ChatModelContract": "testing._chat_contract",
     "CommunityStoreContract": "testing._enrichment_contract",
+    "ContentsContract": "testing._contents_contract",
     "CypherContract": "testing._cypher_contract",
     "EmbedderContract": "testing._embedder_contract",
     "ExplorationContract": "testing._graph_contract",
@@ -80,6 +82,7 @@ __all__ = [
     "BrokenStream",
     "ChatModelContract",
     "CommunityStoreContract",
+    "ContentsContract",
     "CypherContract",
     "EmbedderContract",
     "ExplorationContract",

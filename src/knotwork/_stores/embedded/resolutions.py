@@ -10,15 +10,15 @@ from knotwork._stores.embedded.packing import keys_of, pack_keys, pack_line, unp
 from knotwork._stores.resolutions import form_groups
 from knotwork.records import PERSON_SOURCE, Homonym, SameAs, Verdict, id_to_int, int_to_id
 
-_DECISION_COLUMNS = (
+DECISION_COLUMNS = (
     "d.first, d.second, d.verdict, d.source, d.reason, d.score, d.content_key, d.undone"
 )
 _BOTH_EXIST = " CROSS JOIN entity a ON a.id = d.first CROSS JOIN entity b ON b.id = d.second"
-_DECISIONS = f"SELECT {_DECISION_COLUMNS} FROM same_as d{_BOTH_EXIST} ORDER BY d.first, d.second"  # noqa: S608
+_DECISIONS = f"SELECT {DECISION_COLUMNS} FROM same_as d{_BOTH_EXIST} ORDER BY d.first, d.second"  # noqa: S608
 _OF_ENTITIES = (
-    f"SELECT j.value, {_DECISION_COLUMNS} FROM json_each(?1) j"  # noqa: S608
+    f"SELECT j.value, {DECISION_COLUMNS} FROM json_each(?1) j"  # noqa: S608
     f" CROSS JOIN same_as d ON d.first = j.value{_BOTH_EXIST}"
-    f" UNION ALL SELECT j.value, {_DECISION_COLUMNS} FROM json_each(?1) j"
+    f" UNION ALL SELECT j.value, {DECISION_COLUMNS} FROM json_each(?1) j"
     f" CROSS JOIN same_as d ON d.second = j.value{_BOTH_EXIST} ORDER BY 1, 2, 3"
 )
 _CHUNK_COUNTS = (
@@ -48,14 +48,14 @@ class EmbeddedResolutions:
 
     def decisions(self) -> list[SameAs]:
         """Return all decisions, ordered by the ids of their pairs."""
-        return [_decision(*row) for row in self._database.rows(_DECISIONS)]
+        return [decision_of(*row) for row in self._database.rows(_DECISIONS)]
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
         """Return the decisions about each entity, ordered by pair."""
         found: defaultdict[str, list[SameAs]] = defaultdict(list)
         packed = pack_keys(key for _, key in keys_of(entity_ids))
         for end, *columns in self._database.rows(_OF_ENTITIES, (packed,)):
-            found[int_to_id(end)].append(_decision(*columns))
+            found[int_to_id(end)].append(decision_of(*columns))
         return dict(found)
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
@@ -126,7 +126,7 @@ def _row(decision: SameAs) -> tuple[int | str | bytes | float, ...]:
     )
 
 
-def _decision(
+def decision_of(
     first: int,
     second: int,
     verdict: str,
@@ -136,6 +136,7 @@ def _decision(
     content_key: str,
     undone: int,
 ) -> SameAs:
+    """Return the decision in a row of `DECISION_COLUMNS`."""
     return SameAs(
         int_to_id(first),
         int_to_id(second),

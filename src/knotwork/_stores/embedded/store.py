@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.embedded.communities import EmbeddedCommunities
+from knotwork._stores.embedded.contents import EmbeddedContents
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.documents import (
     EmbeddedDocuments,
@@ -57,6 +58,7 @@ class EmbeddedStore:
         self.property_graphs = EmbeddedPropertyGraphs(database)
         self.fields = EmbeddedFields(database)
         self.questions = EmbeddedQuestions(database)
+        self.contents = EmbeddedContents(database)
 
     @classmethod
     def open(
@@ -99,6 +101,7 @@ class EmbeddedStore:
             fields=self.fields,
             cypher=self.cypher,
             vector_replacement=self,
+            contents=self.contents,
             self_check=self.check,
             full_check=self.check_fully,
         )
