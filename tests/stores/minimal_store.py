@@ -28,6 +28,7 @@ class MinimalStore:
         self.meta = self.whole.meta
         self.set_meta = self.whole.set_meta
         self.transaction = self.whole.transaction
+        self.reading = self.whole.reading
         self.generation = self.whole.generation
         self.close = self.whole.close
 

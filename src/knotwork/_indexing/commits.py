@@ -200,7 +200,7 @@ def commit_documents(
             relations=(r for extraction in checked(extractions) for r in extraction.relations),
         )
         store.texts("chunk").add(
-            (chunk.id, f"{chunk.context}\n{chunk.text}")
+            (chunk.id, chunk.searched_text)
             for prepared in batch
             for chunk in checked(prepared.leaves)
         )

@@ -129,9 +129,7 @@ def _find_differences(database: Database) -> Iterator[str]:
         (document,) = stored.documents([document_id]).values()
         chunks = stored.chunks(stored.chunk_ids(document_id)).values()
         texts += len(
-            chunk_texts.differing(
-                (c.id, f"{c.context}\n{c.text}") for c in chunks if not c.is_parent
-            )
+            chunk_texts.differing((c.id, c.searched_text) for c in chunks if not c.is_parent)
         )
         fields += _fields_differ(database, document)
         graph.mentions([chunk.id for chunk in chunks])
