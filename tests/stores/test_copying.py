@@ -22,6 +22,7 @@ from knotwork._stores.base import (
     require_resolutions,
 )
 from knotwork._stores.capabilities import Capabilities
+from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.memory import MemoryStore
 from knotwork._stores.transfer import parts
@@ -30,7 +31,6 @@ from knotwork._stores.transfer.copying import (
     CopyEvent,
     CopyReport,
     copy_store,
-    require_finished,
 )
 from knotwork._stores.transfer.digest import store_digest
 from knotwork.errors import MissingCapability, StoreError, UnknownName

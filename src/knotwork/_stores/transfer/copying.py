@@ -8,10 +8,10 @@ then the mark goes. A store with a mark is used for nothing else (`require_finis
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
+from knotwork._sqlite_file import FILE_KINDS
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -22,12 +22,18 @@ from knotwork._stores.base import (
     require_readings,
     require_resolutions,
 )
+from knotwork._stores.copy_marks import (
+    COPY_META,
+    CopyMark,
+    read_mark,
+    require_finished,
+    write_mark,
+)
 from knotwork._stores.transfer.digest import StoreDigest, digest_steps
-from knotwork._stores.transfer.parts import COPY_META, parts_of
+from knotwork._stores.transfer.parts import parts_of
 from knotwork._stores.urls import index_file
 from knotwork.errors import MissingCapability, StoreError, UnknownName
 
-_FORMAT = 1
 _VERIFYING = "verifying"
 
 
@@ -38,7 +44,8 @@ class CopyReport:
     ``generation`` numbers the last commit of the source that is in the copy; ``changed`` is True if
     the source has newer ones. ``parts`` are numbers of values by kind, ``hash`` is that of the
     contents, and both are empty if they were not verified. ``left_out`` are parts of the source
-    that were not to be copied, ``resumed`` is True if an earlier call began the copy.
+    that were not to be copied, ``beside`` the kinds of files beside a source file, which are not
+    part of the index. ``resumed`` is True if an earlier call began the copy.
     """
 
     source: str
@@ -48,6 +55,7 @@ class CopyReport:
     hash: str
     parts: Mapping[str, int]
     left_out: tuple[str, ...]
+    beside: tuple[str, ...]
     resumed: bool
     changed: bool
 
@@ -65,18 +73,6 @@ class CopyEvent:
     report: CopyReport | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """How far a copy is: the part, and the key of the last item in it."""
-
-    source: str
-    generation: int
-    without: tuple[str, ...]
-    part: str = ""
-    after: str = ""
-    done: int = 0
-
-
 def copy_store(
     source: Store, target: Store, *, without: Collection[str] = (), verify: bool = True
 ) -> Iterator[CopyEvent]:
@@ -88,7 +84,7 @@ def copy_store(
     target is neither empty nor the unfinished copy of this state of the source. Raises StoreError
     if the hashes differ in the end.
     """
-    left_out = _check_names(without)
+    left_out = check_left_out(without)
     require_contents(source)
     require_finished(source)
     if source is target or _place(source) == _place(target) != "memory:":
@@ -98,8 +94,8 @@ def copy_store(
     with source.reading():
         generation = source.generation()
         _require_parts(source, target, left_out, verify=verify)
-        begun = _read_mark(target)
-        mark = _begin(target, _Mark(_place(source), generation, left_out), begun)
+        begun = read_mark(target)
+        mark = _begin(target, CopyMark(_place(source), generation, left_out), begun)
         yield from _copy_parts(source, target, mark)
         expected = None
         if verify:
@@ -108,7 +104,7 @@ def copy_store(
     if expected is not None:
         found = yield from _digest(target, left_out)
         _compare(source, target, expected, found)
-    target.set_meta({COPY_META: ""})
+    write_mark(target, None)
     report = CopyReport(
         source.url,
         target.url,
@@ -117,23 +113,14 @@ def copy_store(
         expected.hash if expected else "",
         {name: part.count for name, part in expected.parts.items()} if expected else {},
         left_out,
+        _files_beside(source),
         begun is not None,
         source.generation() != generation,
     )
     yield CopyEvent("finished", report=report)
 
 
-def require_finished(store: Store) -> None:
-    """Raise StoreError if a store is an unfinished copy of another one."""
-    mark = _read_mark(store)
-    if mark is not None:
-        raise StoreError(
-            f"`{store.url}` is an unfinished copy of `{mark.source}`.",
-            fix=f"Finish it with: knotwork copy {mark.source} {store.url}",
-        )
-
-
-def _copy_parts(source: Store, target: Store, mark: _Mark) -> Iterator[CopyEvent]:
+def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[CopyEvent]:
     """Copy the parts from the mark on."""
     parts = parts_of(source, mark.without)
     names = [part.name for part in parts]
@@ -150,9 +137,9 @@ def _copy_parts(source: Store, target: Store, mark: _Mark) -> Iterator[CopyEvent
             mark = replace(mark, after=page.last, done=mark.done + len(page.items))
             with target.transaction():
                 part.write(target, page.items)
-                _write_mark(target, mark)
+                write_mark(target, mark)
             yield CopyEvent(f"copying {part.name}", mark.done, total)
-    _write_mark(target, replace(mark, part=_VERIFYING, after="", done=0))
+    write_mark(target, replace(mark, part=_VERIFYING, after="", done=0))
 
 
 def _digest(store: Store, left_out: Collection[str]) -> Generator[CopyEvent, None, StoreDigest]:
@@ -167,7 +154,8 @@ def _digest(store: Store, left_out: Collection[str]) -> Generator[CopyEvent, Non
         yield CopyEvent(f"{_VERIFYING} {store.url}", done)
 
 
-def _check_names(without: Collection[str]) -> tuple[str, ...]:
+def check_left_out(without: Collection[str]) -> tuple[str, ...]:
+    """Return the parts to leave out, sorted. Raises UnknownName for an unknown one."""
     for name in without:
         if name not in COPIED_CAPABILITIES:
             raise UnknownName("part of an index", name, COPIED_CAPABILITIES)
@@ -180,7 +168,19 @@ def _place(store: Store) -> str:
     return store.url if path is None else str(path.absolute())
 
 
-def _begin(target: Store, wanted: _Mark, begun: _Mark | None) -> _Mark:
+def _files_beside(store: Store) -> tuple[str, ...]:
+    """Return the kinds of the files that exist beside an index file."""
+    path = index_file(store.url)
+    if path is None:
+        return ()
+    return tuple(
+        kind
+        for suffix, kind in FILE_KINDS.items()
+        if suffix and path.with_name(path.name + suffix).exists()
+    )
+
+
+def _begin(target: Store, wanted: CopyMark, begun: CopyMark | None) -> CopyMark:
     """Mark an empty target, or return the mark of the same copy."""
     if begun is None:
         if (held := _first_content(target)) is not None:
@@ -188,7 +188,7 @@ def _begin(target: Store, wanted: _Mark, begun: _Mark | None) -> _Mark:
                 f"The target `{target.url}` is not empty: it holds {held}.",
                 fix="Copy to a new one.",
             )
-        _write_mark(target, wanted)
+        write_mark(target, wanted)
         return wanted
     if begun.source != wanted.source:
         raise StoreError(
@@ -224,23 +224,6 @@ def _first_content(store: Store) -> str | None:
     if any(value for name, value in store.meta().items() if name != COPY_META):
         return "settings"
     return None
-
-
-def _read_mark(store: Store) -> _Mark | None:
-    text = store.meta().get(COPY_META, "")
-    if not text:
-        return None
-    found = json.loads(text)
-    if found.pop("format") != _FORMAT:
-        raise StoreError(
-            f"`{store.url}` is an unfinished copy that another version of Knotwork began.",
-            fix="Finish it with that version, or delete it and copy again.",
-        )
-    return _Mark(**{**found, "without": tuple(found["without"])})
-
-
-def _write_mark(store: Store, mark: _Mark) -> None:
-    store.set_meta({COPY_META: json.dumps({"format": _FORMAT, **asdict(mark)})})
 
 
 def _compare(source: Store, target: Store, expected: StoreDigest, found: StoreDigest) -> None:

@@ -26,6 +26,7 @@ from knotwork._stores.base import (
     require_resolutions,
 )
 from knotwork._stores.contents import TextItem, VectorItem
+from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.vectors import VECTOR_INDEXES, stored_type
 from knotwork._text.terms import terms
 from knotwork.records import (
@@ -47,9 +48,6 @@ from knotwork.records import (
 
 TEXT_INDEXES = ("chunk", "entity", "question", "report")
 """The names of the text indexes of a store."""
-
-COPY_META = "copy"
-"""The setting that marks an unfinished copy. It is never copied or hashed."""
 
 _DOCUMENTS = 64
 _PAGE_CHUNKS = 512
