@@ -12,6 +12,7 @@ from knotwork._lazy_imports import import_on_use
 if TYPE_CHECKING:
     from knotwork.testing._chat_contract import ChatModelContract
     from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
+    from knotwork.testing._collision_contract import IdCollisionContract
     from knotwork.testing._contents_contract import ContentsContract
     from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
     from knotwork.testing._embedder_contract import EmbedderContract
@@ -59,6 +60,7 @@ _HOMES = {
     "GraphStoreContract": "testing._graph_contract",
     "HashingEmbedder": "testing._embedders",
     "HomonymStoreContract": "testing._resolution_contract",
+    "IdCollisionContract": "testing._collision_contract",
     "LoaderContract": "testing._loader_contract",
     "ModelTestServer": "testing.model_server",
     "PropertyGraphContract": "testing._cypher_contract",
@@ -93,6 +95,7 @@ __all__ = [
     "GraphStoreContract",
     "HashingEmbedder",
     "HomonymStoreContract",
+    "IdCollisionContract",
     "LoaderContract",
     "ModelTestServer",
     "PropertyGraphContract",

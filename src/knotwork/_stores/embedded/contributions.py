@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from knotwork._cancellation import checked
+from knotwork._stores.collisions import check_same_name
+from knotwork._stores.embedded.collisions import check_entity_ids, check_relation_names
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.packing import pack_keys, pack_spans, unpack_json
 from knotwork._stores.graph_view import entity_type, most_frequent
-from knotwork.records import Mention, Relation, content_id, id_to_int
+from knotwork.records import Mention, Relation, content_id, id_to_int, int_to_id
 
 _MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
 _RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
 _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ENTITIES = (
-    "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types FROM json_each(?) j"
-    " CROSS JOIN entity e ON e.id = j.value"
+    "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types, e.normal_form"
+    " FROM json_each(?) j CROSS JOIN entity e ON e.id = j.value"
 )
 _NEW_ENTITY = "INSERT INTO entity VALUES (?, ?, ?, ?, ?, ?, ?)"
 _COUNT_ENTITY = "UPDATE entity SET chunk_count = ?, names = ?, types = ? WHERE id = ?"
@@ -40,6 +42,7 @@ _ADD_RELATION = (
     " ON CONFLICT (id) DO UPDATE SET edges = edges + excluded.edges"
 )
 
+_NO_ENTITY = (0, "", "", "{}", "{}", "")
 _Forms = dict[str, int]
 """Names or types of an entity, with the number of occurrences of each."""
 
@@ -82,25 +85,37 @@ def write_contributions(
 ) -> None:
     """Add contributions, or replace those with the same key."""
     difference = _Difference()
-    new_mentions = {(id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in checked(mentions)}
-    new_relations = {_contribution_key(relation): relation for relation in checked(relations)}
+    new_mentions: dict[tuple[int, int], Mention] = {}
+    for mention in checked(mentions):
+        entity = id_to_int(mention.entity_id)
+        form = difference.normal_forms.setdefault(entity, mention.normal_form)
+        if form != mention.normal_form:
+            check_same_name(mention.entity_id, "entity", form, mention.normal_form)
+        new_mentions[id_to_int(mention.chunk_id), entity] = mention
+    new_relations: dict[tuple[int, int, int, int], Relation] = {}
+    for relation in checked(relations):
+        key = _contribution_key(relation)
+        name = difference.relations.setdefault(key[3], relation.relation)
+        if name != relation.relation:
+            check_same_name(int_to_id(key[3]), "relation", name, relation.relation)
+        new_relations[key] = relation
+    check_relation_names(database, difference.relations)
     _subtract_replaced(database, difference, new_mentions, new_relations)
     mention_rows = []
     for (chunk, entity), mention in checked(new_mentions.items()):
         times = max(1, len(mention.spans))
         difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-        difference.normal_forms[entity] = mention.normal_form
         spans = pack_spans(mention.spans)
         mention_rows.append(
             (chunk, entity, times, mention.about, mention.name, mention.type, spans)
         )
     database.write_many(_PUT_MENTION, mention_rows)
     relation_rows = []
-    for (chunk, *key), relation in checked(new_relations.items()):
-        difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
-        difference.relations[key[2]] = relation.relation
+    for (chunk, source, target, number), relation in checked(new_relations.items()):
+        difference.relation(1, key=(source, target, number), weight=relation.weight)
         span = relation.span or (None, None)
-        relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
+        row = (chunk, source, target, number, relation.weight, *span, relation.description)
+        relation_rows.append(row)
     database.write_many(_PUT_CONTRIBUTION, relation_rows)
     _apply(database, difference)
 
@@ -155,9 +170,15 @@ def _apply(database: Database, difference: _Difference) -> None:
 def _update_entities(database: Database, difference: _Difference) -> None:
     """Update chunk counts, names and types of entities, and delete those without a mention."""
     stored = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
+    forms = difference.normal_forms
+    for entity, held in stored.items():
+        if forms.get(entity, held[-1]) != held[-1]:
+            check_same_name(int_to_id(entity), "entity", held[-1], forms[entity])
+    new = {entity: forms[entity] for entity in difference.names if entity not in stored}
+    check_entity_ids(database, new)
     added, counted, renamed, removed = [], [], [], []
     for entity, changes in checked(difference.names.items()):
-        count, name, type_, stored_names, stored_types = stored.get(entity, (0, "", "", "{}", "{}"))
+        count, name, type_, stored_names, stored_types, _ = stored.get(entity, _NO_ENTITY)
         count += difference.chunks[entity]
         names = _sum(stored_names, changes)
         types = _sum(stored_types, difference.types.get(entity, {}))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from knotwork._stores.base import LedgerEntry
+from knotwork._stores.embedded.collisions import check_document_ids
 from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
     keys_of,
@@ -94,6 +95,7 @@ class EmbeddedDocuments:
         """Add a document, or replace the one with its id (structure only)."""
         key = id_to_int(document.id)
         with self._database.transaction():
+            check_document_ids(self._database, document, sections, chunks)
             self._remove(key)
             self._database.write(_PUT_DOCUMENT, _document_row(key, document))
             self._database.write_many(_PUT_SECTION, map(_section_row, sections))

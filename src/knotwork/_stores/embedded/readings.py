@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from knotwork._stores.embedded.collisions import check_question_ids
 from knotwork._stores.embedded.database import Database, reports_damage
 from knotwork._stores.embedded.packing import (
     keys_of,
@@ -212,14 +213,13 @@ class EmbeddedQuestions:
         """Replace the questions of these chunks, and drop repeated questions of a chunk."""
         with self._database.transaction():
             self.remove_chunks(questions)
-            self._database.write_many(
-                "INSERT INTO question VALUES (?, ?, ?, ?)",
-                (
-                    (id_to_int(question_id(key, text)), id_to_int(key), ordinal, pack_line(text))
-                    for key, asked in questions.items()
-                    for ordinal, text in enumerate(dict.fromkeys(asked))
-                ),
-            )
+            rows = [
+                (id_to_int(question_id(key, text)), id_to_int(key), ordinal, pack_line(text))
+                for key, asked in questions.items()
+                for ordinal, text in enumerate(dict.fromkeys(asked))
+            ]
+            check_question_ids(self._database, rows)
+            self._database.write_many("INSERT INTO question VALUES (?, ?, ?, ?)", rows)
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the questions of each chunk, in order, without chunks that have none."""
