@@ -408,8 +408,8 @@ class KnowledgeBase:
         The copy is of one state of the index, whatever other processes write meanwhile. A call that
         was interrupted continues when it is repeated. ``without`` are parts to leave out:
         "communities", "readings", "questions", "resolutions", "homonyms", "property_graphs".
-        ``verify`` compares hashes of all that both stores hold. Files beside the index are not
-        copied.
+        ``verify`` compares hashes of all that both stores hold. Of the files beside the index only
+        the tables are copied, from a file to a file.
 
         Raises UnknownName for an unknown part or scheme, MissingCapability if the target cannot
         hold a part that the index uses, StoreError if the target is neither empty nor an unfinished

@@ -126,8 +126,8 @@ def copy_command(
     """Copy the index SOURCE to the new index TARGET, each a file or the URL of a store.
 
     Other processes may use SOURCE meanwhile: the copy is of one state. Repeat an interrupted
-    command to continue it. In the end both indexes are read and their hashes compared. The files
-    beside an index are not copied; `knotwork backup` copies them too.
+    command to continue it. In the end both indexes are read and their hashes compared. Tables are
+    copied between files only, cached model replies and remembered facts never: use `backup`.
     """
     from knotwork._knowledge_base.copies import copy_index
 
@@ -142,7 +142,7 @@ def copy_command(
     if report.left_out:
         terminal.say(f"Left out: {', '.join(report.left_out)}", style="yellow")
     if report.beside:
-        terminal.note(f"Not part of an index, not copied: {', '.join(report.beside)}", style="dim")
+        terminal.note(f"Not copied: {', '.join(report.beside)}", style="dim")
     if report.changed:
         terminal.note("The source has changed since; the copy is of its state before.", style="dim")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from knotwork._sqlite_file import FILE_KINDS
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -44,8 +43,8 @@ class CopyReport:
     ``generation`` numbers the last commit of the source that is in the copy; ``changed`` is True if
     the source has newer ones. ``parts`` are numbers of values by kind, ``hash`` is that of the
     contents, and both are empty if they were not verified. ``left_out`` are parts of the source
-    that were not to be copied, ``beside`` the kinds of files beside a source file, which are not
-    part of the index. ``resumed`` is True if an earlier call began the copy.
+    that were not to be copied. ``resumed`` is True if an earlier call began the copy. ``beside``
+    are the kinds of files beside a source file that were not copied.
     """
 
     source: str
@@ -55,9 +54,9 @@ class CopyReport:
     hash: str
     parts: Mapping[str, int]
     left_out: tuple[str, ...]
-    beside: tuple[str, ...]
     resumed: bool
     changed: bool
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,6 @@ def copy_store(
         expected.hash if expected else "",
         {name: part.count for name, part in expected.parts.items()} if expected else {},
         left_out,
-        _files_beside(source),
         begun is not None,
         source.generation() != generation,
     )
@@ -166,18 +164,6 @@ def _place(store: Store) -> str:
     """Return the label of a store, which does not depend on the working folder."""
     path = index_file(store.url)
     return store.url if path is None else str(path.absolute())
-
-
-def _files_beside(store: Store) -> tuple[str, ...]:
-    """Return the kinds of the files that exist beside an index file."""
-    path = index_file(store.url)
-    if path is None:
-        return ()
-    return tuple(
-        kind
-        for suffix, kind in FILE_KINDS.items()
-        if suffix and path.with_name(path.name + suffix).exists()
-    )
 
 
 def _begin(target: Store, wanted: CopyMark, begun: CopyMark | None) -> CopyMark:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any
 
-from knotwork._cancellation import check_cancelled
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._stores.base import Store, require_contents
 from knotwork._stores.transfer.parts import Fact, parts_of
 from knotwork.records import ENTITY_EDGES
@@ -101,7 +101,7 @@ def _facts(store: Store, without: tuple[str, ...]) -> Iterator[Iterator[Fact]]:
     while ids := contents.entity_ids(after, limit=_ITEMS):
         after = ids[-1]
         yield (("entities", entity) for entity in store.graph.entities(ids).values())
-    edges = store.graph.edges(types=ENTITY_EDGES)
+    edges = checked(store.graph.edges(types=ENTITY_EDGES))
     yield (("edges", edge) for edge in edges)
 
 
