@@ -120,7 +120,7 @@ def _field_plan(kind: type[Any]) -> _FieldPlan:
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401  a value or record of any kind
-    """Return a value that the JSON encoder does not know as values that it knows."""
+    """Return a record, mapping or bytes as values of types that JSON has."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
