@@ -50,8 +50,9 @@ def test_a_copy_is_awaited(index: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_copied_is_refused(index: Path, tmp_path: Path) -> None:
     with knotwork.open(index, settings=settings()) as kb:
-        with pytest.raises(UnknownName, match="store scheme"):
+        with pytest.raises(UnknownName, match="store scheme") as caught:
             kb.copy("elsewhere://user:secret@host/index")
+        assert "secret" not in str(caught.value)
         with pytest.raises(StoreError, match="to itself"):
             kb.copy(index)
         with pytest.raises(UnknownName, match="communities"):

@@ -332,6 +332,21 @@ def test_a_part_that_the_source_does_not_use_may_be_missing(open_store: OpenStor
     assert copy(source, target).hash == store_digest(source).hash
 
 
+def test_a_target_that_cannot_list_its_contents_is_not_verified(open_store: OpenStore) -> None:
+    source, whole = open_store("memory"), MemoryStore()
+    fill_store(source)
+    held = {field.name: getattr(whole.capabilities, field.name) for field in fields(Capabilities)}
+    target = MinimalStore(whole, Capabilities(**{**held, "contents": None}))
+    with pytest.raises(MissingCapability) as caught:
+        copy(source, target)
+    assert "`--no-verify` and `--without communities`" in caught.value.fix
+    *_, last = copy_store(source, target, without=["communities"], verify=False)
+    assert last.report is not None
+    assert (last.report.hash, last.report.parts) == ("", {})
+    left_out = {"communities", "reports", "report texts", "report vectors"}
+    assert set(store_digest(source).differing(store_digest(whole))) == left_out
+
+
 def test_an_unknown_part_is_refused(full_store: Store, open_store: OpenStore) -> None:
     with pytest.raises(UnknownName, match="property_graphs"):
         copy(full_store, open_store("memory"), without=("graph",))

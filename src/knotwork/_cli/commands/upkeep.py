@@ -106,7 +106,7 @@ def repair_command(session: Session, *, index: Path) -> None:
 @click.command(
     epilog=show_examples(
         "knotwork copy handbook.knot moved.knot",
-        "knotwork copy handbook.knot small.knot --without communities --without readings",
+        "knotwork copy handbook.knot small.knot --without communities",
         "knotwork copy handbook.knot moved.knot --no-verify --json",
     )
 )

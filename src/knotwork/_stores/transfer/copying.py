@@ -278,5 +278,12 @@ def _require_parts(
             except MissingCapability as error:
                 error.fix = f"Leave it out with `--without {name}`, or copy to another store."
                 raise
-    if verify or _CAPABILITIES["communities"].is_used(source):
-        require_contents(target)
+    writes_marks = "communities" not in left_out and _CAPABILITIES["communities"].is_used(source)
+    if target.capabilities.contents is None and (verify or writes_marks):
+        options = (("--no-verify", verify), ("--without communities", writes_marks))
+        needed = " and ".join(f"`{option}`" for option, is_needed in options if is_needed)
+        try:
+            require_contents(target)
+        except MissingCapability as error:
+            error.fix = f"Copy with {needed}, or to another store."
+            raise
