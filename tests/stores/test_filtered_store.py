@@ -307,4 +307,4 @@ def test_it_has_the_optional_parts_of_its_store() -> None:
     assert plain.capabilities == Capabilities()
     rich = FilteredStore(whole, whole.fields, selection).capabilities
     missing = {field.name for field in fields(rich) if getattr(rich, field.name) is None}
-    assert missing == {"fields", "full_check", "self_check", "vector_replacement"}
+    assert missing == {"contents", "fields", "full_check", "self_check", "vector_replacement"}
