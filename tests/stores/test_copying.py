@@ -360,3 +360,11 @@ def test_a_copy_that_differs_is_an_error(full_store: Store, open_store: OpenStor
     assert "knotwork doctor" in caught.value.fix
     with pytest.raises(StoreError, match="unfinished"):
         require_finished(target)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format": 2}', '{"format": 1, "without": 3}'])
+def test_a_mark_that_cannot_be_read_is_an_error(text: str, open_store: OpenStore) -> None:
+    store = open_store("memory")
+    store.set_meta({"copy": text})
+    with pytest.raises(StoreError, match="a mark that this version cannot read"):
+        require_finished(store)

@@ -41,13 +41,20 @@ def read_mark(store: Store) -> CopyMark | None:
     text = store.meta().get(COPY_META, "")
     if not text:
         return None
-    found = json.loads(text)
-    if found.pop("format") != _FORMAT:
-        raise StoreError(
-            f"`{store.url}` is an unfinished copy that another version of Knotwork began.",
-            fix="Finish it with that version, or delete it and copy again.",
-        )
-    return CopyMark(**{**found, "without": tuple(found["without"])})
+    try:
+        found = json.loads(text)
+        if found.pop("format") == _FORMAT:
+            return CopyMark(**{**found, "without": tuple(found["without"])})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unreadable(store) from error
+    raise _unreadable(store)
+
+
+def _unreadable(store: Store) -> StoreError:
+    return StoreError(
+        f"`{store.url}` is an unfinished copy with a mark that this version cannot read.",
+        fix="Finish it with the version that began it, or delete it and copy again.",
+    )
 
 
 def write_mark(store: Store, mark: CopyMark | None) -> None:
