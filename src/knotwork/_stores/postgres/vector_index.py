@@ -19,6 +19,7 @@ import numpy as np
 import psycopg
 
 from knotwork._stores.base import FloatMatrix, Scored
+from knotwork._stores.contents import VectorItem
 from knotwork._stores.packed_terms import check_index_name
 from knotwork._stores.postgres.connection import HNSW_CANDIDATES, Connection
 from knotwork._stores.postgres.copying import Field, int8, packed_rows, text
@@ -130,6 +131,20 @@ class PostgresVectors:
             )
         found = self._matrices(rows, table.dimension)
         return {i: found[key] for i, key in keys.items() if key in found}
+
+    def items(self, after: int, *, limit: int) -> list[VectorItem]:
+        """Return the first ``limit`` items whose keys follow ``after``, by key."""
+        with self._database.reading():
+            table = self._table()
+            if table is None or table.dimension is None:
+                return []
+            named = self._database.fetch(
+                f"SELECT id, key FROM {table.name} WHERE id > $1 AND place = 0"  # noqa: S608
+                " ORDER BY id LIMIT $2",
+                (after, limit),
+            )
+            found = self.get([int_to_id(key) for key, _ in named])
+        return [VectorItem(i, key, found[i]) for i, (_, key) in zip(found, named, strict=True)]
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; if several have it, the one with the smallest id."""
