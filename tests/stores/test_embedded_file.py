@@ -209,7 +209,7 @@ def test_addresses_name_stores(filled: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a:b.index").exists()
 
 
-@pytest.mark.parametrize("address", ["postgresql://host/db", "bolt://host"])
+@pytest.mark.parametrize("address", ["mysql://host/db", "bolt://host"])
 def test_an_unknown_scheme_is_refused(address: str) -> None:
     with pytest.raises(UnknownName, match="memory:"):
         open_store(address)
