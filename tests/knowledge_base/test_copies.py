@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.knowledge_base.damaged_index import ask, build, settings, write_documents
+from tests.knowledge_base.damaged_index import QUESTIONS, ask, build, settings, write_documents
 
 import knotwork
 from knotwork._stores.transfer.digest import store_digest
@@ -20,6 +20,29 @@ def index(tmp_path: Path) -> Path:
     write_documents(tmp_path / "docs", count=5)
     build(tmp_path / "index.knot", tmp_path / "docs")
     return tmp_path / "index.knot"
+
+
+def hits(url: str | Path) -> list[list[tuple[str, float]]]:
+    """Return what questions find in an index."""
+    with knotwork.open(url, settings=settings(), read_only=True) as kb:
+        return [
+            [(hit.chunk.id, round(hit.score, 6)) for hit in kb.search(question).hits]
+            for question in QUESTIONS
+        ]
+
+
+def test_an_index_moves_to_a_server_and_back(
+    index: Path, tmp_path: Path, postgres_url: str
+) -> None:
+    back = tmp_path / "back.knot"
+    with knotwork.open(index, settings=settings(), read_only=True) as kb:
+        report = kb.copy(postgres_url)
+    assert report.beside == ("table file",)
+    with knotwork.open(postgres_url, settings=settings()) as moved:
+        assert moved.copy(back).hash == report.hash == store_digest(moved.store).hash
+        assert moved.index(tmp_path / "docs").unchanged == 6
+        assert moved.communities.stored() != ()
+    assert hits(index) == hits(postgres_url) == hits(back)
 
 
 def test_a_copy_answers_alike_and_goes_on(index: Path, tmp_path: Path) -> None:

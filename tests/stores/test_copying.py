@@ -25,6 +25,7 @@ from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.memory import MemoryStore
+from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.transfer import parts
 from knotwork._stores.transfer.copying import (
     COPIED_CAPABILITIES,
@@ -44,13 +45,17 @@ OpenStore = Callable[[str], Store]
 
 
 @pytest.fixture
-def open_store(tmp_path: Path) -> Iterator[OpenStore]:
-    """Return a function that opens a new store of a kind, "memory" or "embedded"."""
+def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenStore]:
+    """Return a function that opens a new store of a kind: "memory", "embedded" or "postgres"."""
     opened: list[Store] = []
 
     def open_new(kind: str) -> Store:
-        path = tmp_path / f"{len(opened)}.knot"
-        store: Store = MemoryStore() if kind == "memory" else EmbeddedStore.open(path, create=True)
+        if kind == "memory":
+            store: Store = MemoryStore()
+        elif kind == "embedded":
+            store = EmbeddedStore.open(tmp_path / f"{len(opened)}.knot", create=True)
+        else:
+            store = PostgresStore.open(request.getfixturevalue("new_index")(), create=True)
         opened.append(store)
         return store
 
@@ -59,7 +64,7 @@ def open_store(tmp_path: Path) -> Iterator[OpenStore]:
         store.close()
 
 
-@pytest.fixture(params=["memory", "embedded"])
+@pytest.fixture(params=["memory", "embedded", "postgres"])
 def full_store(request: pytest.FixtureRequest, open_store: OpenStore) -> Store:
     store = open_store(request.param)
     fill_store(store)
@@ -125,7 +130,7 @@ def everything(store: Store) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("there", ["memory", "embedded"])
+@pytest.mark.parametrize("there", ["memory", "embedded", "postgres"])
 def test_a_copy_there_and_back_is_equal(
     full_store: Store, open_store: OpenStore, there: str
 ) -> None:
@@ -149,7 +154,7 @@ def test_staged_vectors_stay_behind(full_store: Store, open_store: OpenStore) ->
 def test_the_digest_does_not_depend_on_the_order_of_writes(open_store: OpenStore) -> None:
     uris = [f"{number}.md" for number in range(9)]
     hashes = set()
-    for seed, kind in ((1, "memory"), (2, "embedded"), (3, "embedded")):
+    for seed, kind in ((1, "memory"), (2, "embedded"), (3, "embedded"), (4, "postgres")):
         store = open_store(kind)
         for uri in random.Random(seed).sample(uris, len(uris)):
             add_document(store, uri, ["Ada", f"Number {uri}"], link=True)
@@ -218,7 +223,7 @@ def test_the_mark_of_a_copy_is_not_hashed(full_store: Store) -> None:
     assert store_digest(full_store) == before
 
 
-@pytest.mark.parametrize("there", ["memory", "embedded"])
+@pytest.mark.parametrize("there", ["memory", "embedded", "postgres"])
 def test_a_stopped_copy_continues_where_it_was(
     full_store: Store, open_store: OpenStore, there: str
 ) -> None:

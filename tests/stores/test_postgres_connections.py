@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Self
 
 import psycopg
@@ -300,3 +300,22 @@ def test_totals_stay_exact_while_they_are_summed_up(store: PostgresStore) -> Non
     assert store.generation() == first + 300
     ((rows,),) = store._database.rows("SELECT count(*) FROM total")
     assert rows < 300
+
+
+def test_a_transaction_that_was_idle_for_too_long_is_said(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    limits = StoreSettings(idle_timeout_s=0.05)
+    with closing(PostgresStore.open(postgres_url, limits=limits)) as impatient:
+
+        def wait_while_reading() -> None:
+            with impatient.reading():
+                ((process,),) = impatient._database.rows("SELECT pg_backend_pid()")
+                running = "SELECT 1 FROM pg_stat_activity WHERE pid = $1"
+                while store._database.rows(running, (process,)):
+                    pass
+                impatient.documents.document_count()
+
+        with pytest.raises(StoreUnavailable, match=r"store\.idle_timeout_s"):
+            wait_while_reading()
+        assert impatient.documents.document_count() == 0

@@ -434,7 +434,13 @@ class KnowledgeBase:
         """Yield each step of `copy`; the last event has the report. Raises as `copy`."""
         from knotwork._knowledge_base.copies import copy_to
 
-        yield from copy_to(self.store, str(target), without=without, verify=verify)
+        yield from copy_to(
+            self.store,
+            str(target),
+            without=without,
+            verify=verify,
+            limits=self.settings.store,
+        )
 
     def documents(self) -> list[LedgerEntry]:
         """Return the ledger entries of all sources, failed ones included, ordered by uri."""

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from knotwork._config import StoreSettings
 from knotwork._durable_files import sync_folder
 from knotwork._knowledge_base.backups import copy_file, sqlite_file, verify_copy
 from knotwork._sqlite_file import FILE_KINDS, TABLES_SUFFIX
@@ -21,22 +22,35 @@ from knotwork._stores.urls import index_file, open_store
 
 
 def copy_index(
-    source_url: str, target_url: str, *, without: Collection[str] = (), verify: bool = True
+    source_url: str,
+    target_url: str,
+    *,
+    without: Collection[str] = (),
+    verify: bool = True,
+    limits: StoreSettings | None = None,
 ) -> Iterator[CopyEvent]:
     """Copy the index at a URL or path to another one, and yield the steps.
 
-    The last event has the report. See `KnowledgeBase.copy`.
+    The last event has the report. ``limits`` are the pool and the time-outs of stores on a server,
+    without that of an idle transaction: the one that reads the source is idle while the target is
+    written. See `KnowledgeBase.copy`.
     """
-    with closing(open_store(source_url, read_only=True)) as source:
-        yield from copy_to(source, target_url, without=without, verify=verify)
+    patient = replace(limits or StoreSettings(), idle_timeout_s=0)
+    with closing(open_store(source_url, read_only=True, limits=patient)) as source:
+        yield from copy_to(source, target_url, without=without, verify=verify, limits=limits)
 
 
 def copy_to(
-    source: Store, target_url: str, *, without: Collection[str] = (), verify: bool = True
+    source: Store,
+    target_url: str,
+    *,
+    without: Collection[str] = (),
+    verify: bool = True,
+    limits: StoreSettings | None = None,
 ) -> Iterator[CopyEvent]:
     """Copy an open store to the one at a URL or path, which is created if it is missing."""
     check_left_out(without)
-    with closing(open_store(target_url, create=True)) as target:
+    with closing(open_store(target_url, create=True, limits=limits)) as target:
         steps = copy_store(source, target, without=without, verify=verify)
         yield next(steps)  # now the target is known to be an empty one or this copy
         yield from _copy_tables(source.url, target.url)

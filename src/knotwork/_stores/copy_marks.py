@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from shlex import quote
 
 from knotwork._stores.base import Store
 from knotwork.errors import StoreError
@@ -32,7 +33,7 @@ def require_finished(store: Store) -> None:
     if mark is not None:
         raise StoreError(
             f"`{store.url}` is an unfinished copy of `{mark.source}`.",
-            fix=f"Finish it with: knotwork copy {mark.source} {store.url}",
+            fix=f"Finish it with: knotwork copy {quote(mark.source)} {quote(store.url)}",
         )
 
 

@@ -131,7 +131,9 @@ def copy_command(
     """
     from knotwork._knowledge_base.copies import copy_index
 
-    report = _follow(session, copy_index(source, target, without=without, verify=verify))
+    limits = session.settings.store
+    steps = copy_index(source, target, without=without, verify=verify, limits=limits)
+    report = _follow(session, steps)
     if session.common.json:
         session.terminal.emit(asdict(report))
         return
