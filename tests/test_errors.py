@@ -11,6 +11,7 @@ from knotwork.errors import KnotworkError
 SAMPLES = {
     "UnknownName": lambda kind: kind("tier", "ful", ["full", "lean"], place=" in a file"),
     "MissingExtra": lambda kind: kind("A server", "serve"),
+    "IdCollision": lambda kind: kind("00", "the document `a`", "the document `b`"),
     "MissingCapability": lambda kind: kind("memory:", "Cypher"),
     "LoadError": lambda kind: kind("password", "It is locked.", fix="Unlock it."),
     "ModelUnavailable": lambda kind: kind("Too busy.", status=429, retry_after_s=3.0, fix="Wait."),

@@ -14,7 +14,8 @@
     │   ├── MissingCapability  the store lacks an optional part that the operation needs
     │   ├── IndexDamaged       a file of the index is damaged; says where
     │   ├── SchemaMismatch     the index was written by another version or embedder
-    │   └── DimensionMismatch  a vector has the wrong length
+    │   ├── DimensionMismatch  a vector has the wrong length
+    │   └── IdCollision        two parts of documents have the same id
     ├── ModelError             an embedder or model server failed, and a retry will not help
     │   ├── ModelUnavailable   a retry may succeed (transient)
     │   ├── BudgetExceeded     the limit on tokens or money is reached
@@ -58,6 +59,7 @@ __all__ = [
     "FilterError",
     "GraphServerError",
     "GraphServerUnavailable",
+    "IdCollision",
     "IndexDamaged",
     "IndexingError",
     "InvalidRequest",
@@ -259,6 +261,27 @@ class DimensionMismatch(StoreError):
     code = "dimension_mismatch"
     exit_code = 2
     http_status = 409
+
+
+class IdCollision(StoreError):
+    """Two things with different names have the same id, as a hash of each; nothing was merged.
+
+    ``identifier`` is the id. ``held`` describes what has it in the index, ``new`` what was to be
+    added. The transaction is to be rolled back.
+    """
+
+    code = "id_collision"
+    http_status = 409
+
+    def __init__(self, identifier: str, held: str, new: str) -> None:
+        super().__init__(
+            f"The id {identifier} of {new} is also that of {held}.",
+            fix="Rename or move the file, so that its parts get other ids. If two entities or "
+            "relations collide, index the document in an index of its own.",
+        )
+        self.identifier = identifier
+        self.held = held
+        self.new = new
 
 
 class ModelError(KnotworkError):

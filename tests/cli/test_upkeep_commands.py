@@ -1,4 +1,4 @@
-"""`knotwork backup`, `restore`, `repair` and `doctor --full` on the command line."""
+"""`knotwork backup`, `restore`, `repair`, `copy` and `doctor --full` on the command line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 from tests.cli.running import knotwork
 from tests.knowledge_base.damaged_index import build, page_kinds, write_documents
 from tests.stores.raw_files import overwrite_page
+
+from knotwork._knowledge_base.copies import copy_index
 
 pytestmark = pytest.mark.slow
 
@@ -78,3 +80,58 @@ def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
         assert outcome.code == 2, outcome
         assert "absent" in outcome.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_is_copied_and_answers_alike(index: Path, tmp_path: Path) -> None:
+    target = tmp_path / "moved.knot"
+    index.with_name("index.knot.calls").touch()
+    made = knotwork("copy", index, target, "--json")
+    assert made.code == 0, made.err
+    assert (made.json["documents"], made.json["resumed"], made.json["left_out"]) == (5, False, [])
+    assert made.json["beside"] == ["call cache"]
+    assert made.json["parts"]["documents"] == 5
+    for path in (index, target):
+        doctor = knotwork("doctor", "--full", "--store", path, *EMBEDDER)
+        assert doctor.code == 0, doctor.out
+        assert made.json["hash"] in doctor.out
+    found = [
+        knotwork("search", "port", "--store", path, *EMBEDDER, "--json").json["hits"]
+        for path in (index, target)
+    ]
+    assert found[0] == found[1] != []
+    refused = knotwork("copy", index, target)
+    assert refused.code == 1
+    assert "is not empty: it holds 5 documents" in refused.err
+    partial = knotwork("copy", index, tmp_path / "part.knot", "--without", "communities")
+    assert partial.code == 0
+    assert "5 documents, verified" in partial.out
+    assert "Left out: communities" in partial.out
+    assert "Not copied: call cache" in partial.err
+
+
+def test_a_copy_of_nothing_creates_nothing(index: Path, tmp_path: Path) -> None:
+    missing = knotwork("copy", tmp_path / "missing.knot", tmp_path / "new.knot")
+    assert missing.code == 2
+    unknown = knotwork("copy", index, tmp_path / "new.knot", "--without", "graph")
+    assert unknown.code == 2
+    assert "property_graphs" in unknown.err
+    assert not (tmp_path / "new.knot").exists()
+
+
+def test_an_unfinished_copy_is_not_used(index: Path, tmp_path: Path) -> None:
+    target = tmp_path / "moved.knot"
+    running = copy_index(str(index), str(target))
+    for _ in range(3):
+        next(running)
+    running.close()
+    for command in (("documents",), ("ask", "What is there?"), ("index", tmp_path / "docs")):
+        refused = knotwork(*command, "--store", target, *EMBEDDER)
+        assert refused.code == 1
+        assert f"unfinished copy of `{index}`" in refused.err
+        assert "knotwork copy" in refused.err
+    doctor = knotwork("doctor", "--store", target, *EMBEDDER)
+    assert doctor.code == 1
+    assert "unfinished copy" in doctor.out
+    again = knotwork("copy", index, target, "--json")
+    assert again.json["resumed"] is True
+    assert knotwork("documents", "--store", target).code == 0

@@ -9,6 +9,7 @@ import pytest
 
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
+from knotwork.testing._contents_contract import ContentsContract
 from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
 from knotwork.testing._enrichment_contract import (
     CommunityStoreContract,
@@ -91,4 +92,8 @@ class TestPropertyGraphs(PropertyGraphContract):
 
 
 class TestCypher(CypherContract):
+    pass
+
+
+class TestContents(ContentsContract):
     pass

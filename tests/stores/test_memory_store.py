@@ -6,6 +6,7 @@ import pytest
 
 from knotwork._stores.base import Store
 from knotwork._stores.memory import MemoryStore
+from knotwork.testing._contents_contract import ContentsContract
 from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
 from knotwork.testing._enrichment_contract import (
     CommunityStoreContract,
@@ -82,4 +83,8 @@ class TestPropertyGraphs(PropertyGraphContract):
 
 
 class TestCypher(CypherContract):
+    pass
+
+
+class TestContents(ContentsContract):
     pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Self
 
 import psycopg
@@ -316,3 +316,22 @@ def test_the_statements_of_a_block_are_collected(store: PostgresStore) -> None:
     assert sum("FROM total" in sql for sql in read) == 1
     store.generation()
     assert len(sent) < 80
+
+
+def test_a_transaction_that_was_idle_for_too_long_is_said(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    limits = StoreSettings(idle_timeout_s=0.05)
+    with closing(PostgresStore.open(postgres_url, limits=limits)) as impatient:
+
+        def wait_while_reading() -> None:
+            with impatient.reading():
+                ((process,),) = impatient._database.rows("SELECT pg_backend_pid()")
+                running = "SELECT 1 FROM pg_stat_activity WHERE pid = $1"
+                while store._database.rows(running, (process,)):
+                    pass
+                impatient.documents.document_count()
+
+        with pytest.raises(StoreUnavailable, match=r"store\.idle_timeout_s"):
+            wait_while_reading()
+        assert impatient.documents.document_count() == 0

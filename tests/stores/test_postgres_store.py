@@ -8,6 +8,8 @@ import pytest
 
 from knotwork._stores.base import Store
 from knotwork._stores.postgres import PostgresStore
+from knotwork.testing._collision_contract import IdCollisionContract
+from knotwork.testing._contents_contract import ContentsContract
 from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
 from knotwork.testing._enrichment_contract import (
     CommunityStoreContract,
@@ -90,4 +92,12 @@ class TestPropertyGraphs(PropertyGraphContract):
 
 
 class TestCypher(CypherContract):
+    pass
+
+
+class TestContents(ContentsContract):
+    pass
+
+
+class TestIdCollisions(IdCollisionContract):
     pass

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
 from knotwork._stores.base import Store
 from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.postgres.vector_index import PostgresVectors
+from knotwork._stores.transfer.copying import copy_store
 from knotwork.records import content_id
 from knotwork.testing import (
     ApproximateVectorIndexContract,
@@ -76,3 +78,33 @@ def test_earlier_vectors_are_dropped_after_the_next_replacement(store: PostgresS
         store.replace_vectors("chunk", "next_chunk")
         assert store.vectors("chunk").count() == 1
         assert tables() <= before + 2
+
+
+def has_hnsw(store: PostgresStore) -> bool:
+    sql = "SELECT 1 FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE '%hnsw'"
+    return bool(store._database.rows(sql))
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_copy_in_one_database_builds_hnsw_when_it_is_finished(
+    store: PostgresStore, new_index: Callable[[], str], *, is_stopped: bool
+) -> None:
+    rows = unit_rows(3 * _EXACT_ROWS, 8)
+    ids = [content_id("many", n) for n in range(len(rows))]
+    store.vectors("chunk").put((i, i, row) for i, row in zip(ids, rows, strict=True))
+    assert has_hnsw(store)
+    url = new_index()
+    with closing(LowThreshold.open(url, create=True)) as target:
+        steps = copy_store(store, target)
+        while next(steps).step != "verifying " + store.url:
+            assert not has_hnsw(target)
+        if is_stopped:
+            steps.close()
+        else:
+            assert list(steps)[-1].step == "finished"
+            assert has_hnsw(target)
+    with closing(LowThreshold.open(url)) as again:
+        if is_stopped:
+            assert not has_hnsw(again)
+            assert list(copy_store(store, again))[-1].step == "finished"
+        assert has_hnsw(again)

@@ -149,6 +149,7 @@ COMMANDS = {
     "backup": ("upkeep", "Copy an index into a folder, while it is in use."),
     "restore": ("upkeep", "Restore an index from a backup."),
     "repair": ("upkeep", "Repair a damaged index."),
+    "copy": ("upkeep", "Copy an index to another store, file or server."),
     "eval": ("evaluate", "Evaluate answers or retrievers on known questions."),
     "serve": ("serve", "Serve web pages and an HTTP API."),
     "keys": ("serve", "Manage the API keys of a server."),

@@ -28,6 +28,8 @@ from knotwork._sqlite_file import (
 )
 from knotwork._sqlite_pages import is_marked_protected
 from knotwork._stores.base import Store
+from knotwork._stores.copy_marks import require_finished
+from knotwork._stores.transfer.digest import store_digest
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
 from knotwork.errors import KnotworkError, StoreNotFound
@@ -71,6 +73,7 @@ def check_index(settings: StoreSettings, *, full: bool = False) -> IndexFindings
 
 
 def _check_store(store: Store, *, full: bool) -> IndexFindings:
+    require_finished(store)
     documents, chunks = store.documents.document_count(), store.documents.chunk_count()
     entities = store.graph.entity_count()
     counts = (
@@ -94,6 +97,7 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
     ]
     if full:
         checks += _check_files(store.url)
+        checks += _hash_contents(store)
     embedder = store.meta().get(EMBEDDER_META, "")
     if unread:
         note = UNREAD_NOTE.format(count=unread, chunks=chunks, embedder=embedder)
@@ -107,6 +111,15 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
         fix = "Index their folders again: knotwork index FOLDER"
         checks.append(Check("Vectors", ok=True, detail=detail, fix=fix))
     return IndexFindings(tuple(checks), embedder, _read_dimension(store))
+
+
+def _hash_contents(store: Store) -> list[Check]:
+    """Return the hash of all that the index holds, to compare it with a copy."""
+    if store.capabilities.contents is None:
+        return []
+    found = store_digest(store)
+    values = sum(part.count for part in found.parts.values())
+    return [Check("Contents", ok=True, detail=f"{values:,} values with the hash {found.hash}")]
 
 
 def _count_unread(store: Store) -> int:

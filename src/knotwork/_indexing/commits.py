@@ -194,7 +194,8 @@ def commit_documents(
     further ledger entries of the same commit; ``questions`` are those that chunks answer, by chunk
     id. Descriptions by rules are left out if the store cannot hold them; the run reports that.
     Raises MissingCapability if the store cannot hold readings or questions, SchemaMismatch while
-    the index is being switched to another embedder.
+    the index is being switched to another embedder, IdCollision if an id of a document or of what
+    it mentions is that of something else.
     """
     put_tables(store, [prepared.document for prepared in batch])
     names = embed_names_ahead(store, batch, embedding)
@@ -211,7 +212,7 @@ def commit_documents(
         for prepared in checked(batch):
             store.documents.put(prepared.document, prepared.sections, prepared.chunks)
         store.texts("chunk").add(
-            (chunk.id, f"{chunk.context}\n{chunk.text}")
+            (chunk.id, chunk.searched_text)
             for prepared in batch
             for chunk in checked(prepared.leaves)
         )
@@ -266,9 +267,16 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
 
 
 def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collection[str]]:
-    """Return the chunk ids of each document of the batch that is in the index, by document id."""
+    """Return the chunk ids of each document of the batch that is in the index, by document id.
+
+    A source that failed with an id of another document has an entry without the id.
+    """
     known = store.ledger.get([prepared.source.uri for prepared in batch])
-    ids = [prepared.document.id for prepared in batch if prepared.source.uri in known]
+    ids = [
+        prepared.document.id
+        for prepared in batch
+        if prepared.source.uri in known and known[prepared.source.uri].document_id
+    ]
     chunks = store.documents.chunk_ids_of(ids)
     return {document_id: chunks.get(document_id, []) for document_id in ids}
 

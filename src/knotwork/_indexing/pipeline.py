@@ -13,11 +13,13 @@ events and report; `ChunkForecast` estimates the number of chunks from file size
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
@@ -37,6 +39,7 @@ from knotwork._indexing.commits import (
     READ_BATCH_CHUNKS,
     Batch,
     commit_documents,
+    drop_tables,
     remove_sources,
 )
 from knotwork._indexing.document_reader import (
@@ -82,8 +85,10 @@ from knotwork._stores.base import (
 )
 from knotwork._stores.table_file import tables_path
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import BudgetExceeded, LoadError, ModelError
+from knotwork.errors import BudgetExceeded, IdCollision, LoadError, ModelError
 from knotwork.records import ReadingStatus
+
+_log = logging.getLogger("knotwork.indexing")
 
 UNSUPPORTED_NOTE = "The store `{url}` does not support {parts}. They were left out."
 
@@ -341,38 +346,63 @@ class _Run:
 
     def _commit(self, batch: Batch) -> list[IndexEvent]:
         """Write a part of the open batch, or all of it, and return the outcomes."""
+        collided: list[LedgerEntry] = []
         if batch.prepared or batch.entries:
             questions: Mapping[str, Sequence[str]] = {}
             if self.stages.questions is not None:
                 with self.tally.timed("extract"):
                     questions = write_questions(self.stages.questions, batch.prepared)
             with self.tally.timed("store"):
-                commit_documents(
-                    self.store,
-                    batch.prepared,
-                    vectors=batch.vectors,
-                    embedding=self.stages.embedding,
-                    entries=batch.entries,
-                    questions=questions,
-                )
+                collided = self._store(batch, questions)
             self.attempts.end(
                 [
                     *(prepared.source.uri for prepared in batch.prepared),
                     *(entry.uri for entry in batch.entries if entry.error_reason != KILLED),
                 ]
             )
-        stored = batch.prepared
-        self.tally.chunks += batch.chunks
+        failed = {entry.uri for entry in collided}
+        stored = [prepared for prepared in batch.prepared if prepared.source.uri not in failed]
+        self.tally.chunks += sum(len(prepared.leaves) for prepared in stored)
         self.batch.release(batch)
         for prepared in stored:
             self.tally.stored(prepared)
         return [
-            self.tally.event(
-                EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
-                prepared.source.uri,
-            )
-            for prepared in stored
+            *(self.tally.failure(_failure_of(entry)) for entry in collided),
+            *(
+                self.tally.event(
+                    EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
+                    prepared.source.uri,
+                )
+                for prepared in stored
+            ),
         ]
+
+    def _store(self, batch: Batch, questions: Mapping[str, Sequence[str]]) -> list[LedgerEntry]:
+        """Commit a batch; return the entries of documents that have an id of another one.
+
+        If there are any, each document is committed alone, so that only these fail.
+        """
+        commit = partial(
+            commit_documents, self.store, vectors=batch.vectors, embedding=self.stages.embedding
+        )
+        try:
+            commit(batch.prepared, entries=batch.entries, questions=questions)
+        except IdCollision:
+            _log.warning("ids collide in a batch; its documents are committed one by one")
+        else:
+            return []
+        collided: list[LedgerEntry] = []
+        for prepared in checked(batch.prepared):
+            chunks = {chunk.id for chunk in prepared.leaves}
+            asked = {key: found for key, found in questions.items() if key in chunks}
+            try:
+                commit([prepared], questions=asked)
+            except IdCollision as error:
+                failure = LoadError(error.code, str(error))
+                collided.append(failed_entry(prepared.source, failure, self.stages.tiers))
+        commit([], entries=[*batch.entries, *collided])
+        drop_tables(self.store, [entry.uri for entry in collided if not entry.document_id])
+        return collided
 
     def commit_finished(self, *, give_up: bool) -> None:
         """Commit the documents of a run that was stopped, if they are read and embedded in full.

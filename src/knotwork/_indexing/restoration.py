@@ -36,7 +36,7 @@ def restore_texts(store: Store) -> Iterator[tuple[int, int]]:
     ids = store.documents.document_ids()
     for done, document_id in enumerate(ids, start=1):
         store.texts("chunk").add(
-            (chunk.id, f"{chunk.context}\n{chunk.text}") for chunk in _leaves(store, document_id)
+            (chunk.id, chunk.searched_text) for chunk in _leaves(store, document_id)
         )
         yield done, len(ids)
     for label in (Label.ENTITY, Label.KEYWORD):

@@ -307,6 +307,8 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     filtered_store = awaited(KnowledgeBase.filtered_store)
     backup = finished(KnowledgeBase.backup, KnowledgeBase.backup_events, lambda event: event.report)
     backup_events = iterated(KnowledgeBase.backup_events)
+    copy = finished(KnowledgeBase.copy, KnowledgeBase.copy_events, lambda event: event.report)
+    copy_events = iterated(KnowledgeBase.copy_events)
     documents = awaited(KnowledgeBase.documents)
     stats = awaited(KnowledgeBase.stats)
 

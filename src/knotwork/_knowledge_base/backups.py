@@ -111,9 +111,9 @@ def back_up(
                 continue
             copy = unfinished / f"{BACKUP_NAME}{suffix}"
             file = sqlite_file(source, suffix)
-            yield from _copy(file, copy, facts if not suffix else None)
+            yield from copy_file(file, copy, facts if not suffix else None)
             yield BackupEvent("verifying", kind)
-            _verify(sqlite_file(copy, suffix))
+            verify_copy(sqlite_file(copy, suffix))
             files.append(BackupFile(kind, copy.name, copy.stat().st_size, _hash(copy)))
         created = datetime.now(UTC).isoformat(timespec="seconds")
         report = BackupReport(
@@ -158,7 +158,7 @@ def restore_events(
             if (copy.stat().st_size, _hash(copy)) != (file.size, file.sha256):
                 raise _damaged_backup(source, "differs from its hash in the manifest")
             yield BackupEvent("verifying", file.kind, file.size, file.size)
-            _verify(sqlite_file(copy, suffix))
+            verify_copy(sqlite_file(copy, suffix))
         if present:
             require_unused(target)
         replaced = {final for _, final in staged}
@@ -258,7 +258,7 @@ def _check_target(folder: Path, *, overwrite: bool) -> None:
         )
 
 
-def _copy(file: SqliteFile, copy: Path, facts: _Facts | None) -> Iterator[BackupEvent]:
+def copy_file(file: SqliteFile, copy: Path, facts: _Facts | None = None) -> Iterator[BackupEvent]:
     """Copy a file at its last commit. The read transaction keeps that commit until the end."""
     file.require(create=False)
     with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
@@ -280,7 +280,7 @@ def _copy(file: SqliteFile, copy: Path, facts: _Facts | None) -> Iterator[Backup
     sync_file(copy)
 
 
-def _verify(file: SqliteFile) -> None:
+def verify_copy(file: SqliteFile) -> None:
     """Read a whole copy. Raises IndexDamaged if it is not intact."""
     if faults := verify_file(file):
         raise file.damaged(faults[0])

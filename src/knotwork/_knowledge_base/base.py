@@ -7,7 +7,7 @@ communities and the tables of an index are parts with a module of their own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,9 +35,10 @@ from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
 from knotwork._stores.base import LedgerEntry, Store, require_fields
+from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
-from knotwork.errors import ConfigError, UnknownName
+from knotwork.errors import ConfigError, StoreError, UnknownName
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.query_plans import Translator
     from knotwork._stores.fields import FieldInfo
+    from knotwork._stores.transfer.copying import CopyEvent, CopyReport
     from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
     from knotwork._transform.extractor import Extractor
@@ -407,6 +409,39 @@ class KnowledgeBase:
 
         yield from back_up(self.store.url, target, overwrite=overwrite)
 
+    def copy(
+        self, target: str | Path, *, without: Collection[str] = (), verify: bool = True
+    ) -> CopyReport:
+        """Copy the index to the store at ``target``, a path or URL, and return the report.
+
+        The copy is of one state of the index, whatever other processes write meanwhile. A call that
+        was interrupted continues when it is repeated. ``without`` are parts to leave out:
+        "communities", "readings", "questions", "resolutions", "homonyms", "property_graphs".
+        ``verify`` compares hashes of all that both stores hold. Of the files beside the index only
+        the tables are copied, from a file to a file.
+
+        Raises UnknownName for an unknown part or scheme, MissingCapability if the target cannot
+        hold a part that the index uses, StoreError if the target is neither empty nor an unfinished
+        copy of this state of the index, or if the copy differs from the index.
+        """
+        *_, last = self.copy_events(target, without=without, verify=verify)
+        assert last.report is not None, "the last event has the report"
+        return last.report
+
+    def copy_events(
+        self, target: str | Path, *, without: Collection[str] = (), verify: bool = True
+    ) -> Iterator[CopyEvent]:
+        """Yield each step of `copy`; the last event has the report. Raises as `copy`."""
+        from knotwork._knowledge_base.copies import copy_to
+
+        yield from copy_to(
+            self.store,
+            str(target),
+            without=without,
+            verify=verify,
+            limits=self.settings.store,
+        )
+
     def documents(self) -> list[LedgerEntry]:
         """Return the ledger entries of all sources, failed ones included, ordered by uri."""
         return list(self.store.ledger.entries())
@@ -477,9 +512,10 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
     an extractor decide which documents are indexed again. ``translator``, an object or a name,
     writes the statements of `dynamic_cypher`, `text_to_cypher` and `text_to_sql`.
 
-    Raises StoreNotFound for a missing index that is to be opened ``read_only``, SchemaMismatch if
-    the file is not an index of this version, UnknownName for an unknown name, and ConfigError for
-    invalid settings or an object that does not implement the protocol of its part.
+    Raises StoreNotFound for a missing index that is to be opened ``read_only``, StoreError for an
+    unfinished copy of another index, SchemaMismatch if the file is not an index of this version,
+    UnknownName for an unknown name, and ConfigError for invalid settings or an object that does not
+    implement the protocol of its part.
     """
     named = {
         "embedding_model": embedder,
@@ -501,6 +537,11 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
         )
     else:
         store = _given(path, "stores")
+    try:
+        require_finished(store)
+    except StoreError:
+        store.close()
+        raise
     register_views()
     return KnowledgeBase(
         store,

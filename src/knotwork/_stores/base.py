@@ -30,6 +30,7 @@ from knotwork._stores.capabilities import (
     ResolutionStore,
     VectorReplacement,
 )
+from knotwork._stores.contents import Contents
 from knotwork._stores.fields import FieldStore
 from knotwork.errors import MissingCapability
 from knotwork.records import (
@@ -424,3 +425,8 @@ def require_cypher(store: Store) -> CypherRunner:
 def require_vector_replacement(store: Store) -> VectorReplacement:
     """Return what replaces all vectors at once."""
     return _require(store, store.capabilities.vector_replacement, "a change of the embedder")
+
+
+def require_contents(store: Store) -> Contents:
+    """Return what lists everything in a store."""
+    return _require(store, store.capabilities.contents, "listing its contents")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from knotwork._stores.contents import Contents
 from knotwork._stores.fields import FieldStore
 from knotwork.records import (
     ChunkReading,
@@ -296,5 +297,6 @@ class Capabilities:
     cypher: CypherRunner | None = None
     live_graphs: LiveGraphs | None = None
     vector_replacement: VectorReplacement | None = None
+    contents: Contents | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

@@ -193,6 +193,11 @@ class Chunk:
         labels = (self.document_title, *self.headings, *opened)
         return ". ".join(dict.fromkeys(label for label in labels if label))
 
+    @property
+    def searched_text(self) -> str:
+        """The text that the full-text index has of a chunk: its context and its text."""
+        return f"{self.context}\n{self.text}"
+
     def sentence_text(self, index: int) -> str:
         """Return the text of a sentence, by its position in ``sentences``."""
         return self.text_at(self.sentences[index])

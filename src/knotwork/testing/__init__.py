@@ -12,6 +12,8 @@ from knotwork._lazy_imports import import_on_use
 if TYPE_CHECKING:
     from knotwork.testing._chat_contract import ChatModelContract
     from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
+    from knotwork.testing._collision_contract import IdCollisionContract
+    from knotwork.testing._contents_contract import ContentsContract
     from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
     from knotwork.testing._embedder_contract import EmbedderContract
     from knotwork.testing._embedders import HashingEmbedder
@@ -47,6 +49,7 @@ _HOMES = {
     "BrokenStream": "testing._chat_models",
     "ChatModelContract": "testing._chat_contract",
     "CommunityStoreContract": "testing._enrichment_contract",
+    "ContentsContract": "testing._contents_contract",
     "CypherContract": "testing._cypher_contract",
     "EmbedderContract": "testing._embedder_contract",
     "ExplorationContract": "testing._graph_contract",
@@ -57,6 +60,7 @@ _HOMES = {
     "GraphStoreContract": "testing._graph_contract",
     "HashingEmbedder": "testing._embedders",
     "HomonymStoreContract": "testing._resolution_contract",
+    "IdCollisionContract": "testing._collision_contract",
     "LoaderContract": "testing._loader_contract",
     "ModelTestServer": "testing.model_server",
     "PropertyGraphContract": "testing._cypher_contract",
@@ -80,6 +84,7 @@ __all__ = [
     "BrokenStream",
     "ChatModelContract",
     "CommunityStoreContract",
+    "ContentsContract",
     "CypherContract",
     "EmbedderContract",
     "ExplorationContract",
@@ -90,6 +95,7 @@ __all__ = [
     "GraphStoreContract",
     "HashingEmbedder",
     "HomonymStoreContract",
+    "IdCollisionContract",
     "LoaderContract",
     "ModelTestServer",
     "PropertyGraphContract",

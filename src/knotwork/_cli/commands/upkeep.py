@@ -1,4 +1,4 @@
-"""`knotwork backup`, `restore` and `repair`: keep an index safe, and bring a damaged one back."""
+"""`knotwork backup`, `restore`, `repair` and `copy`: keep an index safe, repair it, move it."""
 
 from __future__ import annotations
 
@@ -101,6 +101,52 @@ def repair_command(session: Session, *, index: str) -> None:
         _print_repair(session, report)
     if report.lost:
         raise click.exceptions.Exit(1)
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork copy handbook.knot moved.knot",
+        "knotwork copy handbook.knot small.knot --without communities",
+        "knotwork copy handbook.knot moved.knot --no-verify --json",
+    )
+)
+@click.argument("source")
+@click.argument("target")
+@click.option(
+    "--without",
+    metavar="PART",
+    multiple=True,
+    help="Leave out communities, readings, questions, resolutions, homonyms or property_graphs.",
+)
+@click.option("--verify/--no-verify", default=True, help="Compare both indexes afterwards.")
+@with_session(hides_store=True)
+def copy_command(
+    session: Session, *, source: str, target: str, without: tuple[str, ...], verify: bool
+) -> None:
+    """Copy the index SOURCE to the new index TARGET, each a file or the URL of a store.
+
+    Other processes may use SOURCE meanwhile: the copy is of one state. Repeat an interrupted
+    command to continue it. In the end both indexes are read and their hashes compared. Tables are
+    copied between files only, cached model replies and remembered facts never: use `backup`.
+    """
+    from knotwork._knowledge_base.copies import copy_index
+
+    limits = session.settings.store
+    steps = copy_index(source, target, without=without, verify=verify, limits=limits)
+    report = _follow(session, steps)
+    if session.common.json:
+        session.terminal.emit(asdict(report))
+        return
+    terminal = session.terminal
+    documents = count_of(report.documents, "document")
+    verified = f"verified ({report.hash[:16]})" if report.hash else "not verified"
+    terminal.say(f"Copied {report.source} to {report.target}: {documents}, {verified}.")
+    if report.left_out:
+        terminal.say(f"Left out: {', '.join(report.left_out)}", style="yellow")
+    if report.beside:
+        terminal.note(f"Not copied: {', '.join(report.beside)}", style="dim")
+    if report.changed:
+        terminal.note("The source has changed since; the copy is of its state before.", style="dim")
 
 
 _Report_co = TypeVar("_Report_co", covariant=True)

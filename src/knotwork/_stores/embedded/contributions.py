@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork._cancellation import checked
+from knotwork._stores.collisions import check_same_name
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.graph_view import entity_type, most_frequent
-from knotwork._stores.sql.graph_tables import relation_key
+from knotwork._stores.sql.collisions import SqlIdChecks
+from knotwork._stores.sql.contributions import keyed_mentions, keyed_relations
 from knotwork._stores.sql.packing import pack_spans, unpack_json
-from knotwork.records import Mention, Relation, id_to_int
+from knotwork.records import Mention, Relation, int_to_id
 
 _MENTIONS = (
     "SELECT m.chunk, m.entity, m.times, m.name, m.type FROM json_each(?1) j"
@@ -26,8 +28,8 @@ _RELATIONS = (
 _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ENTITIES = (
-    "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types FROM json_each(?) j"
-    " CROSS JOIN entity e ON e.id = j.value"
+    "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types, e.normal_form"
+    " FROM json_each(?) j CROSS JOIN entity e ON e.id = j.value"
 )
 _NEW_ENTITY = "INSERT INTO entity VALUES (?, ?, ?, ?, ?, ?, ?)"
 _COUNT_ENTITY = "UPDATE entity SET chunk_count = ?, names = ?, types = ? WHERE id = ?"
@@ -47,6 +49,7 @@ _ADD_RELATION = (
     " ON CONFLICT (id) DO UPDATE SET edges = edges + excluded.edges"
 )
 
+_NO_ENTITY = (0, "", "", "{}", "{}", "")
 _Forms = dict[str, int]
 """Names or types of an entity, with the number of occurrences of each."""
 
@@ -83,20 +86,19 @@ class EmbeddedContributions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._checks = SqlIdChecks(database)
 
     def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
         """Add contributions, or replace those with the same key."""
         database, difference = self._database, _Difference()
-        new_mentions = {
-            (id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in checked(mentions)
-        }
-        new_relations = {_contribution_key(relation): relation for relation in checked(relations)}
+        new_mentions = keyed_mentions(mentions, difference.normal_forms)
+        new_relations = keyed_relations(relations, difference.relations)
+        self._checks.check_relations(difference.relations)
         _subtract_replaced(database, difference, new_mentions, new_relations)
         mention_rows = []
         for (chunk, entity), mention in checked(new_mentions.items()):
             times = max(1, len(mention.spans))
             difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-            difference.normal_forms[entity] = mention.normal_form
             spans = pack_spans(mention.spans)
             mention_rows.append(
                 (chunk, entity, times, mention.about, mention.name, mention.type, spans)
@@ -105,11 +107,10 @@ class EmbeddedContributions:
         relation_rows = []
         for (chunk, *key), relation in checked(new_relations.items()):
             difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
-            difference.relations[key[2]] = relation.relation
             span = relation.span or (None, None)
             relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
         database.write_many(_PUT_CONTRIBUTION, relation_rows)
-        _apply(database, difference)
+        self._apply(difference)
 
     def remove(self, chunks: Sequence[int]) -> None:
         """Remove the contributions of chunks, and entities and edges without other support."""
@@ -122,16 +123,11 @@ class EmbeddedContributions:
         for table in ("mention", "contribution"):
             sql = f"DELETE FROM {table} WHERE chunk IN (SELECT value FROM json_each(?1))"  # noqa: S608
             database.write(sql, (packed,))
-        _apply(database, difference)
+        self._apply(difference)
 
-
-def _contribution_key(relation: Relation) -> tuple[int, int, int, int]:
-    return (
-        id_to_int(relation.chunk_id),
-        id_to_int(relation.source),
-        id_to_int(relation.target),
-        relation_key(relation.relation),
-    )
+    def _apply(self, difference: _Difference) -> None:
+        _update_entities(self._database, difference, self._checks)
+        _update_edges(self._database, difference)
 
 
 def _subtract_replaced(
@@ -151,26 +147,28 @@ def _subtract_replaced(
             difference.relation(-1, key=(key[0], key[1], key[2]), weight=weight)
 
 
-def _apply(database: Database, difference: _Difference) -> None:
-    _update_entities(database, difference)
-    _update_edges(database, difference)
-
-
-def _update_entities(database: Database, difference: _Difference) -> None:
+def _update_entities(database: Database, difference: _Difference, checks: SqlIdChecks) -> None:
     """Update chunk counts, names and types of entities, and delete those without a mention."""
     stored = {
         row[0]: row[1:] for row in database.fetch(_ENTITIES, (SQLITE.bind_keys(difference.names),))
     }
+    forms = difference.normal_forms
+    for entity, held in stored.items():
+        if forms.get(entity, held[-1]) != held[-1]:
+            check_same_name(int_to_id(entity), "entity", held[-1], forms[entity])
+    checks.check_entities(
+        {entity: forms[entity] for entity in difference.names if entity not in stored}
+    )
     added, counted, renamed, removed = [], [], [], []
     for entity, changes in checked(difference.names.items()):
-        count, name, type_, stored_names, stored_types = stored.get(entity, (0, "", "", "{}", "{}"))
+        count, name, type_, stored_names, stored_types, _ = stored.get(entity, _NO_ENTITY)
         count += difference.chunks[entity]
         names = _sum(stored_names, changes)
         types = _sum(stored_types, difference.types.get(entity, {}))
         best = most_frequent(names), entity_type(types, sum(names.values()))
         packed = json.dumps(names), json.dumps(types)
         if entity not in stored:
-            added.append((entity, count, *best, difference.normal_forms[entity], *packed))
+            added.append((entity, count, *best, forms[entity], *packed))
         elif not count:
             removed.append((entity,))
         else:

@@ -18,6 +18,7 @@ from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.contents import SqlContents
 from knotwork._stores.sql.documents import SqlDocuments
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import SqlGraph
@@ -57,6 +58,7 @@ class EmbeddedStore:
         self.property_graphs = SqlPropertyGraphs(database)
         self.fields = SqlFields(database)
         self.questions = SqlQuestions(database)
+        self.contents = SqlContents(database, texts=self.texts, vectors=self.vectors)
 
     @classmethod
     def open(
@@ -99,6 +101,7 @@ class EmbeddedStore:
             fields=self.fields,
             cypher=self.cypher,
             vector_replacement=self,
+            contents=self.contents,
             self_check=self.check,
             full_check=self.check_fully,
         )

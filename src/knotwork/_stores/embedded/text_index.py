@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import QueryTermWeights, gain
+from knotwork._stores.contents import TextItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.packed_terms import MAX_COUNT, check_index_name, count_terms, pack_terms
@@ -81,6 +82,17 @@ class EmbeddedTexts:
             self._write_totals(
                 totals.items + len(found) - len(replaced), totals.tokens + added - sum(replaced)
             )
+
+    def items(self, after: int, *, limit: int) -> list[TextItem]:
+        """Return the first ``limit`` items whose keys follow ``after``, by key."""
+        with self._database.reading():
+            if self._totals() is None:
+                return []
+            rows = self._database.fetch(
+                f"SELECT id, length FROM {self._table}_counts WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
+                (after, limit),
+            )
+        return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove items."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import FloatMatrix, Scored
+from knotwork._stores.contents import VectorItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.packed_terms import check_index_name
@@ -117,6 +118,20 @@ class EmbeddedVectors:
     def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
         """Return the dot products of the rows of each id with each of ``vectors``."""
         return row_products(self.get(ids), vectors)
+
+    def items(self, after: int, *, limit: int) -> list[VectorItem]:
+        """Return the first ``limit`` items whose keys follow ``after``, by key."""
+        with self._database.reading():
+            table = self._read_table()
+            if table is None:
+                return []
+            rows = self._database.fetch(
+                f"SELECT id, key, data FROM {self._table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
+                (after, limit),
+            )
+        blobs = {int_to_id(key): data for key, _, data in rows}
+        found = self._unpack(blobs, table.dimension)
+        return [VectorItem(i, row[1], found[i]) for i, row in zip(found, rows, strict=True)]
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; if several have it, the one with the smallest id."""

@@ -131,9 +131,7 @@ def _find_differences(database: Database) -> Iterator[str]:
         ids = stored.chunk_ids_of([document_id]).get(document_id, [])
         chunks = stored.chunks(ids).values()
         texts += len(
-            chunk_texts.differing(
-                (c.id, f"{c.context}\n{c.text}") for c in chunks if not c.is_parent
-            )
+            chunk_texts.differing((c.id, c.searched_text) for c in chunks if not c.is_parent)
         )
         fields += _fields_differ(database, document)
         graph.mentions([chunk.id for chunk in chunks])

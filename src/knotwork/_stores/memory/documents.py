@@ -33,6 +33,7 @@ from knotwork._stores.fields import (
     summarize_field,
 )
 from knotwork._stores.id_sets import IdSet
+from knotwork._stores.memory.collisions import check_document_ids
 from knotwork._stores.memory.state import KeyedMatrix, State, StateAccess
 from knotwork._stores.vectors import (
     as_query,
@@ -54,6 +55,7 @@ class MemoryDocuments:
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
         with self._transaction():
+            check_document_ids(self._state(), document, sections, chunks)
             self.remove([document.id])
             state = self._state()
             state.documents[document.id] = document

@@ -20,6 +20,7 @@ from knotwork._stores.graph_view import (
     most_frequent,
     section_node,
 )
+from knotwork._stores.memory.collisions import check_entity_ids
 from knotwork._stores.memory.state import State, StateAccess
 from knotwork.records import (
     ENTITY_EDGES,
@@ -48,7 +49,9 @@ class MemoryGraph:
     ) -> None:
         with self._transaction():
             state = self._state()
-            state.mentions.update(((m.chunk_id, m.entity_id), m) for m in mentions)
+            new = list(mentions)
+            check_entity_ids(state, new)
+            state.mentions.update(((m.chunk_id, m.entity_id), m) for m in new)
             state.relations.update(
                 ((r.chunk_id, r.source, r.relation, r.target), r) for r in relations
             )

@@ -17,6 +17,7 @@ from knotwork._stores.cypher_graphs import (
     run_cypher,
     unknown_graph,
 )
+from knotwork._stores.memory.contents import MemoryContents
 from knotwork._stores.memory.documents import (
     MemoryDocuments,
     MemoryFields,
@@ -68,6 +69,7 @@ class MemoryStore:
         self.property_graphs = MemoryPropertyGraphs(access)
         self.fields = MemoryFields(access)
         self.questions = MemoryQuestions(access)
+        self.contents = MemoryContents(access)
         self.cypher = MemoryCypher(self).run
 
     @property
@@ -83,6 +85,7 @@ class MemoryStore:
             fields=self.fields,
             cypher=self.cypher,
             vector_replacement=self,
+            contents=self.contents,
         )
 
     def texts(self, name: str) -> MemoryTexts:

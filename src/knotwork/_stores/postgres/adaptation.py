@@ -13,6 +13,7 @@ from psycopg import adapters
 from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.pq import Format
+from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper
 
 _ESCAPE = "\x01"
@@ -90,12 +91,13 @@ class _BinaryTextLoader(_TextLoader):
 def make_adapters() -> AdaptersMap:
     """Return the adapters of all connections.
 
-    Whole numbers are bigint whatever their size, so that a statement has one plan.
+    Whole numbers are bigint whatever their size, also in lists, so that a statement has one plan.
     """
     made = AdaptersMap(adapters)
     made.register_dumper(str, _TypedTextDumper)
     made.register_dumper(str, _TextDumper)
     made.register_dumper(int, Int8BinaryDumper)
+    made.register_dumper(list, ListBinaryDumper)
     made.register_dumper(bool, _BoolDumper)
     for name in ("text", "varchar", "name"):
         made.register_loader(name, _TextLoader)

@@ -17,9 +17,10 @@ from functools import lru_cache
 from typing import TypeVar
 
 from knotwork._cancellation import checked
+from knotwork._stores.postgres.collisions import PostgresIdChecks
 from knotwork._stores.postgres.copying import Field, float8, int4, int8, packed_rows, text
 from knotwork._stores.postgres.database import PostgresDatabase
-from knotwork._stores.sql.graph_tables import relation_key
+from knotwork._stores.sql.contributions import keyed_mentions, keyed_relations
 from knotwork._stores.sql.packing import pack_spans
 from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int
 
@@ -153,8 +154,9 @@ class _Thread(threading.local):
 class PostgresContributions:
     """Contributions of an index, and the sums that follow from them."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: PostgresDatabase, checks: PostgresIdChecks) -> None:
         self._database = database
+        self._checks = checks
         self._thread = _Thread()
         database.settle = self.settle
         database.abandon = self._abandon
@@ -162,18 +164,14 @@ class PostgresContributions:
     def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
         """Add contributions, or replace those with the same key, in the open transaction."""
         changes = self._thread.changes
-        new_mentions = {
-            (id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in checked(mentions)
-        }
-        new_relations = {_contribution_key(relation): relation for relation in checked(relations)}
+        new_mentions = keyed_mentions(mentions, changes.normal_forms)
+        new_relations = keyed_relations(relations, changes.relations)
         self._drop_replaced(new_mentions, new_relations)
         for (_, entity), mention in checked(new_mentions.items()):
             times = max(1, len(mention.spans))
             changes.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-            changes.normal_forms[entity] = mention.normal_form
         for (_, *key), relation in checked(new_relations.items()):
             changes.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
-            changes.relations[key[2]] = relation.relation
         if new_mentions:
             rows = packed_rows(_mention_rows(new_mentions))
             self._database.copy("mention", _MENTION_COLUMNS, rows)
@@ -188,18 +186,24 @@ class PostgresContributions:
         self._subtract_relations(self._database.changed(_DROP_CONTRIBUTIONS_OF, keys))
 
     def settle(self) -> None:
-        """Apply the noted changes to entities and edges, under the lock of the index."""
+        """Apply the noted changes to entities and edges, under the lock of the index.
+
+        Raises IdCollision if new ids are those of something else.
+        """
         changes = self._thread.changes
-        if not changes:
+        if not changes and not self._checks.is_due:
             return
         self._thread.changes = _Changes()
         self._database.lock_shared()
+        self._checks.check_relations(changes.relations)
         self._update_entities(changes)
         self._update_edges(changes)
+        self._checks.settle()
 
     def _abandon(self) -> None:
         """Forget the changes of a transaction that was rolled back."""
         self._thread.changes = _Changes()
+        self._checks.forget()
 
     def _drop_replaced(
         self,
@@ -248,6 +252,7 @@ class PostgresContributions:
         for keys in _parts(shrunk):
             database.write(_DROP_FORMS, (keys,))
         for keys in _parts(sorted({key[0] for key in changed})):
+            self._checks.check_forms(keys, changes.normal_forms)
             normal_forms = [changes.normal_forms.get(entity, "") for entity in keys]
             database.write(_PUT_ENTITIES, (keys, normal_forms))
         for keys in _parts(shrunk):
@@ -285,15 +290,6 @@ def _parts(keys: Sequence[_Key]) -> Iterator[list[_Key]]:
 def _form_key(name: str, type_: str) -> int:
     """Return the integer key of a name with a type."""
     return id_to_int(content_id("form", name, type_))
-
-
-def _contribution_key(relation: Relation) -> tuple[int, int, int, int]:
-    return (
-        id_to_int(relation.chunk_id),
-        id_to_int(relation.source),
-        id_to_int(relation.target),
-        relation_key(relation.relation),
-    )
 
 
 def _mention_rows(mentions: Mapping[tuple[int, int], Mention]) -> Iterator[Sequence[Field]]:

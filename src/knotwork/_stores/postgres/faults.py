@@ -39,6 +39,14 @@ _LOST = (
     e.IdleInTransactionSessionTimeout,
     e.IdleSessionTimeout,
 )
+_IDLE = _Rule(
+    (e.IdleInTransactionSessionTimeout,),
+    StoreUnavailable,
+    "A transaction on `{label}` was idle for longer than store.idle_timeout_s allows, and was "
+    "rolled back.",
+    "Try again: finished steps are not repeated. A longer time is set with store.idle_timeout_s, "
+    "and 0 is none.",
+)
 _UNAVAILABLE = _Rule(
     _LOST,
     StoreUnavailable,
@@ -105,6 +113,7 @@ _RULES = (
         "`{label}` lacks a table or column that this version of Knotwork needs: {said}.",
         "Open it once with the user that owns the index, which updates it.",
     ),
+    _IDLE,
     _UNAVAILABLE,
 )
 

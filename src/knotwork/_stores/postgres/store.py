@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from knotwork._config import StoreSettings
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.postgres.address import read_address
+from knotwork._stores.postgres.collisions import PostgresIdChecks
 from knotwork._stores.postgres.contributions import PostgresContributions
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.text_index import PostgresTexts
 from knotwork._stores.postgres.vector_index import PostgresVectors
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.contents import SqlContents
 from knotwork._stores.sql.documents import SqlDocuments
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import SqlGraph
@@ -43,8 +45,9 @@ class PostgresStore:
         self._cypher: SqlCypher | None = None
         self._creating = threading.Lock()
         self._settings = SqlSettings(database)
-        self.documents = SqlDocuments(database)
-        self.graph = SqlGraph(database, PostgresContributions(database))
+        checks = PostgresIdChecks(database)
+        self.documents = SqlDocuments(database, checks)
+        self.graph = SqlGraph(database, PostgresContributions(database, checks))
         self.ledger = SqlLedger(database)
         self.communities = SqlCommunities(database)
         self.readings = SqlReadings(database)
@@ -53,6 +56,7 @@ class PostgresStore:
         self.property_graphs = SqlPropertyGraphs(database)
         self.fields = SqlFields(database)
         self.questions = SqlQuestions(database)
+        self.contents = SqlContents(database, texts=self.texts, vectors=self.vectors)
 
     @classmethod
     def open(
@@ -87,6 +91,7 @@ class PostgresStore:
             fields=self.fields,
             cypher=self.cypher,
             vector_replacement=self,
+            contents=self.contents,
             self_check=self.check,
         )
 

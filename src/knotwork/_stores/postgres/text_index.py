@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import K1, MARGIN, B, QueryTermWeights
+from knotwork._stores.contents import TextItem
 from knotwork._stores.packed_terms import check_index_name, count_terms, pack_terms, term_hash
 from knotwork._stores.postgres.copying import int4, int8, number_rows, packed_rows
 from knotwork._stores.postgres.database import PostgresDatabase
@@ -88,6 +89,17 @@ class PostgresTexts:
             )
             self._database.add_total(self._items, len(found))
             self._database.add_total(self._tokens, int(lengths.sum()))
+
+    def items(self, after: int, *, limit: int) -> list[TextItem]:
+        """Return the first ``limit`` items whose keys follow ``after``, by key."""
+        with self._database.reading():
+            if not self._is_there():
+                return []
+            rows = self._database.fetch(
+                f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
+                (after, limit),
+            )
+        return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove items."""

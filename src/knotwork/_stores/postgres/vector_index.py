@@ -19,6 +19,8 @@ import numpy as np
 import psycopg
 
 from knotwork._stores.base import FloatMatrix, Scored
+from knotwork._stores.contents import VectorItem
+from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.packed_terms import check_index_name
 from knotwork._stores.postgres.connection import HNSW_CANDIDATES, Connection
 from knotwork._stores.postgres.copying import Field, int8, packed_rows, text
@@ -90,7 +92,7 @@ class PostgresVectors:
         self._type = "halfvec" if stored is np.float16 else "vector"
         self._stored = np.dtype(stored).newbyteorder(">")
         self._indexed: _Table | None = None
-        self._has_grown = False
+        self._has_grown = True  # an earlier process may have left the HNSW index to this one
         database.committed.append(self._build_index)
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
@@ -130,6 +132,20 @@ class PostgresVectors:
             )
         found = self._matrices(rows, table.dimension)
         return {i: found[key] for i, key in keys.items() if key in found}
+
+    def items(self, after: int, *, limit: int) -> list[VectorItem]:
+        """Return the first ``limit`` items whose keys follow ``after``, by key."""
+        with self._database.reading():
+            table = self._table()
+            if table is None or table.dimension is None:
+                return []
+            named = self._database.fetch(
+                f"SELECT id, key FROM {table.name} WHERE id > $1 AND place = 0"  # noqa: S608
+                " ORDER BY id LIMIT $2",
+                (after, limit),
+            )
+            found = self.get([int_to_id(key) for key, _ in named])
+        return [VectorItem(i, key, found[i]) for i, (_, key) in zip(found, named, strict=True)]
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; if several have it, the one with the smallest id."""
@@ -361,7 +377,11 @@ class PostgresVectors:
         return self._indexed == table
 
     def _build_index(self) -> None:
-        """Build the HNSW index if the table has grown beyond exact search, once."""
+        """Build the HNSW index if the table has grown beyond exact search, once.
+
+        A copy that is unfinished has none yet: the server would wait for the transaction that reads
+        the source, if both are in one database.
+        """
         database = self._database
         if not self._has_grown or not database.is_owner or self._type != "vector":
             return
@@ -376,6 +396,9 @@ class PostgresVectors:
                 or database.total(table.matrices)
                 or self._has_index(table)
             ):
+                return
+            if database.rows_once(_IS_COPIED):
+                self._has_grown = True
                 return
         try:
             with database.separate() as connection:
@@ -402,6 +425,7 @@ class PostgresVectors:
             self._database.define(partial(_drop_table, table=name))
 
 
+_IS_COPIED = f"SELECT 1 FROM meta WHERE key = '{COPY_META}' AND value <> ''"  # noqa: S608
 _VALID_INDEX = (
     "SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
     " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = $1 AND n.nspname = $2"

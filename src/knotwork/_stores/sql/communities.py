@@ -112,7 +112,7 @@ class SqlCommunities:
             stored = self.communities(ids)
             wanted = {community.id: community for community in communities}
             self._remove([id_to_int(key) for key in stored if key not in wanted])
-            self._write([c for key, c in wanted.items() if stored.get(key) != c])
+            self.write([c for key, c in wanted.items() if stored.get(key) != c])
             self._database.write(self._sql.settle)
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]:
@@ -222,7 +222,8 @@ class SqlCommunities:
             found[int_to_id(key)].append(int_to_id(community))
         return dict(found)
 
-    def _write(self, communities: Sequence[Community]) -> None:
+    def write(self, communities: Sequence[Community]) -> None:
+        """Add or replace communities without a mark, in the open transaction; reports stay."""
         database, sql = self._database, self._sql
         keys = [id_to_int(community.id) for community in communities]
         self._remove(keys, with_reports=False)

@@ -10,6 +10,7 @@ from typing import Any
 from knotwork._cancellation import checked
 from knotwork._stores.fields import metadata_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
+from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
 from knotwork._stores.sql.packing import (
@@ -67,7 +68,6 @@ class DocumentStatements:
             ORDER BY c.is_parent, c.ordinal, c.id
         """
         self.document_ids = "SELECT id FROM document ORDER BY id"
-        self.exists = "SELECT 1 FROM document WHERE id = $1"
         self.document_count = "SELECT count(*) FROM document"
         self.leaf_count = "SELECT count(*) FROM chunk WHERE is_parent = 0"
         self.put_document = insert(
@@ -96,8 +96,9 @@ class DocumentStatements:
 class SqlDocuments:
     """The `DocumentStore` of stores in SQL databases."""
 
-    def __init__(self, database: SqlDatabase) -> None:
+    def __init__(self, database: SqlDatabase, checks: SqlIdChecks | None = None) -> None:
         self._database = database
+        self._checks = checks or SqlIdChecks(database)
         self._bind = database.dialect.bind_keys
         self._sql = DocumentStatements(database.dialect)
         self._leaf_count: tuple[int, int] | None = None  # the generation, and the number
@@ -107,7 +108,7 @@ class SqlDocuments:
         database, sql = self._database, self._sql
         key = id_to_int(document.id)
         with database.transaction():
-            if database.row(sql.exists, (key,)):
+            if self._checks.check_document(document, sections, chunks):
                 self._remove([key])
             database.write(sql.put_document, _document_row(key, document))
             database.write_many(sql.put_section, map(_section_row, sections))

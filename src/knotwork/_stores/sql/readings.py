@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._stores.graph_view import question_id
+from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, upsert
 from knotwork._stores.sql.packing import (
@@ -242,19 +243,19 @@ class SqlQuestions:
         self._database = database
         self._bind = database.dialect.bind_keys
         self._sql = QuestionStatements(database.dialect)
+        self._checks = SqlIdChecks(database)
 
     def put(self, questions: Mapping[str, Sequence[str]]) -> None:
         """Replace the questions of these chunks, and drop repeated questions of a chunk."""
         with self._database.transaction():
             self.remove_chunks(questions)
-            self._database.write_many(
-                self._sql.put,
-                (
-                    (id_to_int(question_id(key, text)), id_to_int(key), ordinal, pack_line(text))
-                    for key, asked in questions.items()
-                    for ordinal, text in enumerate(dict.fromkeys(asked))
-                ),
-            )
+            rows = [
+                (id_to_int(question_id(key, text)), id_to_int(key), ordinal, pack_line(text))
+                for key, asked in questions.items()
+                for ordinal, text in enumerate(dict.fromkeys(asked))
+            ]
+            self._checks.check_questions(rows)
+            self._database.write_many(self._sql.put, rows)
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the questions of each chunk, in order, without chunks that have none."""

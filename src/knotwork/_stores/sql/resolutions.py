@@ -11,7 +11,9 @@ from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_ne
 from knotwork._stores.sql.packing import keys_of, pack_line, unpack_line, unpack_verdict
 from knotwork.records import PERSON_SOURCE, Homonym, SameAs, id_to_int, int_to_id
 
-_DECISION = "d.first, d.second, d.verdict, d.source, d.reason, d.score, d.content_key, d.undone"
+DECISION_COLUMNS = (
+    "d.first, d.second, d.verdict, d.source, d.reason, d.score, d.content_key, d.undone"
+)
 _BOTH_EXIST = "a.id = d.first AND b.id = d.second"
 _NOT_BY_PERSON = f"undone = 0 AND source <> '{PERSON_SOURCE}'"
 """The decisions of indexing runs; see `SameAs.by_person`."""
@@ -23,14 +25,14 @@ class ResolutionStatements:
     def __init__(self, dialect: Dialect) -> None:
         keys = dialect.keys("$1")
         self.decisions = f"""
-            SELECT {_DECISION} FROM same_as d CROSS JOIN entity a CROSS JOIN entity b
+            SELECT {DECISION_COLUMNS} FROM same_as d CROSS JOIN entity a CROSS JOIN entity b
             WHERE {_BOTH_EXIST} ORDER BY d.first, d.second
         """
         self.of_entities = f"""
-            SELECT j.value, {_DECISION}
+            SELECT j.value, {DECISION_COLUMNS}
             FROM {keys} CROSS JOIN same_as d CROSS JOIN entity a CROSS JOIN entity b
             WHERE d.first = j.value AND {_BOTH_EXIST}
-            UNION ALL SELECT j.value, {_DECISION}
+            UNION ALL SELECT j.value, {DECISION_COLUMNS}
             FROM {keys} CROSS JOIN same_as d CROSS JOIN entity a CROSS JOIN entity b
             WHERE d.second = j.value AND {_BOTH_EXIST}
             ORDER BY 1, 2, 3
@@ -76,14 +78,14 @@ class SqlResolutions:
 
     def decisions(self) -> list[SameAs]:
         """Return all decisions, ordered by the ids of their pairs."""
-        return [_decision(*row) for row in self._database.rows(self._sql.decisions)]
+        return [decision_of(*row) for row in self._database.rows(self._sql.decisions)]
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
         """Return the decisions about each entity, ordered by pair."""
         found: defaultdict[str, list[SameAs]] = defaultdict(list)
         bound = self._bind(key for _, key in keys_of(entity_ids))
         for end, *columns in self._database.rows(self._sql.of_entities, (bound,)):
-            found[int_to_id(end)].append(_decision(*columns))
+            found[int_to_id(end)].append(decision_of(*columns))
         return dict(found)
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
@@ -143,7 +145,7 @@ def _row(decision: SameAs) -> tuple[int | str | bytes | float, ...]:
     )
 
 
-def _decision(
+def decision_of(
     first: int,
     second: int,
     verdict: str,
@@ -153,6 +155,7 @@ def _decision(
     content_key: str,
     undone: int,
 ) -> SameAs:
+    """Return the decision in a row of `DECISION_COLUMNS`."""
     return SameAs(
         int_to_id(first),
         int_to_id(second),

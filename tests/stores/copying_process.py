@@ -1,0 +1,20 @@
+"""Run as a process of its own: copy an index in small pages, printing a line after each step."""
+
+from __future__ import annotations
+
+import sys
+
+from knotwork._knowledge_base.copies import copy_index
+from knotwork._stores.transfer import parts
+
+
+def main(source: str, target: str) -> None:
+    for name in ("_DOCUMENTS", "_PAGE_CHUNKS", "_ITEMS", "_TEXTS", "_COMMUNITIES"):
+        setattr(parts, name, 4)
+    for event in copy_index(source, target):
+        sys.stdout.write(f"{event.step} {event.done}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
