@@ -1,7 +1,7 @@
 """A real PostgreSQL server with pgvector, from a wheel, in a temporary folder.
 
 It listens on a Unix socket only, and does not wait for the disk. PostgreSQL refuses to run as root,
-so that root starts it as the user nobody.
+so that root starts it as the user nobody, from a copy: the environment may be in a private folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def server_programs() -> Path | None:
 @contextmanager
 def running_server(programs: Path) -> Iterator[str]:
     """Start a server with pgvector, and yield the URL of its database."""
-    folder = Path(tempfile.mkdtemp(prefix="knotwork-pg-"))  # short: the path of a socket is limited
+    folder = Path(tempfile.mkdtemp(prefix="knotwork-pg-", dir="/tmp"))  # sockets need short paths
     data = folder / "data"
     data.mkdir(mode=0o700)
     identity: dict[str, object] = {}
@@ -55,6 +55,7 @@ def running_server(programs: Path) -> Iterator[str]:
         identity = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         for path in (folder, data):
             os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        programs = _copy_programs(programs, folder)
     try:
         subprocess.run(
             [
@@ -88,6 +89,17 @@ def running_server(programs: Path) -> Iterator[str]:
                 server.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy_programs(programs: Path, folder: Path) -> Path:
+    """Copy the programs, and the libraries that they find relative to their own place."""
+    package = programs.parents[1]
+    place = folder / package.name / programs.parent.name
+    shutil.copytree(programs.parent, place, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name)
+    return place / programs.name
 
 
 def _wait_for(server: subprocess.Popen[bytes], url: str, log: Path) -> None:

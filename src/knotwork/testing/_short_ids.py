@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from knotwork._stores.sql.graph_tables import relation_key
 from knotwork.records import _documents, entity_id
 
 
@@ -24,5 +24,7 @@ def short_ids(bits: int) -> Iterator[None]:
 
 
 def _forget_ids() -> None:
-    entity_id.cache_clear()
-    relation_key.cache_clear()
+    """Clear the caches of all functions that compute ids, which are named …_id and …_key."""
+    for found in gc.get_objects():
+        if isinstance(found, type(entity_id)) and found.__name__.endswith(("_id", "_key")):
+            found.cache_clear()

@@ -62,7 +62,6 @@ from knotwork._transform.rules.name_types import (
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork._transform.rules.sentence_relations import (
     SentenceRelation,
-    cached_entity_id,
     co_occurrence,
     han_links,
     sentence_links,
@@ -80,6 +79,7 @@ from knotwork.records import (
     Relation,
     Span,
     content_id,
+    entity_id,
 )
 
 RULES_VERSION = 4
@@ -307,7 +307,7 @@ class _ChunkReading:
         return stated or self.reading.types.get(full) == "PERSON"
 
     def _relation(self, item: SentenceRelation, weight: int, span: Span | None) -> Relation:
-        source, target = cached_entity_id(item.source), cached_entity_id(item.target)
+        source, target = entity_id(item.source), entity_id(item.target)
         return Relation(self.chunk.id, source, item.relation, target, weight, span)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
@@ -31,13 +31,9 @@ from knotwork._transform.rules.lexicon import (
     word_set,
 )
 from knotwork._transform.rules.rule_settings import RuleSettings
-from knotwork.records import CO_OCCURRENCE_RELATION
-from knotwork.records import entity_id as _entity_id
+from knotwork.records import CO_OCCURRENCE_RELATION, entity_id
 
 _SPEAKING_OF_SUBJECT = frozenset({"he", "she", "it"})
-
-cached_entity_id = lru_cache(maxsize=65_536)(_entity_id)
-"""Return the id of a normal form; cached, since names repeat."""
 
 
 class SentenceRelation(NamedTuple):
@@ -116,7 +112,7 @@ def _with_pairs(
 
 def co_occurrence(one: str, other: str) -> SentenceRelation:
     """Return the co-occurrence of two names; it is undirected and starts at the smaller id."""
-    if cached_entity_id(one) > cached_entity_id(other):
+    if entity_id(one) > entity_id(other):
         one, other = other, one
     return SentenceRelation(one, CO_OCCURRENCE_RELATION, other)
 
