@@ -85,6 +85,9 @@ class SqlDatabase(Protocol):
         """Return the error for damage, with its place."""
         ...
 
+    def close(self) -> None:
+        """Close all connections."""
+
 
 def reports_damage(part: type[Part]) -> type[Part]:
     """Make all public methods of a part raise IndexDamaged for a value that cannot be decoded."""

@@ -1,0 +1,180 @@
+"""A `Store` in an SQL database: the parts that engines share, and how they make one store."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+
+from knotwork._stores.base import TextIndex, VectorIndex
+from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
+from knotwork._stores.removal import remove_documents
+from knotwork._stores.sql.collisions import SqlIdChecks
+from knotwork._stores.sql.communities import SqlCommunities
+from knotwork._stores.sql.contents import ListedTexts, ListedVectors, SqlContents
+from knotwork._stores.sql.database import SqlDatabase
+from knotwork._stores.sql.documents import SqlDocuments
+from knotwork._stores.sql.fields import SqlFields
+from knotwork._stores.sql.graph import Contributions, SqlGraph
+from knotwork._stores.sql.ledger import SqlLedger, SqlSettings
+from knotwork._stores.sql.property_graphs import SqlPropertyGraphs
+from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
+from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
+from knotwork.records import PropertyValue, QueryResult
+
+if TYPE_CHECKING:
+    from knotwork._stores.sql.cypher import SqlCypher
+
+
+class SqlTexts(TextIndex, ListedTexts, Protocol):
+    """The text index of an engine."""
+
+
+class SqlVectors(VectorIndex, ListedVectors, Protocol):
+    """The vector index of an engine."""
+
+    def take_over(self, source: Self) -> None:
+        """Replace all vectors with those of another index, which is empty afterwards."""
+
+    def clear(self) -> None:
+        """Remove all vectors."""
+
+
+Texts = TypeVar("Texts", bound=SqlTexts)
+Vectors = TypeVar("Vectors", bound=SqlVectors)
+
+
+class SqlStore(ABC, Generic[Texts, Vectors]):
+    """A store in an SQL database. An engine supplies its indexes and writers of contributions.
+
+    ``texts`` and ``vectors`` make an index by its name. ``checks`` refuse colliding ids; by default
+    those for one writer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        database: SqlDatabase,
+        *,
+        texts: Callable[[str], Texts],
+        vectors: Callable[[str], Vectors],
+        contributions: Contributions,
+        checks: SqlIdChecks | None = None,
+    ) -> None:
+        self.url = url
+        self._database = database
+        self._make_texts = texts
+        self._make_vectors = vectors
+        self._texts: dict[str, Texts] = {}
+        self._vectors: dict[str, Vectors] = {}
+        self._cypher: SqlCypher | None = None
+        self._creating = threading.Lock()
+        self._settings = SqlSettings(database)
+        self.documents = SqlDocuments(database, checks)
+        self.graph = SqlGraph(database, contributions)
+        self.ledger = SqlLedger(database)
+        self.communities = SqlCommunities(database)
+        self.readings = SqlReadings(database)
+        self.resolutions = SqlResolutions(database)
+        self.homonyms = SqlHomonyms(database)
+        self.property_graphs = SqlPropertyGraphs(database)
+        self.fields = SqlFields(database)
+        self.questions = SqlQuestions(database)
+        self.contents = SqlContents(database, texts=self.texts, vectors=self.vectors)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """All optional parts."""
+        return Capabilities(
+            communities=self.communities,
+            readings=self.readings,
+            questions=self.questions,
+            resolutions=self.resolutions,
+            homonyms=self.homonyms,
+            property_graphs=self.property_graphs,
+            fields=self.fields,
+            cypher=self.cypher,
+            vector_replacement=self,
+            contents=self.contents,
+            self_check=self.check,
+        )
+
+    def texts(self, name: str) -> Texts:
+        """Return the text index of this name; the first use of a new name creates it."""
+        with self._creating:
+            if name not in self._texts:
+                self._texts[name] = self._make_texts(name)
+            return self._texts[name]
+
+    def vectors(self, name: str) -> Vectors:
+        """Return the vector index of this name; the first use of a new name creates it."""
+        with self._creating:
+            if name not in self._vectors:
+                self._vectors[name] = self._make_vectors(name)
+            return self._vectors[name]
+
+    def cypher(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement; see `CypherRunner`. The first one imports the Cypher language."""
+        from knotwork._stores.sql.cypher import SqlCypher
+
+        with self._creating:
+            if self._cypher is None:
+                self._cypher = SqlCypher(self._database, self.property_graphs)
+        return self._cypher.run(
+            statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
+        )
+
+    def replace_vectors(self, name: str, source: str) -> None:
+        """Move the vectors of ``source`` to index ``name``; see `VectorReplacement`."""
+        self.vectors(name).take_over(self.vectors(source))
+
+    def clear_vectors(self, name: str) -> None:
+        """Remove all vectors of an index."""
+        self.vectors(name).clear()
+
+    def meta(self) -> Mapping[str, str]:
+        """Return all settings stored with the index."""
+        return self._settings.read()
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Add or replace settings."""
+        self._settings.write(values)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Open the write transaction, or join it if it is open."""
+        return self._database.transaction()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read one state of the index in the block, also while others write."""
+        return self._database.reading()
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return self._database.writing
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """Remove documents and all that only they supported from every part of the store."""
+        remove_documents(self, document_ids)
+
+    def generation(self) -> int:
+        """Return a number that changes with every committed write, by any process."""
+        return self._database.generation()
+
+    @abstractmethod
+    def check(self) -> list[str]:
+        """Read the whole index, and return a phrase for each fault."""
+
+    def close(self) -> None:
+        """Close the database; the store cannot be used afterwards."""
+        self._database.close()
