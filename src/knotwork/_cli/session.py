@@ -263,6 +263,25 @@ PARAMETER_OPTION = click.option(
     multiple=True,
     help="Value of $NAME, as JSON or as text. May be repeated.",
 )
+
+ROW_LIMIT_OPTION = click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Maximum number of rows.",
+)
+
+STATEMENT_TIMEOUT_OPTION = click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Time limit in seconds.",
+)
 RETRIEVAL_QUERY_OPTION = click.option(
     "--retrieval-query",
     metavar="CYPHER",

@@ -8,6 +8,8 @@ import click
 
 from knotwork._cli.session import (
     PARAMETER_OPTION,
+    ROW_LIMIT_OPTION,
+    STATEMENT_TIMEOUT_OPTION,
     Session,
     check_choice,
     complete_from,
@@ -238,23 +240,8 @@ def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) 
 @click.option(
     "--graph", metavar="NAME", default="", help="Query this imported or connected graph instead."
 )
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="Maximum number of rows.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
-    show_default=True,
-    help="Time limit in seconds.",
-)
+@ROW_LIMIT_OPTION
+@STATEMENT_TIMEOUT_OPTION
 @with_session()
 def cypher_command(
     session: Session,

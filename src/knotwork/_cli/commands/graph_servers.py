@@ -11,6 +11,8 @@ import click
 from knotwork._cli.commands.explore import print_rows
 from knotwork._cli.session import (
     PARAMETER_OPTION,
+    ROW_LIMIT_OPTION,
+    STATEMENT_TIMEOUT_OPTION,
     Session,
     read_parameters,
     show_examples,
@@ -176,23 +178,8 @@ def disconnect(session: Session, *, name: str) -> None:
 @click.argument("name")
 @click.argument("statement")
 @PARAMETER_OPTION
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="Maximum number of rows.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
-    show_default=True,
-    help="Time limit in seconds.",
-)
+@ROW_LIMIT_OPTION
+@STATEMENT_TIMEOUT_OPTION
 @with_session()
 def query(
     session: Session,

@@ -27,7 +27,7 @@ from knotwork._sqlite_file import (
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from knotwork._stores.sql.database import Bindings, Row
+from knotwork._stores.sql.database import Bindings, Row, read_pages
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
 
 _log = logging.getLogger("knotwork.stores")
@@ -36,7 +36,6 @@ _CACHE_KIB = 32_768
 _CHECKPOINT_PAGES = 8_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
-_PAGE_ROWS = 10_000
 _LOCK_WAIT_S = 0.25
 _STEPS_BETWEEN_CHECKS = 20_000
 """Steps of SQLite's virtual machine, about a millisecond."""
@@ -143,13 +142,7 @@ class Database:
         The first columns are the sort key. The parameters of the query are the key after which a
         page begins, first ``start``, and the number of rows.
         """
-        position = tuple(start)
-        while True:
-            rows = self.rows(sql, (*position, _PAGE_ROWS))
-            yield from rows
-            if len(rows) < _PAGE_ROWS:
-                return
-            position = rows[-1][: len(position)]
+        return read_pages(self.rows, sql, start)
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""

@@ -28,25 +28,18 @@ from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.packed_terms import MAX_COUNT, check_index_name, count_terms, pack_terms
 from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
+from knotwork._stores.sql.term_frequencies import TermFrequencies
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 
 _MAX_SCORED = 400
 _MAX_SCORED_AMONG = 2_000
-_MAX_CACHED_FREQUENCIES = 50_000
 
 
 class _Totals(NamedTuple):
     items: int
     tokens: int
-
-
-class _CachedFrequencies(NamedTuple):
-    """Document frequencies of terms in one generation of the index."""
-
-    generation: int
-    frequencies: dict[str, int]
 
 
 @reports_damage
@@ -58,7 +51,7 @@ class EmbeddedTexts:
         self._database = database
         self._name = name
         self._table = f"text_{name}"
-        self._frequency_cache = _CachedFrequencies(-1, {})
+        self._frequencies = TermFrequencies(database, self._count_items)
         self._postings: Postings | None = None
         self._last_searched = -1  # the generation of the last search
 
@@ -115,7 +108,7 @@ class EmbeddedTexts:
             return []
         with self._database.reading():
             totals = self._totals()
-            frequencies = self._frequencies(query_terms(query)) if totals else {}
+            frequencies = self._frequencies.of(query_terms(query)) if totals else {}
             if totals is None or not frequencies:
                 return []
             weights = QueryTermWeights.of(frequencies, items=totals.items, tokens=totals.tokens)
@@ -147,7 +140,7 @@ class EmbeddedTexts:
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
-            return self._frequencies(terms) if self._totals() else {}
+            return self._frequencies.of(terms) if self._totals() else {}
 
     def count(self) -> int:
         """Return the number of items."""
@@ -248,27 +241,14 @@ class EmbeddedTexts:
         counts = count_terms([(hashes, times) for _, _, hashes, times in rows], asked)
         return [key for key, _, _, _ in rows], lengths, counts
 
-    def _frequencies(self, asked: Collection[str]) -> dict[str, int]:
-        """Return document frequencies in the order of ``asked``, without terms that do not occur.
-
-        They are cached per generation, except inside a write transaction.
-        """
-        cached = _CachedFrequencies(-1, {})
-        if not self._database.writing:
-            generation = self._database.generation()
-            cached = self._frequency_cache
-            if cached.generation != generation or len(cached.frequencies) > _MAX_CACHED_FREQUENCIES:
-                cached = self._frequency_cache = _CachedFrequencies(generation, {})
-        known = cached.frequencies
-        missing = [term for term in dict.fromkeys(asked) if term not in known]
-        if missing:
-            rows = self._database.fetch(
-                f"SELECT v.term, v.doc FROM json_each(?) j CROSS JOIN {self._table}_terms v"  # noqa: S608
-                " ON v.term = j.value",
-                (SQLITE.bind_texts(missing),),
-            )
-            known |= dict.fromkeys(missing, 0) | dict(rows)
-        return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
+    def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
+        """Return the number of items with each term, without terms that no item has."""
+        rows = self._database.fetch(
+            f"SELECT v.term, v.doc FROM json_each(?) j CROSS JOIN {self._table}_terms v"  # noqa: S608
+            " ON v.term = j.value",
+            (SQLITE.bind_texts(asked),),
+        )
+        return dict(rows)
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""

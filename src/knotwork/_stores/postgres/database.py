@@ -36,7 +36,7 @@ from knotwork._stores.postgres.copying import BINARY_HEADER, BINARY_TRAILER
 from knotwork._stores.postgres.dialect import POSTGRES, PostgresDialect
 from knotwork._stores.postgres.faults import damaged, is_broken, translate, translated_errors
 from knotwork._stores.postgres.schema import prepare_schema
-from knotwork._stores.sql.database import Bindings, Row
+from knotwork._stores.sql.database import Bindings, Row, read_pages
 from knotwork.errors import IndexDamaged, StoreError, StoreReadOnly, StoreUnavailable
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -44,7 +44,6 @@ _WRITE = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     " SELECT pg_advisory_xact_lock_shared({lock}, {number})"
 )
-_PAGE_ROWS = 10_000
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 _GENERATION = "generation"
 _COMPACTED_EVERY = 256
@@ -224,13 +223,7 @@ class PostgresDatabase:
 
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages; see `SqlDatabase.rows_in_pages`."""
-        position = tuple(start)
-        while True:
-            rows = self.rows(sql, (*position, _PAGE_ROWS))
-            yield from rows
-            if len(rows) < _PAGE_ROWS:
-                return
-            position = rows[-1][: len(position)]
+        return read_pages(self.rows, sql, start)
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""

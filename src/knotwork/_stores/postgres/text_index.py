@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import TEXT_INDEXES, create_text_index
 from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
+from knotwork._stores.sql.term_frequencies import TermFrequencies
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
@@ -38,17 +38,8 @@ _MAX_NEAR = 1_000
 _MANY_POSTINGS = 50_000
 """Postings of a query above which fewer terms are looked up first."""
 
-_MAX_CACHED_FREQUENCIES = 50_000
-
 
 _NAMED = "SELECT 1 FROM text_index WHERE name = $1"
-
-
-class _CachedFrequencies(NamedTuple):
-    """Numbers of items with a term, in one generation of the index."""
-
-    generation: int
-    frequencies: dict[str, int]
 
 
 @reports_damage
@@ -62,7 +53,7 @@ class PostgresTexts:
         self._table = f"text_{name}"
         self._exists = name in TEXT_INDEXES
         self._items, self._tokens = f"{self._table}.items", f"{self._table}.tokens"
-        self._frequency_cache = _CachedFrequencies(-1, {})
+        self._frequencies = TermFrequencies(database, self._count_items)
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         """Add (id, text) pairs; an id that exists is replaced."""
@@ -116,7 +107,7 @@ class PostgresTexts:
         with self._database.reading():
             if not self._is_there() or not (items := self._database.total(self._items)):
                 return []
-            frequencies = self._frequencies(query_terms(query))
+            frequencies = self._frequencies.of(query_terms(query))
             if not frequencies:
                 return []
             tokens = self._database.total(self._tokens)
@@ -148,7 +139,7 @@ class PostgresTexts:
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
-            return self._frequencies(terms) if self._is_there() else {}
+            return self._frequencies.of(terms) if self._is_there() else {}
 
     def count(self) -> int:
         """Return the number of items."""
@@ -256,28 +247,15 @@ class PostgresTexts:
         )
         return found
 
-    def _frequencies(self, asked: Collection[str]) -> dict[str, int]:
-        """Return document frequencies in the order of ``asked``, without terms that do not occur.
-
-        They are cached per generation, except inside a write transaction.
-        """
-        cached = _CachedFrequencies(-1, {})
-        if not self._database.writing:
-            generation = self._database.generation()
-            cached = self._frequency_cache
-            if cached.generation != generation or len(cached.frequencies) > _MAX_CACHED_FREQUENCIES:
-                cached = self._frequency_cache = _CachedFrequencies(generation, {})
-        known = cached.frequencies
-        missing = [term for term in dict.fromkeys(asked) if term not in known]
-        if missing:
-            rows = self._database.fetch(
-                "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
-                f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"
-                " ON p.term = q.term GROUP BY q.place",
-                ([_signed(term_hash(term)) for term in missing],),
-            )
-            known |= dict.fromkeys(missing, 0) | {missing[place - 1]: n for place, n in rows}
-        return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
+    def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
+        """Return the number of items with each term, without terms that no item has."""
+        rows = self._database.fetch(
+            "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
+            f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"
+            " ON p.term = q.term GROUP BY q.place",
+            ([_signed(term_hash(term)) for term in asked],),
+        )
+        return {asked[place - 1]: items for place, items in rows}
 
 
 _MATCH = (

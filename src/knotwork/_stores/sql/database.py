@@ -15,6 +15,8 @@ from knotwork.errors import IndexDamaged
 Part = TypeVar("Part")
 T = TypeVar("T")
 
+_PAGE_ROWS = 10_000
+
 Row = tuple[Any, ...]
 Bindings = Sequence[Any]
 """The values of parameters, in order: numbers, text, bytes, None and what a `Dialect` binds."""
@@ -87,6 +89,19 @@ class SqlDatabase(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
+
+
+def read_pages(
+    read: Callable[[str, Bindings], list[Row]], sql: str, start: Bindings
+) -> Iterator[Row]:
+    """Yield the rows of a query in pages; see `SqlDatabase.rows_in_pages`."""
+    position = tuple(start)
+    while True:
+        rows = read(sql, (*position, _PAGE_ROWS))
+        yield from rows
+        if len(rows) < _PAGE_ROWS:
+            return
+        position = rows[-1][: len(position)]
 
 
 def reports_damage(part: type[Part]) -> type[Part]:
