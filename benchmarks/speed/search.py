@@ -5,7 +5,7 @@
 `--data`, repeatable, is a folder with `corpus.jsonl` ({pid, title, text}) and `questions.jsonl`
 ({question, gold_pids}); without it, text is made up. An index of each size is made out of these
 passages once (see remixed.py) and kept in the cache folder. Embedding the question is left out:
-its vector is at hand. "own" is the processor time of the thread that searches, which tells more
+its vector is at hand. "own" is the processor time of the thread that searches, which is steadier
 than the clock where others use the machine. Each size runs in a process of its own, so that peaks
 of memory are its own. The reference is brute force over everything in memory: one matrix product,
 and BM25 over postings in arrays; "x" is how many times as long a search takes as both of these

@@ -1,4 +1,4 @@
-"""Servers are recognised by their greeting, and their plans tell what writes."""
+"""Servers are recognised by their greeting, and statements that write by their plans."""
 
 from __future__ import annotations
 

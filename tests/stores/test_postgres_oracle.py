@@ -13,8 +13,8 @@ from tests.stores.test_oracle import (
     SEEDS,
     URIS,
     Operation,
-    abandon,
     compare,
+    compare_around_a_rollback,
     explorations,
     operations,
     texts,
@@ -62,17 +62,7 @@ def test_a_rollback_leaves_what_was(
     both_stores, before: list[Operation], abandoned: list[Operation], options: dict[str, object]
 ) -> None:
     with both_stores() as (memory, server):
-        for step in before:
-            step(memory)
-            step(server)
-        with server.transaction():
-            for step in before:
-                step(memory)
-                step(server)
-            compare(memory, server, options, "fox run")
-        with pytest.raises(ZeroDivisionError), server.transaction():
-            abandon(server, abandoned)
-        compare(memory, server, options, "dog 北京")
+        compare_around_a_rollback(memory, server, before, abandoned, options)
 
 
 @settings(max_examples=10, suppress_health_check=_SHARED_FIXTURE)

@@ -44,8 +44,8 @@ _IDLE = _Rule(
     StoreUnavailable,
     "A transaction on `{label}` was idle for longer than store.idle_timeout_s allows, and was "
     "rolled back.",
-    "Try again: finished steps are not repeated. A longer time is set with store.idle_timeout_s, "
-    "and 0 is none.",
+    "Try again: finished steps are not repeated. Set store.idle_timeout_s to a longer time, or "
+    "to 0 for no limit.",
 )
 _UNAVAILABLE = _Rule(
     _LOST,
