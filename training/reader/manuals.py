@@ -116,7 +116,8 @@ def read_chunks(index: Path) -> dict[str, Chunk]:
     store = open_store(str(index))
     try:
         documents = store.documents
-        ids = [i for document in documents.document_ids() for i in documents.chunk_ids(document)]
+        found = documents.chunk_ids_of(documents.document_ids())
+        ids = [i for chunks in found.values() for i in chunks]
         return documents.chunks(ids)
     finally:
         store.close()
