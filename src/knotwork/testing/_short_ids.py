@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,8 +26,8 @@ def short_ids(bits: int) -> Iterator[None]:
 
 
 def _forget_ids() -> None:
-    """Clear the caches of all functions that compute ids, which are named …_id and …_key."""
-    for found in gc.get_objects():
-        # `isinstance` would ask objects of other libraries for their class, and some of them warn.
-        if type(found) is _Cached and found.__name__.endswith(("_id", "_key")):
-            found.cache_clear()
+    """Clear the caches of our functions that compute ids, which are named …_id and …_key."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("knotwork.")]:
+        for name, value in vars(module).items():
+            if name.endswith(("_id", "_key")) and isinstance(value, _Cached):
+                value.cache_clear()
