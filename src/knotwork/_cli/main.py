@@ -6,6 +6,7 @@ The module of a command is imported only when that command runs.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,10 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
+_GARBAGE_OBJECTS = 20_000
+"""New objects after which Python looks for garbage: imports and indexing make many, and few of
+them are in cycles."""
+
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SPACE_FIX = "Free some space, or write to another disk."
 _BUG_FIX = "This is a bug in Knotwork. Run the command again with --debug and report the output."
@@ -35,6 +40,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    gc.set_threshold(_GARBAGE_OBJECTS)
     sys.exit(run(sys.argv[1:]))
 
 

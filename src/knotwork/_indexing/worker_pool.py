@@ -48,6 +48,9 @@ Result = TypeVar("Result")
 UNSENDABLE = (pickle.PicklingError, TypeError, AttributeError)
 """Raised for a value that cannot be sent to another process."""
 
+_MAIN_SCRIPT = b"__main__"
+"""The module of what the user's script defines, which no other process can import."""
+
 _START = (
     "import os, sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     # A library of linear algebra would start a thread for each core.
@@ -457,6 +460,13 @@ def pickled(value: object) -> bytes:
 
     Raises one of ``UNSENDABLE``.
     """
+    try:
+        data = pickle.dumps(value, protocol=5)
+    except UNSENDABLE:  # such as a function without a name
+        pass
+    else:
+        if _MAIN_SCRIPT not in data:
+            return data
     from cloudpickle import dumps
 
     return bytes(dumps(value, protocol=5))
