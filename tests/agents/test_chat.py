@@ -8,8 +8,10 @@ from tests.stores.raw_files import opened
 
 import knotwork
 from knotwork import _sqlite_file
+from knotwork._companions import companion_path
+from knotwork._sqlite_file import MEMORY_SUFFIX
 from knotwork.agents._chat import Chat
-from knotwork.agents._fact_memory import FactMemory, RememberedFact, memory_path
+from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import Document
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
@@ -119,7 +121,7 @@ def test_a_model_takes_part_and_may_fail(path, fails):
 @pytest.fixture
 def read_only_memory(path, monkeypatch):
     """A file of facts with one fact, which SQLite opens as it does on a read-only disk."""
-    with closing(FactMemory(memory_path(str(path)))) as memory:
+    with closing(FactMemory(companion_path(str(path), MEMORY_SUFFIX))) as memory:
         memory.learn(RememberedFact("Ann Lee", "lives in", "Oslo", DAY))
     writable = _sqlite_file.open_connection
 
@@ -128,7 +130,7 @@ def read_only_memory(path, monkeypatch):
         return writable(name, flags=apsw.SQLITE_OPEN_READONLY if is_fixed else flags)
 
     monkeypatch.setattr(_sqlite_file, "open_connection", open_file)
-    return memory_path(str(path))
+    return companion_path(str(path), MEMORY_SUFFIX)
 
 
 def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_only_memory):
@@ -152,7 +154,7 @@ def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_onl
 
 def test_a_failed_write_remembers_nothing_and_says_so(path, chat):
     chat.say("Ann Lee lives in Oslo.")
-    with closing(opened(memory_path(str(path)))) as other:
+    with closing(opened(companion_path(str(path), MEMORY_SUFFIX))) as other:
         other.execute(
             "CREATE TRIGGER full BEFORE INSERT ON fact WHEN NEW.object = 'Cy Dunn'"
             " BEGIN SELECT RAISE(ABORT, 'no more'); END"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from knotwork._companions import companion_path
 from knotwork._config import is_server_url, load_settings, render_config, shown_url
-from knotwork._inference.role_models import calls_path
 
 _URL = "postgresql://ann:s3cret@db.example:5433/docs?sslmode=require&password=s3cret&index=films"
 _SHOWN = "postgresql://db.example:5433/docs?index=films"
@@ -45,6 +45,6 @@ def test_no_view_of_the_settings_has_the_password() -> None:
 
 
 def test_files_beside_a_server_differ_by_index_and_have_no_password() -> None:
-    paths = {calls_path(_URL), calls_path(_URL.replace("films", "books"))}
+    paths = {companion_path(url, ".calls") for url in (_URL, _URL.replace("films", "books"))}
     assert len(paths) == 2
     assert all("s3cret" not in path and "ann" not in path for path in paths)

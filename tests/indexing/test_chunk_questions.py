@@ -2,6 +2,7 @@
 
 import pytest
 
+from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import IndexSettings, LlmSettings, Settings
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
@@ -103,7 +104,7 @@ def test_the_rules_stand_in_for_a_model_that_says_nothing_of_use():
 def test_the_setting_decides_and_only_then_marks_the_index():
     def stages(questions):
         settings = Settings(index=IndexSettings(questions=questions))
-        models = ModelRun(LlmSettings(), store_url="memory:", count_tokens=count_tokens)
+        models = ModelRun(LlmSettings(), companions=IN_MEMORY_COMPANIONS, count_tokens=count_tokens)
         return compose_stages(settings, embedder=None, models=models)
 
     assert stages("none").questions is None

@@ -175,7 +175,7 @@ def test_a_migration_is_whole_or_not_at_all(path):
 
 def test_a_full_disk_is_said_and_what_was_kept_stays(cache):
     cache.accept(KEY, "m", ask("?"), REPLY)
-    connection = cache._database._connection()
+    connection = cache._database._tables._connection()
     connection.pragma("max_page_count", connection.pragma("page_count") + 1)
     with pytest.raises(StoreError, match="disk is full") as caught:
         cache.accept(b"x" * 16, "m", ask("?"), ChatReply("x" * 100_000, usage=REPLY.usage))
@@ -203,7 +203,7 @@ def test_a_writer_that_does_not_end_is_named(path):
 
 def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
     CallCache.open(path).close()
-    monkeypatch.setattr("knotwork._inference.call_database.READ_WRITE", apsw.SQLITE_OPEN_READONLY)
+    monkeypatch.setattr("knotwork._companions.READ_WRITE", apsw.SQLITE_OPEN_READONLY)
     cache = CallCache.open(path)
     with pytest.raises(StoreReadOnly, match="is not writable") as caught:
         cache.accept(KEY, "m", ask("?"), REPLY)
@@ -235,7 +235,7 @@ def test_a_forked_child_opens_its_own_connection(cache):
 
 
 def write_of(value):
-    return lambda connection: connection.execute("INSERT INTO thing VALUES (?)", (value,))
+    return lambda tables: tables.change("INSERT INTO thing VALUES ($1)", (value,))
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def things_of(database):
 def commits_of(database):
     """Have the commits of a database counted, in the list that is returned."""
     commits = []
-    database._connection().set_commit_hook(lambda: bool(commits.append(1)))
+    database._tables._connection().set_commit_hook(lambda: bool(commits.append(1)))
     return commits
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 from tests.inference.chat_fakes import EchoModel, ask
 
+from knotwork._companions import FileCompanions, companion_path
 from knotwork._config import LlmSettings
 from knotwork._inference import role_models
 from knotwork._inference.call_budget import CallBudget, Ceiling, parse_ceiling
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.chat import ChatRequest, Message, TokenUsage
-from knotwork._inference.role_models import RoleModels, calls_path
+from knotwork._inference.role_models import RoleModels
+from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX
 from knotwork._text.token_counts import count_tokens
-from knotwork.agents._fact_memory import memory_path
 from knotwork.errors import (
     BudgetExceeded,
     SchemaMismatch,
@@ -29,16 +30,26 @@ REQUEST = ChatRequest((Message("user", "Who?"),), stage="answer")
 
 
 @pytest.fixture
-def path(tmp_path):
-    return calls_path(str(tmp_path / "index.knot"))
+def index(tmp_path):
+    return str(tmp_path / "index.knot")
 
 
-def test_calls_stand_beside_the_index_and_outlive_it(path):
+@pytest.fixture
+def path(index):
+    return companion_path(index, CALLS_SUFFIX)
+
+
+@pytest.fixture
+def companions(index):
+    return FileCompanions(index)
+
+
+def test_calls_stand_beside_the_index_and_outlive_it(path, companions):
     assert path.endswith("index.knot.calls")
-    assert calls_path("memory:") == ":memory:"
-    assert calls_path("my docs/a@b?c#d.knot") == "my docs/a@b?c#d.knot.calls"
+    assert companion_path("memory:", CALLS_SUFFIX) == ":memory:"
+    assert companion_path("my docs/a@b?c#d.knot", CALLS_SUFFIX) == "my docs/a@b?c#d.knot.calls"
     for script in ("Ada.", []):
-        models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel(script))
+        models = RoleModels(LlmSettings(), companions=companions, model=ScriptedChatModel(script))
         assert not Path(path).exists() or script == []
         assert models.open("answer").complete(REQUEST).text == "Ada."
         assert models.open("judge").complete(REQUEST).usage.reused == 1
@@ -46,8 +57,11 @@ def test_calls_stand_beside_the_index_and_outlive_it(path):
         models.close()
 
 
-@pytest.mark.parametrize("file_of", [calls_path, memory_path])
-def test_no_secret_of_a_store_url_is_in_a_file_name(file_of):
+@pytest.mark.parametrize("suffix", [CALLS_SUFFIX, MEMORY_SUFFIX])
+def test_no_secret_of_a_store_url_is_in_a_file_name(suffix):
+    def file_of(url):
+        return companion_path(url, suffix)
+
     address = "postgres://{}db.example:5432/docs{}"
     plain = file_of(address.format("", ""))
     assert plain.startswith("postgres-db.example-5432-docs-")
@@ -59,18 +73,18 @@ def test_no_secret_of_a_store_url_is_in_a_file_name(file_of):
     assert len({plain, *map(file_of, others), file_of("postgres://db.example:5432/docs-2")}) == 5
 
 
-def test_a_role_without_a_model_is_none_and_makes_no_file(path):
-    models = RoleModels(LlmSettings(), path=path)
+def test_a_role_without_a_model_is_none_and_makes_no_file(path, companions):
+    models = RoleModels(LlmSettings(), companions=companions)
     assert models.open("answer") is None
-    wrong = RoleModels(LlmSettings(answer="closedai:x"), path=path)
+    wrong = RoleModels(LlmSettings(answer="closedai:x"), companions=companions)
     with pytest.raises(UnknownName):
         wrong.open("answer")
     assert wrong.open("judge") is None
     assert not Path(path).exists()
 
 
-def test_a_model_has_its_meter_and_its_budget(path):
-    models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel("Ada."))
+def test_a_model_has_its_meter_and_its_budget(companions):
+    models = RoleModels(LlmSettings(), companions=companions, model=ScriptedChatModel("Ada."))
     budget = CallBudget(parse_ceiling("10"), count_tokens=count_tokens)
     meter = UsageMeter()
     with pytest.raises(BudgetExceeded):
@@ -82,34 +96,34 @@ def test_a_model_has_its_meter_and_its_budget(path):
     models.close()
 
 
-def test_where_nothing_may_be_written_calls_are_kept_in_memory(path, monkeypatch):
+class ReadOnlyCompanions(FileCompanions):
+    """Companions on a disk that nothing can be written to."""
 
-    opened = role_models.CallCache.open
+    def open(self, companion):
+        raise StoreReadOnly(f"The {companion.kind} may not be written.")
 
-    def refuse(where):
-        if where == path:
-            raise StoreReadOnly(f"`{where}` may not be written.")
-        return opened(where)
 
-    monkeypatch.setattr(role_models.CallCache, "open", refuse)
-    models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel(["Ada."]))
+def test_where_nothing_may_be_written_calls_are_kept_in_memory(path):
+    models = RoleModels(
+        LlmSettings(), companions=ReadOnlyCompanions(path), model=ScriptedChatModel(["Ada."])
+    )
     assert models.open("answer").complete(REQUEST).usage.calls == 1
     assert models.open("answer").complete(REQUEST).usage.reused == 1
     assert "may not be written" in models.notes[0]
     models.close()
 
 
-def test_a_file_that_is_something_else_is_refused(path):
+def test_a_file_that_is_something_else_is_refused(path, companions):
     Path(path).write_text("my shopping list", encoding="utf-8")
-    models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel("Ada."))
+    models = RoleModels(LlmSettings(), companions=companions, model=ScriptedChatModel("Ada."))
     with pytest.raises(SchemaMismatch):
         models.open("answer")
 
 
-def test_roles_share_cache_meter_and_budget(path, monkeypatch):
+def test_roles_share_cache_meter_and_budget(path, companions, monkeypatch):
     inner = {name: EchoModel(name=f"fake:{name}") for name in ("extract", "answer")}
     monkeypatch.setattr(role_models.ChatModels, "open", lambda _self, role: inner.get(role))
-    models = RoleModels(LlmSettings(), path=path)
+    models = RoleModels(LlmSettings(), companions=companions)
     budget, meter = CallBudget(Ceiling(Decimal(60), "tokens"), count_tokens=len), UsageMeter()
     assert models.open("judge") is None
     extract = models.open("extract", budget=budget, meter=meter)
@@ -131,10 +145,10 @@ def test_roles_share_cache_meter_and_budget(path, monkeypatch):
     kept.close()
 
 
-def test_roles_with_one_model_make_an_equal_call_once(path):
+def test_roles_with_one_model_make_an_equal_call_once(companions):
     inner = EchoModel()
     inner.gate.clear()
-    models = RoleModels(LlmSettings(), path=path, model=inner)
+    models = RoleModels(LlmSettings(), companions=companions, model=inner)
     with ThreadPoolExecutor(2) as pool:
         futures = [
             pool.submit(models.open(role).complete, ask("a")) for role in ("summarize", "answer")
@@ -146,13 +160,13 @@ def test_roles_with_one_model_make_an_equal_call_once(path):
     models.close()
 
 
-def test_a_run_that_retries_asks_again_for_what_was_rejected(path):
+def test_a_run_that_retries_asks_again_for_what_was_rejected(companions):
     def refuse(_reply):
         raise Unparsable("no")
 
     inner = EchoModel()
     for retry, calls in ((False, 1), (False, 1), (True, 2)):
-        models = RoleModels(LlmSettings(), path=path, model=inner)
+        models = RoleModels(LlmSettings(), companions=companions, model=inner)
         with pytest.raises(Unparsable):
             models.open("extract", retry_rejected=retry).complete_checked(ask("a"), refuse)
         assert len(inner.requests) == calls

@@ -195,6 +195,8 @@ def test_a_job_on_record_as_running_is_begun_again(tmp_path):
     workspaces.create("one")
     job = records.add("one", "communities", {"rebuild": False})
     records.set_state(job.id, JobState.RUNNING)
+    records.close()
+    records = JobStore.open(tmp_path / ".jobs.db")
     runner = JobRunner(workspaces, records, most=1)
     runner.start()
     wait_until(lambda: records.find("one", job.id).state is JobState.FINISHED)

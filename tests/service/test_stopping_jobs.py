@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import httpx2 as httpx
 import pytest
@@ -161,25 +161,26 @@ def test_a_paused_job_is_cancelled_without_another_turn(runner):
 )
 def test_a_job_whose_server_died_twice_at_one_place_fails(tmp_path, monkeypatch, progress, named):
     monkeypatch.setattr(runner_module, "WORK", {"index": lambda *_: {}})
-    records = JobStore.open(tmp_path / ".jobs.db")
     workspaces = Workspaces(tmp_path, make_settings())
     workspaces.create("one")
-    job = records.add("one", "index", {})
+    with closing(JobStore.open(tmp_path / ".jobs.db")) as records:
+        job = records.add("one", "index", {})
 
     def die_and_restart():
-        records.set_state(job.id, JobState.RUNNING)
-        records.add_event(job.id, "progress", progress)
-        runner = JobRunner(workspaces, records, most=1)
-        runner.pause()
-        runner.start()
-        return records.find("one", job.id)
+        with closing(JobStore.open(tmp_path / ".jobs.db")) as records:
+            records.set_state(job.id, JobState.RUNNING)
+            records.add_event(job.id, "progress", progress)
+        with closing(JobStore.open(tmp_path / ".jobs.db")) as records:
+            runner = JobRunner(workspaces, records, most=1)
+            runner.pause()
+            runner.start()
+            return records.find("one", job.id)
 
     assert die_and_restart().state is JobState.QUEUED
     failed = die_and_restart()
     assert (failed.state, failed.error["code"]) == (JobState.FAILED, "job_interrupted")
     assert named in failed.error["message"]
     workspaces.close()
-    records.close()
 
 
 def test_a_job_that_moved_on_between_two_kills_is_continued(tmp_path):
@@ -192,14 +193,14 @@ def test_a_job_that_moved_on_between_two_kills_is_continued(tmp_path):
 
 
 def test_a_job_that_was_stopping_when_the_server_died_is_cancelled(tmp_path):
-    records = JobStore.open(tmp_path / ".jobs.db")
+    with closing(JobStore.open(tmp_path / ".jobs.db")) as records:
+        job = records.add("one", "index", {})
+        for state in (JobState.RUNNING, JobState.STOPPING):
+            records.set_state(job.id, state)
     workspaces = Workspaces(tmp_path, make_settings())
-    job = records.add("one", "index", {})
-    for state in (JobState.RUNNING, JobState.STOPPING):
-        records.set_state(job.id, state)
-    JobRunner(workspaces, records, most=1).start()
-    assert records.find("one", job.id).state is JobState.CANCELLED
-    records.close()
+    with closing(JobStore.open(tmp_path / ".jobs.db")) as records:
+        JobRunner(workspaces, records, most=1).start()
+        assert records.find("one", job.id).state is JobState.CANCELLED
 
 
 @contextmanager

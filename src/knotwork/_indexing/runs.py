@@ -36,7 +36,7 @@ from knotwork._inference.call_costs import (
 from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.role_models import ModelRun
-from knotwork._stores.base import Ledger, Store
+from knotwork._stores.base import Ledger, Store, companions_of
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
@@ -77,7 +77,7 @@ class IndexingRun:
         self.engine = open_engine(settings)
         self.models = ModelRun(
             settings.llm,
-            store_url=store.url,
+            companions=companions_of(store),
             count_tokens=count_tokens,
             model=chat_model,
             budget=options.get("budget", ""),

@@ -13,7 +13,7 @@ from itertools import islice
 from knotwork._config import Settings
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.role_models import ModelRun
-from knotwork._stores.base import DocumentStore, Store
+from knotwork._stores.base import DocumentStore, Store, companions_of
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
@@ -75,7 +75,7 @@ def propose_for_index(
         )
     models = ModelRun(
         settings.llm,
-        store_url=store.url,
+        companions=companions_of(store),
         count_tokens=count_tokens,
         model=chat_model,
         budget=budget,

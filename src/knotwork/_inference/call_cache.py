@@ -15,14 +15,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Self, TypeVar
 
-import apsw
-
+from knotwork._companions import CompanionDatabase
 from knotwork._inference.call_costs import PriceTable, UsageMeter
 from knotwork._inference.call_database import (
     CallDatabase,
     CallLedger,
     add_call,
     add_reuse,
+    equal,
     storable,
 )
 from knotwork._inference.chat import (
@@ -34,7 +34,7 @@ from knotwork._inference.chat import (
     parse_reply,
 )
 from knotwork._inference.single_flight import KeyLocks, SingleFlight
-from knotwork._sqlite_file import Row
+from knotwork._sqlite_file import IN_MEMORY, Row
 from knotwork.errors import Unparsable
 
 T = TypeVar("T")
@@ -225,16 +225,17 @@ class RejectedReply:
 
 
 class CallCache:
-    """Stores replies by key in one file; safe for many threads and processes.
+    """Stores replies by key in one database; safe for many threads and processes.
 
-    ``flights`` lets one thread at a time make the call of a key, ``locks`` one process.
+    ``flights`` lets one thread at a time make the call of a key, ``locks`` one process; on a
+    server, two processes may make a call at the same moment, and both use the first reply stored.
     """
 
     def __init__(self, database: CallDatabase) -> None:
         self._database = database
         path = database.path
         self.flights: SingleFlight[ChatReply] = SingleFlight()
-        self.locks = KeyLocks(None if path == ":memory:" else f"{path}-lock")
+        self.locks = KeyLocks(None if path in (None, IN_MEMORY) else f"{path}-lock")
 
     @classmethod
     def open(cls, path: str | Path, *, busy_timeout_s: float = 30.0) -> Self:
@@ -245,11 +246,12 @@ class CallCache:
         return cls(CallDatabase(path, busy_timeout_s=busy_timeout_s))
 
     @property
-    def path(self) -> str:
+    def path(self) -> str | None:
+        """The path of the file, None on a server."""
         return self._database.path
 
     def ledger(self, *, prices: PriceTable | None = None) -> CallLedger:
-        """Return the cost ledger of this file, with money at ``prices``."""
+        """Return the cost ledger of this database, with money at ``prices``."""
         return CallLedger(self._database, prices=prices)
 
     def find(self, key: bytes) -> ChatReply | RejectedReply | None:
@@ -257,15 +259,16 @@ class CallCache:
 
         Raises StoreError if the stored reply is damaged.
         """
-        rows = self._database.rows(_FIND, (key, key))
+        rows = self._database.rows(_FIND, (key,))
         if not rows:
             return None
-        is_accepted, *accepted = rows[0][:7]
+        is_accepted, *rejected = rows[0][:8]
         if not is_accepted:
-            return _read_rejected(rows[0][7:])
-        if not _is_sound(key, tuple(accepted)):
+            return _read_rejected(tuple(rejected))
+        text, finish_reason = rejected[3:5]
+        if not _is_sound(key, (text, finish_reason, *rows[0][8:])):
             raise self._database.damaged("a reply does not match its checksum")
-        text, finish_reason, input_tokens, output_tokens, calls, _ = accepted
+        input_tokens, output_tokens, calls, _ = rows[0][8:]
         return ChatReply(
             _decode(text), finish_reason, TokenUsage(input_tokens, output_tokens, calls)
         )
@@ -281,15 +284,15 @@ class CallCache:
         digest = _digest(key, text, reply.finish_reason, *counts)
         names = (storable(request.stage), storable(request.source), storable(model))
 
-        def write(connection: apsw.Connection) -> None:
-            connection.execute(
+        def write(tables: CompanionDatabase) -> None:
+            tables.change(
                 "INSERT INTO reply (key, stage, source, model, text, finish_reason, input_tokens, "
-                "output_tokens, calls, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "output_tokens, calls, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
                 "ON CONFLICT (key) DO NOTHING",
                 (key, *names, text, reply.finish_reason, *counts, digest),
             )
-            connection.execute("DELETE FROM rejected WHERE key = ?", (key,))
-            add_call(connection, model, request, usage)
+            tables.change("DELETE FROM rejected WHERE key = $1", (key,))
+            add_call(tables, model, request, usage)
 
         self._database.write(write)
 
@@ -298,11 +301,10 @@ class CallCache:
     ) -> None:
         """Store a reply that did not pass its check as rejected, and count its call."""
 
-        def write(connection: apsw.Connection) -> None:
-            known = connection.execute("SELECT 1 FROM reply WHERE key = ?", (key,)).fetchone()
-            if known is None:
-                _insert_rejected(connection, key, model, request, reply, reason)
-            add_call(connection, model, request, reply.usage, rejected=True)
+        def write(tables: CompanionDatabase) -> None:
+            if not tables.rows("SELECT 1 FROM reply WHERE key = $1", (key,)):
+                _insert_rejected(tables, key, model, request, reply, reason)
+            add_call(tables, model, request, reply.usage, rejected=True)
 
         self._database.write(write)
 
@@ -311,19 +313,19 @@ class CallCache:
     ) -> None:
         """Turn an accepted reply into a rejected one, since it does not pass a newer check."""
 
-        def write(connection: apsw.Connection) -> None:
-            connection.execute("DELETE FROM reply WHERE key = ?", (key,))
-            _insert_rejected(connection, key, model, request, reply, reason)
+        def write(tables: CompanionDatabase) -> None:
+            tables.change("DELETE FROM reply WHERE key = $1", (key,))
+            _insert_rejected(tables, key, model, request, reply, reason)
 
         self._database.write(write)
 
     def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call whose reply is neither accepted nor rejected."""
-        self._database.write(lambda connection: add_call(connection, model, request, usage))
+        self._database.write(lambda tables: add_call(tables, model, request, usage))
 
     def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
         """Count a call that was avoided because its reply was cached."""
-        self._database.write(lambda connection: add_reuse(connection, model, request, saved))
+        self._database.write(lambda tables: add_reuse(tables, model, request, saved))
 
     def rejected(
         self, *, stage: str | None = None, source: str | None = None
@@ -331,7 +333,7 @@ class CallCache:
         """Return the rejected replies of a stage, of a document, or all, in order of arrival."""
         wanted = {"stage": stage, "source": source}
         filters = {name: storable(value) for name, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{name} = ?" for name in filters) or "1"
+        where = equal(filters)
         rows = self._database.rows(
             f"{_SELECT_REJECTED} WHERE {where} ORDER BY id", tuple(filters.values())
         )
@@ -348,20 +350,18 @@ class CallCache:
         Their cost stays in the ledger. Another document with equal text sends the request again.
         """
         count = 0
-        with self._database.transaction() as connection:
+        with self._database.transaction() as tables:
             for source in sources:
                 for table in ("reply", "rejected"):
-                    connection.execute(
-                        f"DELETE FROM {table} WHERE source = ?",  # noqa: S608  one of two names
+                    count += tables.change(
+                        f"DELETE FROM {table} WHERE source = $1",  # noqa: S608  one of two names
                         (storable(source),),
                     )
-                    count += connection.changes()
         return count
 
     def check(self) -> list[str]:
         """Read the whole file and return a description of each fault."""
-        faults = [str(row[0]) for row in self._database.rows("PRAGMA integrity_check")]
-        faults = [] if faults == ["ok"] else faults
+        faults = self._database.check()
         rows = self._database.rows(
             "SELECT key, text, finish_reason, input_tokens, output_tokens, calls, digest FROM reply"
         )
@@ -377,21 +377,23 @@ class CallCache:
 
 
 _FIND = """
-SELECT 1, text, finish_reason, input_tokens, output_tokens, calls, digest, 0, 0, 0, 0, 0, 0, 0
-FROM reply WHERE key = ?
+SELECT 1, stage, source, model, text, finish_reason, '', 0,
+    input_tokens, output_tokens, calls, digest
+FROM reply WHERE key = $1
 UNION ALL
-SELECT 0, 0, 0, 0, 0, 0, 0, stage, source, model, reason, text, finish_reason, attempts
-FROM rejected WHERE key = ?
+SELECT 0, stage, source, model, text, finish_reason, reason, attempts, 0, 0, 0, key
+FROM rejected WHERE key = $1
+ORDER BY 1 DESC
 """
 """The accepted reply comes first. One statement, since each one may wait for other threads."""
 
 _SELECT_REJECTED = (
-    "SELECT stage, source, model, reason, text, finish_reason, attempts FROM rejected"
+    "SELECT stage, source, model, text, finish_reason, reason, attempts FROM rejected"
 )
 
 
 def _insert_rejected(
-    connection: apsw.Connection,
+    tables: CompanionDatabase,
     key: bytes,
     model: str,
     request: ChatRequest,
@@ -399,17 +401,18 @@ def _insert_rejected(
     reason: str,
 ) -> None:
     names = (storable(request.stage), storable(request.source), storable(model))
-    connection.execute(
+    tables.change(
         "INSERT INTO rejected (key, stage, source, model, text, finish_reason, reason, attempts) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (key) DO UPDATE SET "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT (key) DO UPDATE SET "
         "stage = excluded.stage, source = excluded.source, text = excluded.text, "
-        "finish_reason = excluded.finish_reason, reason = excluded.reason, attempts = attempts + 1",
+        "finish_reason = excluded.finish_reason, reason = excluded.reason, "
+        "attempts = rejected.attempts + 1",
         (key, *names, _encode(reply.text), reply.finish_reason, storable(reason)),
     )
 
 
 def _read_rejected(row: Row) -> RejectedReply:
-    stage, source, model, reason, text, finish_reason, attempts = row
+    stage, source, model, text, finish_reason, reason, attempts = row
     return RejectedReply(stage, source, model, reason, _decode(text), finish_reason, attempts)
 
 

@@ -1,39 +1,39 @@
-"""The SQLite database of model calls, and the ledger of their cost.
+"""The database of model calls, and the ledger of their cost.
 
-The database is a file beside the index, used by many threads and processes at once, so that a
-reader of the index can cache a call while another process writes the index. Threads that write at
+It is a companion of the index, used by many threads and processes at once, so that a reader of the
+index can cache a call while another process writes the index. Threads that write at
 the same time share one transaction (group commit). The ledger sums calls by stage, source and
 model, in the transaction that stores the reply.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import apsw
 
+from knotwork._companions import Bindings, Companion, CompanionDatabase, SqliteCompanion
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatRequest, TokenUsage
 from knotwork._sqlite_file import (
-    Bindings,
+    CALLS_SUFFIX,
+    FILE_KINDS,
     Migration,
     Row,
     SqliteFile,
     is_empty,
     sync_commits,
-    write_transaction,
 )
-from knotwork._sqlite_pages import READ_WRITE
 from knotwork.errors import StoreError
 
-Write = Callable[[apsw.Connection], None]
+Write = Callable[[CompanionDatabase], None]
 
 APPLICATION_ID = 0x4B4E4F43
 """``KNOC``: identifies a SQLite file as a call database of Knotwork."""
@@ -82,53 +82,76 @@ class _Waiting:
     error: Exception | None = None
 
 
-class CallDatabase:
-    """An open call database: one connection, used by one thread at a time.
+def _configure(connection: apsw.Connection) -> None:
+    sync_commits(connection)  # a reply is paid for; waiting threads share the wait for the disk
+    connection.pragma("secure_delete", 1)  # overwrite deleted replies
+    connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
 
-    ``:memory:`` opens a database without a file. Raises StoreNotFound if the folder does not exist,
-    SchemaMismatch if the file is not a call database or is from a later version, StoreReadOnly if
-    it is not writable, and StoreError if it is damaged.
+
+def _prepare(
+    file: SqliteFile, connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS
+) -> None:
+    if not is_empty(connection):
+        migrations = file.missing_migrations(connection, migrations)
+    connection.pragma("journal_mode", "wal")
+    file.migrate(connection, migrations)
+
+
+def _advise(_path: str) -> str:
+    return (
+        "Restore it from a backup, or move it away together with its `-wal` file. The index is not "
+        "affected, but calls that only this file has are made, and paid for, again."
+    )
+
+
+CALLS = Companion(
+    FILE_KINDS[CALLS_SUFFIX],
+    CALLS_SUFFIX,
+    _advise,
+    _configure,
+    _prepare,
+    application_id=APPLICATION_ID,
+)
+"""Replies of language models, and what they have cost."""
+
+
+class CallDatabase:
+    """A call database, in which threads that wait to write share one transaction.
+
+    ``place`` is an open companion, or the path of a file; ``:memory:`` is a database without one.
+    Raises what `SqliteCompanion` raises.
     """
 
     def __init__(
         self,
-        path: str | Path,
+        place: CompanionDatabase | str | Path,
         *,
-        busy_timeout_s: float = 30.0,
+        busy_timeout_s: float = CALLS.busy_timeout_s,
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
-        self.path = str(path)
-        self._busy_timeout_s = busy_timeout_s
-        self._lock = threading.RLock()
+        if isinstance(place, str | Path):
+            calls = replace(
+                CALLS,
+                prepare=partial(_prepare, migrations=migrations),
+                busy_timeout_s=busy_timeout_s,
+            )
+            place = SqliteCompanion(str(place), calls)
+        self._tables = place
+        self._lock = threading.Lock()
         self._queue_lock = threading.Lock()
         self._queue: list[_Waiting] = []
-        self._process = os.getpid()
-        self._of_parent_process: list[apsw.Connection] = []
-        self._open: apsw.Connection | None = None
-        self._file = SqliteFile(
-            self.path,
-            "call cache",
-            APPLICATION_ID,
-            repair="Restore it from a backup, or move it away together with its `-wal` file. The "
-            "index is not affected, but calls that only this file has are made, and paid for, "
-            "again.",
-        )
-        if self.path != ":memory:":
-            self._file.require(create=True)
-        try:
-            with self._translated_errors():
-                self._migrate(self._connection(), migrations)
-        except BaseException:
-            self.close()
-            raise
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file, None on a server."""
+        return self._tables.path
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows."""
-        with self._lock, self._translated_errors():
-            return self._connection().execute(sql, bindings).fetchall()
+        return self._tables.rows(sql, bindings)
 
     def write(self, work: Write) -> None:
-        """Run ``work`` on the connection and commit it, entirely or not at all.
+        """Run ``work`` in a transaction and commit it, entirely or not at all.
 
         Writes of other waiting threads join the same transaction. ``work`` must have no other
         effect, since it is repeated in a transaction of its own if another write fails. Raises as
@@ -149,9 +172,9 @@ class CallDatabase:
             group, self._queue = self._queue, []
         try:
             try:
-                with self.transaction() as connection:
+                with self._tables.transaction():
                     for waiting in group:
-                        waiting.work(connection)
+                        waiting.work(self._tables)
             except Exception:  # noqa: BLE001  running each write alone shows which one fails
                 for waiting in group:
                     waiting.error = self._fault_of(waiting.work)
@@ -164,76 +187,46 @@ class CallDatabase:
 
     def _fault_of(self, work: Write) -> Exception | None:
         try:
-            with self.transaction() as connection:
-                work(connection)
+            with self._tables.transaction():
+                work(self._tables)
         except Exception as error:  # noqa: BLE001  raised later, in the thread that waits
             return error
         return None
 
     @contextmanager
-    def transaction(self) -> Iterator[apsw.Connection]:
-        """Open a write transaction; no other thread uses the connection meanwhile.
+    def transaction(self) -> Iterator[CompanionDatabase]:
+        """Open a write transaction; no other thread writes meanwhile.
 
         Raises StoreBusy if other processes keep writing, StoreError if the disk is full.
         """
-        with self._lock, self._translated_errors():
-            connection = self._connection()
-            with write_transaction(connection):
-                yield connection
+        with self._lock, self._tables.transaction():
+            yield self._tables
+
+    def check(self) -> list[str]:
+        """Read the whole file, and return a phrase for each fault."""
+        return self._tables.check()
 
     def close(self) -> None:
-        """Close the file; it cannot be used afterwards."""
-        if self._process == os.getpid():
-            with self._lock:
-                if self._open is not None:
-                    self._open.close()
-        self._open, self._process = None, 0
-
-    def _connection(self) -> apsw.Connection:
-        if self._process == 0:
-            raise StoreError(f"The call cache `{self.path}` is closed.", fix="Open it again.")
-        if self._process != os.getpid():
-            # A connection must not cross a fork, nor be closed by the child.
-            if self._open is not None:
-                self._of_parent_process.append(self._open)
-            self._open, self._process = None, os.getpid()
-        if self._open is None:
-            self._open = self._connect()
-        return self._open
-
-    def _connect(self) -> apsw.Connection:
-        connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=self._busy_timeout_s)
-        sync_commits(connection)  # a reply is paid for; waiting threads share the wait for the disk
-        connection.pragma("secure_delete", 1)  # overwrite deleted replies
-        connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
-        return connection
-
-    def _migrate(self, connection: apsw.Connection, migrations: Sequence[Migration]) -> None:
-        if not is_empty(connection):
-            migrations = self._file.missing_migrations(connection, migrations)
-        connection.pragma("journal_mode", "wal")
-        self._file.migrate(connection, migrations)
+        """Close the database; it cannot be used afterwards."""
+        self._tables.close()
 
     def damaged(self, detail: object) -> StoreError:
         """Return the error for damaged content."""
-        return self._file.damaged(detail)
-
-    def _translated_errors(self) -> AbstractContextManager[None]:
-        return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
+        return self._tables.damaged(detail)
 
 
 Dimension = Literal["stage", "source", "model"]
 DIMENSIONS: tuple[Dimension, ...] = ("stage", "source", "model")
 
 _COUNT_CALL = """
-INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO spent VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (stage, source, model) DO UPDATE SET
-    calls = calls + excluded.calls, rejected = rejected + excluded.rejected,
-    input_tokens = input_tokens + excluded.input_tokens,
-    output_tokens = output_tokens + excluded.output_tokens,
-    reused = reused + excluded.reused,
-    saved_input_tokens = saved_input_tokens + excluded.saved_input_tokens,
-    saved_output_tokens = saved_output_tokens + excluded.saved_output_tokens
+    calls = spent.calls + excluded.calls, rejected = spent.rejected + excluded.rejected,
+    input_tokens = spent.input_tokens + excluded.input_tokens,
+    output_tokens = spent.output_tokens + excluded.output_tokens,
+    reused = spent.reused + excluded.reused,
+    saved_input_tokens = spent.saved_input_tokens + excluded.saved_input_tokens,
+    saved_output_tokens = spent.saved_output_tokens + excluded.saved_output_tokens
 """
 
 
@@ -274,7 +267,7 @@ class CallLedger:
         """
         wanted = {"stage": stage, "source": source, "model": model}
         filters = {name: storable(value) for name, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{name} = ?" for name in filters) or "1"
+        where = equal(filters)
         unknown = [name for name in by if name not in DIMENSIONS]
         if unknown:
             raise ValueError(f"Unknown dimension `{unknown[0]}`. Valid: {', '.join(DIMENSIONS)}.")
@@ -330,7 +323,7 @@ class _CountedCall:
 
 
 def add_call(
-    connection: apsw.Connection,
+    tables: CompanionDatabase,
     model: str,
     request: ChatRequest,
     usage: TokenUsage,
@@ -339,19 +332,24 @@ def add_call(
 ) -> None:
     """Count a call in the ledger, inside the open transaction."""
     counts = (usage.calls, int(rejected), usage.input_tokens, usage.output_tokens, 0, 0, 0)
-    connection.execute(_COUNT_CALL, (*_names(model, request), *counts))
+    tables.change(_COUNT_CALL, (*_names(model, request), *counts))
 
 
 def add_reuse(
-    connection: apsw.Connection, model: str, request: ChatRequest, saved: TokenUsage
+    tables: CompanionDatabase, model: str, request: ChatRequest, saved: TokenUsage
 ) -> None:
     """Count a reused reply in the ledger, inside the open transaction."""
     counts = (0, 0, 0, 0, 1, saved.input_tokens, saved.output_tokens)
-    connection.execute(_COUNT_CALL, (*_names(model, request), *counts))
+    tables.change(_COUNT_CALL, (*_names(model, request), *counts))
+
+
+def equal(columns: Iterable[str]) -> str:
+    """Return the condition that these columns have the values bound in their order."""
+    return " AND ".join(f"{name} = ${n}" for n, name in enumerate(columns, start=1)) or "TRUE"
 
 
 def storable(name: str) -> str:
-    """Return a name that SQLite can store: lone surrogates, as in odd file names, are escaped."""
+    """Return a name that can be stored: lone surrogates, as in odd file names, are escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

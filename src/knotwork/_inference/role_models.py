@@ -3,64 +3,38 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Collection
-from pathlib import Path
+from contextlib import closing
 
-from knotwork._config import LlmSettings, shown_url
+from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
+from knotwork._config import LlmSettings
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.call_database import CALLS, CallDatabase
 from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
-from knotwork._sqlite_file import CALLS_SUFFIX, IN_MEMORY
+from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
-from knotwork.records import content_id
 
 NOT_KEPT_NOTE = "Replies of language models are not cached for later runs: {reason}"
 
 _log = logging.getLogger("knotwork.inference")
 
 
-def companion_path(store_url: str, suffix: str) -> str:
-    """Return the path of a file that accompanies an index.
-
-    For an index file this is its own path with ``suffix`` appended; for an index in memory,
-    ":memory:". For an index on a server it is a name in the working directory, made from the
-    scheme, host, port and path of the URL and the name of the index. Credentials and the rest of
-    the query never become part of it.
-    """
-    if store_url == "memory:":
-        return IN_MEMORY
-    if "://" not in store_url:
-        return f"{store_url}{suffix}"
-    address = shown_url(store_url)
-    readable = re.sub("[^A-Za-z0-9._]+", "-", address).strip("-")
-    return f"{readable}-{content_id(address)[:8]}{suffix}"
-
-
-def calls_path(store_url: str) -> str:
-    """Return the path of the call cache of an index, as `companion_path` does."""
-    return companion_path(store_url, CALLS_SUFFIX)
-
-
-def forget_calls(store_url: str, sources: Collection[str]) -> int:
+def forget_calls(companions: Companions, sources: Collection[str]) -> int:
     """Delete cached replies about these documents and return how many were deleted.
 
     Replies about several documents at once, such as reports and answers, are deleted too, since
     they may quote them. Returns 0 if the index has no call cache. Raises StoreError if the cache
     cannot be written.
     """
-    path = calls_path(store_url)
-    if path == IN_MEMORY or not Path(path).exists():
+    if not companions.has(CALLS):
         return 0
-    cache = CallCache.open(path)
-    try:
+    with closing(CallCache(CallDatabase(companions.open(CALLS)))) as cache:
         return cache.forget([*sources, ""])
-    finally:
-        cache.close()
 
 
 class RoleModels:
@@ -75,12 +49,12 @@ class RoleModels:
         self,
         settings: LlmSettings,
         *,
-        path: str = IN_MEMORY,
+        companions: Companions = IN_MEMORY_COMPANIONS,
         model: ChatModel | None = None,
         retries: RetryPolicy | None = None,
         halt: Halt | None = None,
     ) -> None:
-        self._path = path
+        self._companions = companions
         limiter = RateLimiter(concurrency=settings.concurrency, halt=halt)
         self._model = RateLimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries, halt=halt)
@@ -120,7 +94,7 @@ class RoleModels:
     def _open_cache(self) -> CallCache:
         if self._cache is None:
             try:
-                self._cache = CallCache.open(self._path)
+                self._cache = CallCache(CallDatabase(self._companions.open(CALLS)))
             except StoreReadOnly as error:
                 _log.info("replies are cached in memory: %s", error)
                 self.notes = (NOT_KEPT_NOTE.format(reason=error.message),)
@@ -157,7 +131,7 @@ class ModelRun:
         self,
         settings: LlmSettings,
         *,
-        store_url: str,
+        companions: Companions,
         count_tokens: Callable[[str], int],
         model: ChatModel | None = None,
         budget: str = "",
@@ -172,7 +146,7 @@ class ModelRun:
         self._retry = retry
         self._budget = open_budget(budget, settings, count_tokens=count_tokens)
         self._models = RoleModels(
-            settings, path=calls_path(store_url), model=model, retries=retries, halt=self.halt
+            settings, companions=companions, model=model, retries=retries, halt=self.halt
         )
 
     def has(self, role: ModelRole) -> bool:

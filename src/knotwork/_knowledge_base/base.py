@@ -34,7 +34,7 @@ from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
-from knotwork._stores.base import LedgerEntry, Store, require_fields
+from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
@@ -278,7 +278,7 @@ class KnowledgeBase:
             remove_sources(self.store, entries)
             remove_property_graphs(self.store, entries)
         uris = tuple(entry.uri for entry in entries)
-        forget_calls(self.store.url, uris)
+        forget_calls(companions_of(self.store), uris)
         return uris
 
     def search(

@@ -18,7 +18,7 @@ from knotwork._indexing.embedding import (
 from knotwork._inference.chat import ChatModel
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._retrieval.base import Retriever
-from knotwork._stores.base import Store, require_fields
+from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.table_file import tables_path
 from knotwork._synthesis.ask_request import AskRequest
@@ -231,11 +231,11 @@ class Retrievers:
 
     def _keyword_model(self) -> ChatModel | None:
         """Return the model that retrievers ask, with its calls cached; None if none is set."""
-        from knotwork._inference.role_models import RoleModels, calls_path
+        from knotwork._inference.role_models import RoleModels
 
         if self._search_models is None:
             self._search_models = RoleModels(
-                self.settings.llm, path=calls_path(self.store.url), model=self._chat_model
+                self.settings.llm, companions=companions_of(self.store), model=self._chat_model
             )
         return self._search_models.open("keyword")
 

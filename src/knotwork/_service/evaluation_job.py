@@ -12,7 +12,7 @@ import numpy as np
 
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_costs import PriceTable
-from knotwork._inference.role_models import RoleModels, calls_path, open_budget
+from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._retrieval.retriever_registry import may_ask_model, may_rerank
 from knotwork._service.evaluation_store import (
     EstimateShape,
@@ -24,6 +24,7 @@ from knotwork._service.evaluation_store import (
 )
 from knotwork._service.workspaces import Workspace
 from knotwork._shapes.answers import AnswerShape
+from knotwork._stores.base import companions_of
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded
 from knotwork.evaluation._answer_runs import SharedBudget
@@ -100,7 +101,7 @@ class _Run:
         settings, store = self._base.settings.llm, self._base.store
         cases = tuple(self.cases[n] for n in left)
         run = EvaluationRun(self._plan.name, len(cases))
-        with closing(RoleModels(settings, path=calls_path(store.url))) as models:
+        with closing(RoleModels(settings, companions=companions_of(store))) as models:
             questions = evaluate_retrievers(
                 Dataset(self._plan.name, (), cases),
                 [retriever],

@@ -53,6 +53,9 @@ MOST_STARTED = 8
 MOST_CRASHES = 2
 """Times that a server may die at one place of a job before the job fails."""
 
+_LOOK_S = 0.5
+"""Seconds between two looks at jobs that other servers share."""
+
 _INTERNAL_ERROR = {
     "code": "internal_error",
     "message": "The job failed with an internal error.",
@@ -112,19 +115,45 @@ class JobRunner:
         self._started: dict[str, _StartedJob] = {}
         """By workspace."""
         self._pausing = False
+        self._ended = threading.Event()
 
     def start(self) -> None:
         """Continue the jobs that were not finished when the last server stopped.
 
-        A job that was running when the last servers died, each time at the same place, fails.
+        A job that was running when the last servers died, each time at the same place, fails. If
+        other servers share the jobs, a thread looks for what they ask of this one.
         """
+        self._look_around()
+        if self._records.is_shared:
+            threading.Thread(target=self._watch, name="shared-jobs", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            try:
+                self._look_around()
+            except KnotworkError as error:  # such as a lost connection, which may come back
+                _log.warning("cannot read the jobs: %s", error)
+
+    def _look_around(self) -> None:
+        """Take over jobs that were left behind, stop those cancelled elsewhere, and start jobs."""
         with self._lock:
-            for job in self._records.open_jobs():
+            for job in self._records.left_behind():
+                self._records.adopt(job)
                 if job.state is JobState.STOPPING:
                     self._records.set_state(job.id, JobState.CANCELLED)
                 elif job.state is JobState.RUNNING:
                     self._record_crash(job)
+            for job in self._records.open_jobs():
+                if job.state is JobState.STOPPING:
+                    self._stop(job)
             self._dispatch()
+
+    def _stop(self, job: Job) -> None:
+        """Stop a job if this server runs it."""
+        started = self._started.get(job.workspace)
+        if started is not None and started.job.id == job.id:
+            started.cancellation.cancel()
+            self._turn_changed.notify_all()
 
     def _record_crash(self, job: Job) -> None:
         if self._records.count_crash(job) < MOST_CRASHES:
@@ -172,10 +201,10 @@ class JobRunner:
                 is_running = job.state is JobState.RUNNING
                 state = JobState.STOPPING if is_running else JobState.CANCELLED
                 self._records.set_state(job.id, state)
-            started = self._started.get(workspace)
-            if started is not None and started.job.id == job.id:
-                started.cancellation.cancel()
-                self._turn_changed.notify_all()
+            self._stop(job)
+            job = self.find(workspace, job_id)
+            if job.state is JobState.STOPPING and not self._records.is_running(job.server):
+                self._records.set_state(job.id, JobState.CANCELLED)
             return self.find(workspace, job_id)
 
     def find(self, workspace: str, job_id: str) -> Job:
@@ -192,6 +221,7 @@ class JobRunner:
 
     def pause(self) -> None:
         """Stop all jobs, within about two seconds. The next server continues them."""
+        self._ended.set()
         with self._lock:
             self._pausing = True
             for started in self._started.values():
@@ -222,7 +252,8 @@ class JobRunner:
             return
         waiting: dict[str, Job] = {}
         for job in self._records.open_jobs():
-            if job.state is JobState.QUEUED and job.workspace not in self._started:
+            is_ours = job.server == self._records.server
+            if is_ours and job.state is JobState.QUEUED and job.workspace not in self._started:
                 waiting.setdefault(job.workspace, job)
         if len(self._started) >= self._most:
             waiting.clear()
@@ -233,7 +264,9 @@ class JobRunner:
         self._turn_changed.notify_all()
 
     def _start(self, job: Job) -> None:
-        self._records.set_state(job.id, JobState.RUNNING)
+        if not self._records.begin(job.id):
+            self._turns.end(job.workspace)
+            return
         cancellation = JobCancellation(partial(self._give_way, job.workspace))
         # A daemon: a step that never ends must not keep the process alive. Unfinished writes are
         # then recovered as after a kill.

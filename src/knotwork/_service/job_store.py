@@ -1,11 +1,10 @@
-"""Store jobs, their events and progress, and responses to uploads in one SQLite file."""
+"""Store jobs, their events and progress, and responses to uploads."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +16,10 @@ from typing import Any
 import apsw
 
 from knotwork._cancellation import check_cancelled
+from knotwork._companions import Companion, CompanionDatabase, SqliteCompanion
 from knotwork._indexing.report import EventKind, IndexEvent
-from knotwork._sqlite_file import FULL, NORMAL, SqliteFile, is_damage, sync_commits
-from knotwork._sqlite_pages import READ_WRITE
-from knotwork.errors import Conflict, StoreBusy, StoreError
+from knotwork._sqlite_file import SqliteFile, sync_commits, write_transaction
+from knotwork.errors import Conflict, StoreBusy
 
 MOST_EVENTS = 5_000
 """Events stored for one job; the oldest are deleted first."""
@@ -34,7 +33,8 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, n INTEGER NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
     arguments TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT NOT NULL,
-    finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL);
+    finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL,
+    server TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS job_workspace ON job (workspace, n);
 CREATE TABLE IF NOT EXISTS event (
     n INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
@@ -46,8 +46,32 @@ CREATE TABLE IF NOT EXISTS crash (
     job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL);
 """
 _COLUMNS = (
-    "id, workspace, kind, arguments, state, created, started, finished, progress, report, error"
+    "id, workspace, kind, arguments, state, created, started, finished, progress, report, error,"
+    " server"
 )
+
+
+def _configure(connection: apsw.Connection) -> None:
+    # Exclusive: two servers of the same folder would run every job twice.
+    connection.pragma("locking_mode", "exclusive")
+    connection.pragma("journal_mode", "wal")
+    sync_commits(connection)
+
+
+def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
+    with write_transaction(connection):
+        connection.execute(_TABLES)
+        columns = {row[1] for row in connection.execute("PRAGMA table_info(job)")}
+        if "server" not in columns:  # of an earlier version
+            connection.execute("ALTER TABLE job ADD COLUMN server TEXT NOT NULL DEFAULT ''")
+
+
+def _advise(_path: str) -> str:
+    return "Move the file away: the list of jobs is lost, documents and answers are not."
+
+
+JOBS = Companion("job database", ".jobs", _advise, _configure, _prepare, busy_timeout_s=0)
+"""Jobs of a server, their events, and responses to uploads."""
 
 
 class JobState(StrEnum):
@@ -80,12 +104,16 @@ NEXT_STATES: Mapping[JobState, frozenset[JobState]] = {
 """The states that may follow each state; none after a final one."""
 
 _OPEN_STATES = tuple(state for state in JobState if not state.is_final)
-_OPEN_PLACES = ", ".join("?" for _ in _OPEN_STATES)
+_OPEN = ", ".join(f"'{state}'" for state in _OPEN_STATES)
+_BEGUN = ", ".join(f"'{state}'" for state in (JobState.RUNNING, JobState.STOPPING))
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work in a workspace. Times are ISO 8601, or empty if not reached yet."""
+    """One piece of work in a workspace. Times are ISO 8601, or empty if not reached yet.
+
+    ``server`` is the one that runs it, of those that share a job database.
+    """
 
     id: str
     workspace: str
@@ -98,6 +126,7 @@ class Job:
     progress: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,93 +139,130 @@ class JobEvent:
 
 
 class JobStore:
-    """The database of jobs, locked by one server at a time. Thread-safe."""
+    """The jobs of a server, or of all servers of one index on a database server. Thread-safe.
 
-    def __init__(self, connection: apsw.Connection, file: SqliteFile) -> None:
-        self._connection = connection
-        self._file = file
-        self._lock = threading.Lock()
+    A server runs the jobs that were given to it, since their files are in its folder. ``place`` is
+    the name of that folder. Servers of one place continue the jobs of each other: one whose server
+    has ended is `left_behind`.
+    """
+
+    def __init__(self, database: CompanionDatabase, place: str = "") -> None:
+        self._database = database
+        self._place = place
+        self.server = f"{place}/{secrets.token_hex(4)}"
+        self.is_shared = database.path is None
+        """Whether other servers may use the jobs."""
+        database.claim(self.server)
+        database.claim(place)
 
     @classmethod
-    def open(cls, path: Path) -> JobStore:
-        """Open the database, and create it if it does not exist.
+    def open(cls, path: str | Path) -> JobStore:
+        """Open the file of a server alone, and create it if it does not exist.
 
         Raises StoreBusy while another server uses it, StoreError if it cannot be opened or is
         damaged.
         """
-        file = SqliteFile(
-            str(path),
-            "job database",
-            0,
-            repair="Move the file away: the list of jobs is lost, documents and answers are not.",
-        )
         try:
-            connection = file.connect(flags=READ_WRITE, busy_timeout_s=0)
-            # Exclusive: two servers of the same folder would run every job twice.
-            connection.pragma("locking_mode", "exclusive")
-            connection.pragma("journal_mode", "wal")
-            sync_commits(connection)
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(_TABLES)
-            connection.execute("COMMIT")
-        except (apsw.BusyError, apsw.LockedError) as error:
+            return cls(SqliteCompanion(str(path), JOBS))
+        except StoreBusy as error:
             raise StoreBusy(
                 f"Another server uses `{path}`.", fix="Stop it, or serve another folder."
             ) from error
-        except (apsw.Error, OSError) as error:
-            if is_damage(error):
-                raise file.damaged(error) from error
-            raise StoreError(
-                f"Cannot open the job database `{path}`: {error}.",
-                fix="Check that its folder is writable.",
-            ) from error
-        return cls(connection, file)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other server of this place runs."""
+        return self._database.claims(self._place) == 1
+
+    def is_running(self, server: str) -> bool:
+        """Return True if a server runs."""
+        return server != "" and self._database.claims(server) > 0
 
     def add(self, workspace: str, kind: str, arguments: Mapping[str, Any]) -> Job:
-        """Queue a job, or return an equal job that is already queued.
+        """Queue a job for this server, or return an equal job that is already queued.
 
         A queued job has read nothing yet, so it also does the work of the new one.
         """
         text = json.dumps(arguments, sort_keys=True)
         with self._writing():
             for job in self._select(
-                "workspace = ? AND kind = ? AND state = ? AND arguments = ?",
-                (workspace, kind, JobState.QUEUED, text),
+                "workspace = $1 AND kind = $2 AND state = $3 AND arguments = $4 AND server = $5",
+                (workspace, kind, JobState.QUEUED, text, self.server),
             ):
                 return job
-            job = Job(secrets.token_hex(8), workspace, kind, arguments, JobState.QUEUED, utc_now())
-            self._connection.execute(
-                "INSERT INTO job VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM job), ?, ?, ?, ?, "
-                "?, '', '', '{}', '{}', '{}')",
-                (job.id, workspace, kind, text, job.state, job.created),
+            created = utc_now()
+            job = Job(
+                secrets.token_hex(8), workspace, kind, arguments, JobState.QUEUED, created,
+                server=self.server,
+            )  # fmt: skip
+            self._database.change(
+                "INSERT INTO job (id, n, workspace, kind, arguments, state, created, started,"
+                " finished, progress, report, error, server)"
+                " VALUES ($1, (SELECT coalesce(max(n), 0) + 1 FROM job), $2, $3, $4, $5, $6,"
+                " '', '', '{}', '{}', '{}', $7)",
+                (job.id, workspace, kind, text, job.state, created, self.server),
             )
             self._insert_event(job.id, "state", {"state": job.state})
             self._delete_old_jobs(workspace)
         return job
 
+    def left_behind(self) -> list[Job]:
+        """Return the jobs of this place that have not ended and whose server has."""
+        return [
+            job
+            for job in self.open_jobs()
+            if job.server.rpartition("/")[0] == self._place and not self.is_running(job.server)
+        ]
+
+    def adopt(self, job: Job) -> None:
+        """Let this server run a job that was left behind."""
+        with self._writing():
+            self._database.change(
+                "UPDATE job SET server = $1 WHERE id = $2 AND server = $3",
+                (self.server, job.id, job.server),
+            )
+
+    def begin(self, job: str) -> bool:
+        """Set a queued job running; return False if it is no longer queued.
+
+        It stays queued too while another server of this place runs one in the same workspace.
+        """
+        with self._writing():
+            begun = self._select(
+                f"state IN ({_BEGUN}) AND server <> $1"  # noqa: S608  states of ours
+                " AND workspace IN (SELECT workspace FROM job WHERE id = $2)",
+                (self.server, job),
+            )
+            known = self._select("id = $1 AND state = $2", (job, JobState.QUEUED))
+            places = {other.server.rpartition("/")[0] for other in begun}
+            if not known or self._place in places:
+                return False
+            self._set_state(job, JobState.RUNNING)
+        return True
+
     def find(self, workspace: str, job: str) -> Job | None:
         """Return the job with this id in a workspace, or None."""
-        with self._reading():
-            found = self._select("workspace = ? AND id = ?", (workspace, job))
+        with self._decoding():
+            found = self._select("workspace = $1 AND id = $2", (workspace, job))
         return found[0] if found else None
 
     def jobs(self, workspace: str, *, limit: int, kind: str = "") -> list[Job]:
         """Return the jobs of a workspace, newest first; those of one kind if ``kind`` is set."""
-        with self._reading():
+        with self._decoding():
             return self._select(
-                "workspace = ? AND (? = '' OR kind = ?) ORDER BY n DESC LIMIT ?",
-                (workspace, kind, kind, limit),
+                "workspace = $1 AND ($2 = '' OR kind = $2) ORDER BY n DESC LIMIT $3",
+                (workspace, kind, limit),
             )
 
     def open_jobs(self) -> list[Job]:
         """Return the jobs of all workspaces that have not ended, oldest first."""
-        with self._reading():
-            return self._select(f"state IN ({_OPEN_PLACES}) ORDER BY n", _OPEN_STATES)
+        with self._decoding():
+            return self._select(f"state IN ({_OPEN}) ORDER BY n")
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs by state."""
-        with self._reading():
-            rows = self._connection.execute("SELECT state, count(*) FROM job GROUP BY state")
+        with self._decoding():
+            rows = self._database.rows("SELECT state, count(*) FROM job GROUP BY state")
             return {state: int(count) for state, count in rows}
 
     def set_state(
@@ -211,36 +277,45 @@ class JobStore:
 
         Raises Conflict if the state cannot follow the current one (`NEXT_STATES`).
         """
-        column = "started" if state is JobState.RUNNING else "finished" if state.is_final else ""
         with self._writing():
-            for (before,) in self._connection.execute("SELECT state FROM job WHERE id = ?", (job,)):
-                if state not in NEXT_STATES[JobState(before)]:
-                    raise Conflict(f"The job is already {before}.", fix="Start a new job.")
-            if column:
-                self._connection.execute(
-                    f"UPDATE job SET state = ?, {column} = ? WHERE id = ?",  # noqa: S608
-                    (state, utc_now(), job),
-                )
-            else:
-                self._connection.execute("UPDATE job SET state = ? WHERE id = ?", (state, job))
-            for name, value in (("report", report), ("error", error)):
-                if value is not None:
-                    self._connection.execute(
-                        f"UPDATE job SET {name} = ? WHERE id = ?",  # noqa: S608
-                        (json.dumps(value), job),
-                    )
-            body = {"state": state, "report": report, "error": error}
-            self._insert_event(job, "state", {key: value for key, value in body.items() if value})
+            self._set_state(job, state, report=report, error=error)
+
+    def _set_state(
+        self,
+        job: str,
+        state: JobState,
+        *,
+        report: Mapping[str, Any] | None = None,
+        error: Mapping[str, Any] | None = None,
+    ) -> None:
+        for (before,) in self._database.rows("SELECT state FROM job WHERE id = $1", (job,)):
+            if state not in NEXT_STATES[JobState(before)]:
+                raise Conflict(f"The job is already {before}.", fix="Start a new job.")
+        changes: dict[str, str] = {"state": state}
+        if state is JobState.RUNNING:
+            changes["started"] = utc_now()
+        elif state.is_final:
+            changes["finished"] = utc_now()
+        for name, value in (("report", report), ("error", error)):
+            if value is not None:
+                changes[name] = json.dumps(value)
+        columns = ", ".join(f"{name} = ${n}" for n, name in enumerate(changes, start=1))
+        self._database.change(
+            f"UPDATE job SET {columns} WHERE id = ${len(changes) + 1}",  # noqa: S608  of columns
+            (*changes.values(), job),
+        )
+        body = {"state": state, "report": report, "error": error}
+        self._insert_event(job, "state", {key: value for key, value in body.items() if value})
 
     def add_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
         """Add an event; a "progress" event also becomes the progress of the job.
 
         It does not wait for the disk: a power failure may lose it, but not the state of a job.
         """
-        with self._writing(NORMAL):
+        with self._writing(durable=False):
             if kind == "progress":
-                self._connection.execute(
-                    "UPDATE job SET progress = ? WHERE id = ?", (json.dumps(body), job)
+                self._database.change(
+                    "UPDATE job SET progress = $1 WHERE id = $2", (json.dumps(body), job)
                 )
             self._insert_event(job, kind, body)
 
@@ -252,32 +327,32 @@ class JobStore:
         progress = job.progress
         place = progress.get("uri") or f"{progress.get('stage', '')} {progress.get('done', 0)}"
         with self._writing():
-            self._connection.execute(
-                "INSERT INTO crash VALUES (?1, ?2, 1) ON CONFLICT (job) DO UPDATE SET"
-                " times = CASE WHEN place = ?2 THEN times + 1 ELSE 1 END, place = ?2",
+            self._database.change(
+                "INSERT INTO crash VALUES ($1, $2, 1) ON CONFLICT (job) DO UPDATE SET times ="
+                " CASE WHEN crash.place = excluded.place THEN crash.times + 1 ELSE 1 END,"
+                " place = excluded.place",
                 (job.id, place),
             )
-            rows = self._connection.execute("SELECT times FROM crash WHERE job = ?", (job.id,))
-            found: list[Any] = rows.fetchall()
+            found = self._database.rows("SELECT times FROM crash WHERE job = $1", (job.id,))
         return int(found[0][0])
 
     def events(self, job: str, *, after: int = 0, limit: int = 500) -> list[JobEvent]:
         """Return the events of a job with a number above ``after``, in order."""
-        with self._reading():
-            rows = self._connection.execute(
-                "SELECT n, kind, body FROM event WHERE job = ? AND n > ? ORDER BY n LIMIT ?",
+        with self._decoding():
+            rows = self._database.rows(
+                "SELECT n, kind, body FROM event WHERE job = $1 AND n > $2 ORDER BY n LIMIT $3",
                 (job, min(after, 2**62), limit),
             )
             return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
 
     def stored_response(self, caller: str, workspace: str, key: str) -> tuple[str, Any] | None:
         """Return the fingerprint of the request that used this key, and the response to it."""
-        with self._reading():
-            rows: list[Any] = self._connection.execute(
-                "SELECT request, body FROM answer WHERE caller = ? AND workspace = ? AND key = ?"
-                " AND created > ?",
+        with self._decoding():
+            rows = self._database.rows(
+                "SELECT request, body FROM answer WHERE caller = $1 AND workspace = $2"
+                " AND key = $3 AND created > $4",
                 (caller, workspace, key, _now_s() - KEEP_RESPONSES_S),
-            ).fetchall()
+            )
             return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
     def store_response(
@@ -291,79 +366,71 @@ class JobStore:
         """Store the response to a request with a key for a day; ``request`` is its fingerprint."""
         with self._writing():
             now = _now_s()
-            self._connection.execute(
-                "DELETE FROM answer WHERE created <= ?", (now - KEEP_RESPONSES_S,)
+            self._database.change(
+                "DELETE FROM answer WHERE created <= $1", (now - KEEP_RESPONSES_S,)
             )
-            self._connection.execute(
-                "INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?, ?, ?)",
+            self._database.change(
+                "INSERT INTO answer VALUES ($1, $2, $3, $4, $5, $6)"
+                " ON CONFLICT (caller, workspace, key) DO UPDATE SET"
+                " request = excluded.request, created = excluded.created, body = excluded.body",
                 (caller, workspace, key, request, now, json.dumps(body)),
             )
 
     def forget(self, workspace: str) -> None:
         """Delete the jobs and stored responses of a workspace."""
         with self._writing():
-            self._connection.execute(
-                "DELETE FROM event WHERE job IN (SELECT id FROM job WHERE workspace = ?)",
-                (workspace,),
-            )
-            self._connection.execute(
-                "DELETE FROM crash WHERE job IN (SELECT id FROM job WHERE workspace = ?)",
-                (workspace,),
-            )
+            for table in ("event", "crash"):
+                self._database.change(
+                    f"DELETE FROM {table} WHERE job IN"  # noqa: S608  one of two names
+                    " (SELECT id FROM job WHERE workspace = $1)",
+                    (workspace,),
+                )
             for table in ("job", "answer"):
-                self._connection.execute(f"DELETE FROM {table} WHERE workspace = ?", (workspace,))  # noqa: S608
+                self._database.change(f"DELETE FROM {table} WHERE workspace = $1", (workspace,))  # noqa: S608
 
     def close(self) -> None:
         """Close the database, and release it for another server."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     @contextlib.contextmanager
-    def _writing(self, synchronous: str = FULL) -> Iterator[None]:
+    def _writing(self, *, durable: bool = True) -> Iterator[None]:
+        """Open a transaction, and raise IndexDamaged for what cannot be decoded."""
+        with self._decoding(), self._database.transaction(durable=durable):
+            yield
+
+    @contextlib.contextmanager
+    def _decoding(self) -> Iterator[None]:
         try:
-            with self._lock:
-                sync_commits(self._connection, synchronous)
-                with self._connection:
-                    yield
-        except (apsw.Error, ValueError) as error:
-            if isinstance(error, ValueError) or is_damage(error):
-                raise self._file.damaged(error) from error
-            raise StoreError(
-                f"Cannot write to the job database `{self._file.path}`: {error}.",
-                fix="Check its disk.",
-            ) from error
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Use the connection, and raise IndexDamaged for what cannot be read or decoded."""
-        with self._lock, self._file.translated_errors(busy_timeout_s=0):
-            try:
-                yield
-            except (ValueError, TypeError, RecursionError) as error:
-                raise self._file.damaged(error) from error
+            yield
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._database.damaged(error) from error
 
     def _insert_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
-        self._connection.execute(
-            "INSERT INTO event (job, kind, body) VALUES (?, ?, ?)", (job, kind, json.dumps(body))
+        self._database.change(
+            "INSERT INTO event (job, kind, body) VALUES ($1, $2, $3)", (job, kind, json.dumps(body))
         )
-        self._connection.execute(
-            "DELETE FROM event WHERE job = ? AND n <= (SELECT n FROM event WHERE job = ? "
-            "ORDER BY n DESC LIMIT 1 OFFSET ?)",
-            (job, job, MOST_EVENTS),
+        self._database.change(
+            "DELETE FROM event WHERE job = $1 AND n <= (SELECT n FROM event WHERE job = $1"
+            " ORDER BY n DESC LIMIT 1 OFFSET $2)",
+            (job, MOST_EVENTS),
         )
 
     def _delete_old_jobs(self, workspace: str) -> None:
-        old = (
-            f"SELECT id FROM job WHERE workspace = ? AND state NOT IN ({_OPEN_PLACES}) "  # noqa: S608
-            "ORDER BY n DESC LIMIT -1 OFFSET ?"
-        )
-        bindings = (workspace, *_OPEN_STATES, MOST_FINISHED)
-        self._connection.execute(f"DELETE FROM event WHERE job IN ({old})", bindings)  # noqa: S608
-        self._connection.execute(f"DELETE FROM crash WHERE job IN ({old})", bindings)  # noqa: S608
-        self._connection.execute(f"DELETE FROM job WHERE id IN ({old})", bindings)  # noqa: S608
+        old = [
+            (identifier,)
+            for (identifier,) in self._database.rows(
+                f"SELECT id FROM job WHERE workspace = $1 AND state NOT IN ({_OPEN})"  # noqa: S608
+                " ORDER BY n DESC LIMIT 1000 OFFSET $2",
+                (workspace, MOST_FINISHED),
+            )
+        ]
+        for key in old:
+            self._database.change("DELETE FROM event WHERE job = $1", key)
+            self._database.change("DELETE FROM crash WHERE job = $1", key)
+            self._database.change("DELETE FROM job WHERE id = $1", key)
 
-    def _select(self, where: str, bindings: Sequence[str | int]) -> list[Job]:
-        rows = self._connection.execute(
+    def _select(self, where: str, bindings: Sequence[str | int] = ()) -> list[Job]:
+        rows = self._database.rows(
             f"SELECT {_COLUMNS} FROM job WHERE {where}",  # noqa: S608
             bindings,
         )
@@ -372,6 +439,7 @@ class JobStore:
 
 def _to_job(row: Sequence[Any]) -> Job:
     identifier, workspace, kind, arguments, state, created, started, finished, *rest = row
+    progress, report, error, server = rest
     return Job(
         identifier,
         workspace,
@@ -381,7 +449,10 @@ def _to_job(row: Sequence[Any]) -> Job:
         created,
         started,
         finished,
-        *map(json.loads, rest),
+        json.loads(progress),
+        json.loads(report),
+        json.loads(error),
+        server,
     )
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from knotwork.errors import ConfigError
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -18,6 +22,22 @@ def open_private(path: Path, *, append: bool = False) -> BinaryIO:
     """
     flags = os.O_RDWR | os.O_CREAT | (os.O_APPEND if append else os.O_EXCL)
     return os.fdopen(os.open(path, flags, FILE_MODE), "a+b" if append else "wb")
+
+
+def place_name(path: Path) -> str:
+    """Return a name for the folder of a file: that in the file, which the first call writes.
+
+    Servers with one folder have one name, whatever the machines call it. Raises ConfigError.
+    """
+    try:
+        with suppress(FileExistsError), open_private(path) as file:
+            file.write(secrets.token_hex(8).encode())
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"Cannot use `{path}`, which names the folder of the server's files: {error}.",
+            fix="Check that the folder is writable, and remove the file if it is damaged.",
+        ) from error
 
 
 def make_private_folder(path: Path) -> None:

@@ -34,17 +34,21 @@ from knotwork._service.connections import (
     protocol_of,
 )
 from knotwork._service.job_runner import JobRunner
-from knotwork._service.job_store import JobStore
+from knotwork._service.job_store import JOBS, JobStore
 from knotwork._service.keys import AccessKey, KeyFile, hidden_file_beside, keys_beside
 from knotwork._service.limits import ByteQuota, RateLimiter, Threads
 from knotwork._service.observability import Metrics
 from knotwork._service.open_requests import OpenRequests
+from knotwork._service.private_files import place_name
 from knotwork._service.quiet_log import QuietLog
 from knotwork._service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
+from knotwork._sqlite_file import IN_MEMORY
+from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskRequest
-from knotwork.errors import ConfigError, KnotworkError, MissingExtra
+from knotwork.errors import ConfigError, KnotworkError, MissingExtra, StoreReadOnly
 
 RECORDS_FILE = ".knotwork-service.db"
+PLACE_FILE = ".knotwork-place"
 JOB_GRACE_S = 3.0
 """Grace period of running jobs at shutdown, in seconds."""
 
@@ -81,6 +85,11 @@ class ServerConfig:
     def records_path(self) -> Path:
         """The job database."""
         return hidden_file_beside(self.path, RECORDS_FILE)
+
+    @property
+    def place_path(self) -> Path:
+        """The file with the name of the folder of uploads, for servers that share jobs."""
+        return hidden_file_beside(self.path, PLACE_FILE)
 
     def check(self) -> None:
         """Raise ConfigError for a path that cannot be served, an invalid proxy or a missing key."""
@@ -135,7 +144,7 @@ class Service:
         self.closing = False
         self.uploading: set[tuple[str, str, str]] = set()
         """Idempotency keys of uploads in progress, with caller and workspace."""
-        self.records = JobStore.open(config.records_path)
+        self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self.warmer = ModelLoader(self._open_embedder)
 
@@ -159,9 +168,27 @@ class Service:
         """Load the model in the background, and continue unfinished jobs."""
         self.warmer.start()
         if not self.config.read_only:
-            folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
-            self.workspaces.discard_leftovers(waiting=set(folders))
+            if self.records.is_alone:
+                folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
+                self.workspaces.discard_leftovers(waiting=set(folders))
             self.jobs.start()
+
+    def _open_records(self) -> JobStore:
+        """Open the jobs: a file beside what is served, or tables of an index on a server.
+
+        A user of the database who may only read has no jobs, and needs none.
+        """
+        config = self.config
+        if not config.url:
+            return JobStore.open(config.records_path)
+        with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
+            companions = companions_of(workspace.base.store)
+        try:
+            return JobStore(companions.open(JOBS), place_name(config.place_path))
+        except StoreReadOnly:
+            if not config.read_only:
+                raise
+            return JobStore.open(IN_MEMORY)
 
     def _open_embedder(self) -> Embedder | None:
         """Return the embedder of the one served index, or the default one for a folder."""

@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._companions import Companions, FileCompanions
 from knotwork._stores.capabilities import (
     Capabilities,
     CommunityStore,
@@ -362,6 +363,11 @@ class Store(Protocol):
         """Return a number that changes with every committed write, by any process."""
 
     def close(self) -> None: ...
+
+
+def companions_of(store: Store) -> Companions:
+    """Return what opens the companions of an index, such as its cache of model calls."""
+    return store.capabilities.companions or FileCompanions(store.url)
 
 
 def was_read_by_model(store: Store) -> bool:

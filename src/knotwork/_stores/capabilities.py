@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from knotwork._companions import Companions
 from knotwork._stores.contents import Contents
 from knotwork._stores.fields import FieldStore
 from knotwork.records import (
@@ -285,6 +286,7 @@ class Capabilities:
     Reading from a store that lacks a part finds nothing. Writing to it is refused before any work
     (`knotwork._stores.base`). ``self_check`` reads the whole store and returns a
     sentence for each fault found; ``full_check`` also computes again what follows from documents.
+    ``companions`` keeps what accompanies the index in the store; without it, that is in files.
     """
 
     communities: CommunityStore | None = None
@@ -298,5 +300,6 @@ class Capabilities:
     live_graphs: LiveGraphs | None = None
     vector_replacement: VectorReplacement | None = None
     contents: Contents | None = None
+    companions: Companions | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

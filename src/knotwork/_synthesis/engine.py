@@ -16,7 +16,7 @@ from knotwork._config import Settings
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
-from knotwork._stores.base import Store, was_read_by_model
+from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
     AskEventKind,
@@ -232,13 +232,17 @@ class AnswerEngine:
         if not is_set and not request.budget:
             return None
         from knotwork._inference.call_costs import UsageMeter
-        from knotwork._inference.role_models import RoleModels, calls_path, open_budget
+        from knotwork._inference.role_models import RoleModels, open_budget
 
         budget = open_budget(request.budget, llm, count_tokens=count_tokens)
         with self._lock:
             if self._models is None:
-                path = calls_path(self._store.url)
-                self._models = RoleModels(llm, path=path, model=self._model, retries=RETRIES)
+                self._models = RoleModels(
+                    llm,
+                    companions=companions_of(self._store),
+                    model=self._model,
+                    retries=RETRIES,
+                )
             models = self._models
         meter = UsageMeter()
 

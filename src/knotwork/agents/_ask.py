@@ -11,12 +11,12 @@ from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.role_models import RoleModels, calls_path, open_budget
+from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base.searcher import note_nothing_left
 from knotwork._retrieval.filters import FilterSpec, read_filter
 from knotwork._retrieval.retriever_registry import may_rerank
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._agent import (
@@ -89,7 +89,7 @@ def ask_agent_events(
     tools = options.get("tools", DEFAULT_TOOLS)
     k = options.get("k")
     budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
-    with closing(RoleModels(settings.llm, path=calls_path(store.url))) as models:
+    with closing(RoleModels(settings.llm, companions=companions_of(store))) as models:
         agent = build_agent(
             options.get("kind", "iterative"),
             store=store,

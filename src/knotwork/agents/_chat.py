@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.role_models import RoleModels, calls_path, open_budget
+from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.questions.follow_ups import (
     MOST_TURNS,
@@ -28,7 +30,7 @@ from knotwork._synthesis.questions.follow_ups import (
 )
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
-from knotwork.agents._fact_memory import FactMemory, RememberedFact, memory_path
+from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
 from knotwork.agents._fact_model import ask_for_facts
 from knotwork.agents._fact_rules import (
     SPEAKER,
@@ -69,7 +71,7 @@ class ChatEvent:
 class Chat:
     """A conversation that answers questions in context, and remembers stated facts.
 
-    ``memory`` is the file of facts, by default the one beside the index. ``now`` returns the
+    ``memory`` is the file of facts, by default those kept with the index. ``now`` returns the
     current time as ISO text. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to
     each question, and once to all statements together. If the file is not writable, ``unsaved`` is
     the error, ``notes`` has it as a warning for the user, and facts are remembered until the
@@ -89,8 +91,10 @@ class Chat:
         self.notes: tuple[str, ...] = ()
         self.unsaved: StoreError | None = None
         store, settings = knowledge_base.store, knowledge_base.settings
-        self._memory = self._open_memory(memory or memory_path(store.url))
-        self._models = RoleModels(settings.llm, path=calls_path(store.url))
+        self._memory = self._open_memory(
+            partial(FactMemory, memory) if memory else partial(open_facts, store)
+        )
+        self._models = RoleModels(settings.llm, companions=companions_of(store))
         self._meter = UsageMeter()
         budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
         reads = options.get("use_llm", True)
@@ -185,11 +189,11 @@ class Chat:
         """Start a new conversation: later questions cannot refer to earlier turns. Keeps facts."""
         self._conversation.clear()
 
-    def _open_memory(self, path: str | Path) -> FactMemory:
-        """Return the facts in a file, or a copy of them in memory if it is not writable."""
+    def _open_memory(self, opened: Callable[[], FactMemory]) -> FactMemory:
+        """Return the facts, or a copy of them in memory if they cannot be written."""
         memory: FactMemory | None = None
         try:
-            memory = FactMemory(path)
+            memory = opened()
             memory.check_writable()
         except StoreBusy:  # another conversation is saving a fact
             if memory is None:

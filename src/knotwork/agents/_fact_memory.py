@@ -1,4 +1,4 @@
-"""Store facts of conversations in SQLite, each with the time span in which it holds.
+"""Store facts of conversations, each with the time span in which it holds.
 
 An entity has one value of most relations at a time (where somebody lives, what a project costs):
 a new value ends the old fact at the time from which the new one holds. Relations with many values
@@ -8,13 +8,14 @@ facts of other times, so the past can be queried.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from knotwork._inference.role_models import companion_path
+import apsw
+
+from knotwork._companions import Companion, CompanionDatabase, SqliteCompanion
 from knotwork._sqlite_file import (
     FILE_KINDS,
     IN_MEMORY,
@@ -22,21 +23,14 @@ from knotwork._sqlite_file import (
     SqliteFile,
     repair_advice,
     sync_journal,
-    write_transaction,
 )
-from knotwork._sqlite_pages import READ_WRITE
+from knotwork._stores.base import Store, companions_of
 from knotwork._text.names import normal_form
-from knotwork.errors import StoreReadOnly
 
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
 )
 """Relations of which an entity may have several values at once."""
-
-
-def memory_path(store_url: str) -> str:
-    """Return the path of the facts of an index's conversations, as `companion_path` does."""
-    return companion_path(store_url, MEMORY_SUFFIX)
 
 
 _SCHEMA = """
@@ -49,7 +43,25 @@ CREATE TABLE IF NOT EXISTS fact (
 CREATE INDEX IF NOT EXISTS fact_of_object ON fact (object_form);
 """
 _COLUMNS = "subject, relation, object, valid_from, valid_to, source"
-_BUSY_TIMEOUT_S = 5.0
+
+
+def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
+    connection.execute(_SCHEMA)
+
+
+def _advise(path: str) -> str:
+    return repair_advice(Path(path.removesuffix(MEMORY_SUFFIX)))
+
+
+FACTS = Companion(
+    FILE_KINDS[MEMORY_SUFFIX],
+    MEMORY_SUFFIX,
+    _advise,
+    sync_journal,
+    _prepare,
+    busy_timeout_s=5.0,
+)
+"""Facts of conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,63 +90,51 @@ class RememberedFact:
         return f"{self.subject} {self.relation} {self.object} (since {self.valid_from}{until})"
 
 
+def open_facts(store: Store) -> FactMemory:
+    """Open the facts of an index's conversations. Raises as `FactMemory`."""
+    return FactMemory(companions_of(store).open(FACTS))
+
+
 class FactMemory:
-    """Facts in an SQLite file, or in memory. Safe to use from several threads.
+    """Facts in a companion of an index, in a file, or in memory. Safe to use from several threads.
 
     Raises StoreError if the file cannot be opened, and every method that writes raises it if that
     fails: StoreReadOnly for a file that is not writable. Then nothing has changed.
     """
 
     def __init__(
-        self, path: Path | str = IN_MEMORY, *, many_valued: Iterable[str] = MANY_VALUED
+        self,
+        place: CompanionDatabase | Path | str = IN_MEMORY,
+        *,
+        many_valued: Iterable[str] = MANY_VALUED,
     ) -> None:
         self._many_valued = frozenset(normal_form(relation) for relation in many_valued)
-        self._lock = threading.RLock()
-        index = Path(str(path).removesuffix(MEMORY_SUFFIX))
-        self._file = SqliteFile(
-            str(path), FILE_KINDS[MEMORY_SUFFIX], 0, repair=repair_advice(index)
-        )
-        with self._translated_errors():
-            self._connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=_BUSY_TIMEOUT_S)
-            sync_journal(self._connection)
-            self._connection.execute(_SCHEMA)
+        if isinstance(place, str | Path):
+            place = SqliteCompanion(str(place), FACTS)
+        self._tables = place
 
     def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
+        """Close the database."""
+        self._tables.close()
 
     def check_writable(self) -> None:
-        """Raise StoreReadOnly if the file is not writable, and StoreError if writing fails."""
-        if self._connection.readonly("main"):
-            raise StoreReadOnly(
-                f"`{self._file.path}` is not writable.",
-                fix="Check the permissions of the file and its folder.",
-            )
-        with self.transaction():
-            # Taking the lock is not enough: a journal that cannot be created shows on writing.
-            version = self._connection.pragma("user_version")
-            self._connection.pragma("user_version", version)
+        """Raise StoreReadOnly if facts cannot be stored, and StoreError if writing fails."""
+        self._tables.check_writable()
 
     def copy(self) -> FactMemory:
         """Return a copy in memory, which is not saved."""
         copied = FactMemory(many_valued=self._many_valued)
-        with self._reading(), copied._connection.backup("main", self._connection, "main") as pages:
-            pages.step()
+        with copied.transaction():
+            for fact in self.facts():
+                copied._insert(fact, _forms(fact))
         return copied
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Commit the writes of the block together, or none of them if it fails.
 
         A transaction within another one ends with that one.
         """
-        with self._lock, self._translated_errors():
-            if self._connection.in_transaction:
-                yield
-            else:
-                with write_transaction(self._connection):
-                    yield
+        return self._tables.transaction()
 
     def learn(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
         """Add a fact, and return the facts that it ended, with their end.
@@ -180,18 +180,16 @@ class FactMemory:
         """Delete all facts with this subject or object, and return their number."""
         form = normal_form(name)
         with self.transaction():
-            self._connection.execute(
-                "DELETE FROM fact WHERE subject_form = ? OR object_form = ?", (form, form)
+            return self._tables.change(
+                "DELETE FROM fact WHERE subject_form = $1 OR object_form = $1", (form,)
             )
-            return int(self._connection.changes())
 
     def facts(self, *, at: str | None = None) -> list[RememberedFact]:
         """Return all facts, or those that hold at a time, by subject, relation and time."""
-        with self._reading():
-            rows = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
-                " ORDER BY subject_form, relation_form, valid_from, object_form"
-            ).fetchall()
+        rows = self._tables.rows(
+            f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
+            " ORDER BY subject_form, relation_form, valid_from, object_form"
+        )
         return [fact for fact in map(_read, rows) if at is None or fact.holds_at(at)]
 
     def about(
@@ -204,37 +202,25 @@ class FactMemory:
         forms = list(dict.fromkeys(form for name in names if (form := normal_form(name))))
         if not forms:
             return []
-        blanks = ", ".join("?" for _ in forms)
+        blanks = ", ".join(f"${number}" for number in range(1, len(forms) + 1))
         statement = (
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  columns and blanks alone
             f" WHERE subject_form IN ({blanks}) OR object_form IN ({blanks})"
             " ORDER BY valid_from DESC, subject, relation, object"
         )
-        with self._reading():
-            rows = self._connection.execute(statement, [*forms, *forms]).fetchall()
-        facts = [_read(row) for row in rows]
+        facts = [_read(row) for row in self._tables.rows(statement, forms)]
         return [fact for fact in facts if at is None or fact.holds_at(at)][:limit]
 
     def history(self, subject: str, relation: str) -> list[RememberedFact]:
         """Return all facts of a subject and relation, ended ones included, oldest first."""
-        with self._reading():
-            return self._of_key(normal_form(subject), normal_form(relation))
+        return self._of_key(normal_form(subject), normal_form(relation))
 
     def names(self) -> list[str]:
         """Return all subjects and objects, ascending."""
-        with self._reading():
-            rows = self._connection.execute(
-                "SELECT subject FROM fact UNION SELECT object FROM fact ORDER BY 1"
-            ).fetchall()
+        rows = self._tables.rows(
+            "SELECT subject FROM fact UNION SELECT object FROM fact ORDER BY 1"
+        )
         return [str(row[0]) for row in rows]
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._lock, self._translated_errors():
-            yield
-
-    def _translated_errors(self) -> AbstractContextManager[None]:
-        return self._file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S)
 
     def _add(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
         forms = _forms(fact)
@@ -259,17 +245,20 @@ class FactMemory:
         return closed
 
     def _of_key(self, subject_form: str, relation_form: str) -> list[RememberedFact]:
-        rows = self._connection.execute(
+        rows = self._tables.rows(
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
-            " WHERE subject_form = ? AND relation_form = ? ORDER BY valid_from, object",
+            " WHERE subject_form = $1 AND relation_form = $2 ORDER BY valid_from, object",
             (subject_form, relation_form),
-        ).fetchall()
+        )
         return [_read(row) for row in rows]
 
     def _insert(self, fact: RememberedFact, forms: tuple[str, str, str]) -> None:
-        self._connection.execute(
-            "INSERT OR REPLACE INTO fact (subject, relation, object, subject_form, relation_form,"
-            " object_form, valid_from, valid_to, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        self._tables.change(
+            "INSERT INTO fact (subject, relation, object, subject_form, relation_form, object_form,"
+            " valid_from, valid_to, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+            " ON CONFLICT (subject_form, relation_form, object_form, valid_from) DO UPDATE SET"
+            " subject = excluded.subject, relation = excluded.relation, object = excluded.object,"
+            " valid_to = excluded.valid_to, source = excluded.source",
             (
                 *(fact.subject, fact.relation, fact.object),
                 *forms,
@@ -278,17 +267,17 @@ class FactMemory:
         )
 
     def _close(self, fact: RememberedFact, at: str | None) -> RememberedFact:
-        self._connection.execute(
-            "UPDATE fact SET valid_to = ? WHERE subject_form = ? AND relation_form = ?"
-            " AND object_form = ? AND valid_from = ?",
+        self._tables.change(
+            "UPDATE fact SET valid_to = $1 WHERE subject_form = $2 AND relation_form = $3"
+            " AND object_form = $4 AND valid_from = $5",
             (at, *_forms(fact), fact.valid_from),
         )
         return replace(fact, valid_to=at)
 
     def _delete(self, fact: RememberedFact) -> None:
-        self._connection.execute(
-            "DELETE FROM fact WHERE subject_form = ? AND relation_form = ? AND object_form = ?"
-            " AND valid_from = ?",
+        self._tables.change(
+            "DELETE FROM fact WHERE subject_form = $1 AND relation_form = $2 AND object_form = $3"
+            " AND valid_from = $4",
             (*_forms(fact), fact.valid_from),
         )
 

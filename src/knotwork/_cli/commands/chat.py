@@ -289,9 +289,9 @@ def forget(session: Session, *, name: str) -> None:
 
 
 def _open_memory(session: Session) -> FactMemory:
-    from knotwork.agents._fact_memory import FactMemory, memory_path
+    from knotwork.agents._fact_memory import open_facts
 
-    return FactMemory(memory_path(session.open().store.url))
+    return open_facts(session.open().store)
 
 
 def _emit_facts(session: Session, facts: list[RememberedFact]) -> None:

@@ -169,7 +169,8 @@ def run_retriever_evaluation(
     from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
     from knotwork._inference import open_embedder
     from knotwork._inference.model_registry import open_reranker
-    from knotwork._inference.role_models import RoleModels, calls_path
+    from knotwork._inference.role_models import RoleModels
+    from knotwork._stores.base import companions_of
     from knotwork._stores.urls import open_store
     from knotwork._transform.extractor_registry import make_extractor
     from knotwork.evaluation._retriever_runs import EvaluationRun, index_dataset, index_path
@@ -183,7 +184,7 @@ def run_retriever_evaluation(
     path = index_path(dataset, embedder=embedder, folder=cache)
     run = EvaluationRun(dataset.name, len(dataset.cases))
     store = open_store(str(path), create=True)
-    models = RoleModels(settings.llm, path=calls_path(str(path)))
+    models = RoleModels(settings.llm, companions=companions_of(store))
     try:
         with choose_view(session.terminal, "auto", hidden=session.common.no_progress) as view:
             for event in index_dataset(

@@ -262,7 +262,7 @@ def _served_place(session: Session, place: str | Path | None) -> tuple[Path, str
 
     The path is then a name in the working folder, beside which the files of the service are.
     """
-    from knotwork._inference.role_models import companion_path
+    from knotwork._companions import companion_path
     from knotwork._service.workspaces import INDEX_SUFFIX
 
     named = session.settings.store.path if place is None else str(place)

@@ -6,11 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_costs import PriceTable
-from knotwork._inference.call_database import CallTotal
+from knotwork._inference.call_database import CALLS, CallDatabase, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
-from knotwork._inference.role_models import calls_path
 from knotwork._service.access import (
     Caller,
     ReadWorkspace,
@@ -23,7 +23,7 @@ from knotwork._service.keys import KeyRole
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
 from knotwork._service.workspaces import Workspace, no_workspace
-from knotwork._sqlite_file import IN_MEMORY
+from knotwork._stores.base import companions_of
 from knotwork.errors import StoreReadOnly
 
 router = APIRouter(tags=["workspaces"], route_class=WorkspaceRoute)
@@ -108,13 +108,13 @@ def _role_of(key: Caller, server: Server) -> KeyRole:
 
 def _read_usage(workspace: Workspace) -> dict[str, Any]:
     settings = workspace.base.settings.llm
-    path = calls_path(workspace.base.store.url)
+    companions = companions_of(workspace.base.store)
     try:
-        cache = CallCache.open(
-            path if workspace.path.with_name(f"{workspace.path.name}.calls").exists() else IN_MEMORY
-        )
+        opened = companions if companions.has(CALLS) else IN_MEMORY_COMPANIONS
+        database = CallDatabase(opened.open(CALLS))
     except StoreReadOnly:
-        cache = CallCache.open(IN_MEMORY)
+        database = CallDatabase(IN_MEMORY_COMPANIONS.open(CALLS))
+    cache = CallCache(database)
     try:
         ledger = cache.ledger(prices=PriceTable.read(settings.prices))
         return {

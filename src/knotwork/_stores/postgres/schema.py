@@ -244,7 +244,64 @@ CREATE TABLE question (
 CREATE INDEX question_by_chunk ON question (chunk, ordinal);
 """
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("0001-tables", _create_tables),)
+_COMPANION_TABLES = """
+CREATE TABLE reply (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bytea NOT NULL UNIQUE,
+    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text bytea NOT NULL,
+    finish_reason TEXT NOT NULL, input_tokens bigint NOT NULL, output_tokens bigint NOT NULL,
+    calls bigint NOT NULL, digest bytea NOT NULL
+);
+CREATE INDEX reply_by_source ON reply USING hash (source);
+CREATE TABLE rejected (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bytea NOT NULL UNIQUE,
+    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text bytea NOT NULL,
+    finish_reason TEXT NOT NULL, reason TEXT NOT NULL, attempts bigint NOT NULL
+);
+CREATE INDEX rejected_by_source ON rejected USING hash (source);
+CREATE TABLE spent (
+    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, calls bigint NOT NULL,
+    rejected bigint NOT NULL, input_tokens bigint NOT NULL, output_tokens bigint NOT NULL,
+    reused bigint NOT NULL, saved_input_tokens bigint NOT NULL,
+    saved_output_tokens bigint NOT NULL, PRIMARY KEY (stage, source, model)
+);
+
+CREATE TABLE fact (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, subject TEXT NOT NULL,
+    relation TEXT NOT NULL, object TEXT NOT NULL, subject_form TEXT NOT NULL,
+    relation_form TEXT NOT NULL, object_form TEXT NOT NULL, valid_from TEXT NOT NULL,
+    valid_to TEXT, source TEXT NOT NULL,
+    UNIQUE (subject_form, relation_form, object_form, valid_from)
+);
+CREATE INDEX fact_of_object ON fact USING hash (object_form);
+
+CREATE TABLE job (
+    id TEXT PRIMARY KEY, n bigint NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
+    arguments TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT NOT NULL,
+    finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL,
+    server TEXT NOT NULL
+);
+CREATE INDEX job_workspace ON job (workspace, n);
+CREATE TABLE event (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, job TEXT NOT NULL, kind TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX event_job ON event (job, n);
+CREATE TABLE answer (
+    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
+    created double precision NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)
+);
+CREATE TABLE crash (job TEXT PRIMARY KEY, place TEXT NOT NULL, times bigint NOT NULL);
+"""
+
+
+def _create_companion_tables(connection: Connection) -> None:
+    connection.execute(_COMPANION_TABLES.replace("TEXT", _TEXT), prepare=False)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration("0001-tables", _create_tables),
+    Migration("0002-companions", _create_companion_tables),
+)
 
 
 def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepared:

@@ -8,6 +8,7 @@ from functools import partial
 from knotwork._config import StoreSettings
 from knotwork._stores.postgres.address import read_address
 from knotwork._stores.postgres.collisions import PostgresIdChecks
+from knotwork._stores.postgres.companions import PostgresCompanions
 from knotwork._stores.postgres.contributions import PostgresContributions
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.text_index import PostgresTexts
@@ -53,6 +54,11 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
         address = read_address(url)
         limits = limits or StoreSettings()
         return cls(PostgresDatabase(address, read_only=read_only, create=create, limits=limits))
+
+    @property
+    def companions(self) -> PostgresCompanions:
+        """What opens the companions of the index, which are tables of its schema."""
+        return PostgresCompanions(self._database)
 
     def watched(self) -> AbstractContextManager[list[str]]:
         """Return a block that collects the statements sent in it, by any thread, also BEGIN."""

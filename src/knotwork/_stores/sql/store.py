@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
+from knotwork._companions import Companions
 from knotwork._stores.base import TextIndex, VectorIndex
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
 from knotwork._stores.removal import remove_documents
@@ -85,6 +86,11 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self.contents = SqlContents(database, texts=self.texts, vectors=self.vectors)
 
     @property
+    def companions(self) -> Companions | None:
+        """What keeps the companions of the index in its database; None if they are files."""
+        return None
+
+    @property
     def capabilities(self) -> Capabilities:
         """All optional parts."""
         return Capabilities(
@@ -98,6 +104,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             cypher=self.cypher,
             vector_replacement=self,
             contents=self.contents,
+            companions=self.companions,
             self_check=self.check,
         )
 
