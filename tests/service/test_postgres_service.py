@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
-from tests.service.serving import API, await_job, make_settings, open_client, upload
+from tests.service.serving import API, await_job, make_settings, open_client, upload, wait_until
 
 from knotwork._service.server import ServerConfig
 
@@ -33,3 +42,82 @@ def test_what_one_server_indexes_the_other_finds(postgres_url: str, tmp_path: Pa
         assert "s3cret" not in found.text + listed
     assert not list(tmp_path.rglob("*s3cret*"))
     assert not places[0].path.exists()
+
+
+@pytest.fixture
+def serve(
+    postgres_url: str, start_process: Callable[..., subprocess.Popen[str]]
+) -> Iterator[Callable[[Path], tuple[subprocess.Popen[str], httpx.Client]]]:
+    """Yield a function that serves the index from a folder, in a process of its own."""
+
+    def start(folder: Path) -> tuple[subprocess.Popen[str], httpx.Client]:
+        folder.mkdir(exist_ok=True)
+        process = start_process(
+            [*COMMAND, postgres_url], stdout=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True
+        )
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["address"]
+        client = clients.enter_context(httpx.Client(base_url=address, timeout=60))
+        return process, client
+
+    with ExitStack() as clients:
+        yield start
+
+
+COMMAND = (sys.executable, "-m", "knotwork", "serve", "--port", "0", "--json")
+ENVIRONMENT = {
+    **os.environ,
+    "KNOTWORK_EMBEDDING_MODEL": "hashing:64",
+    "KNOTWORK_INDEX_WORKERS": "0",
+    "OMP_NUM_THREADS": "1",
+}
+FILES = {f"{n}.md": f"Lanterns are lit by Ivo Brandt in lane {n}. " * 60 for n in range(80)}
+
+
+def test_servers_of_one_index_share_its_jobs(serve: Any, tmp_path: Path) -> None:
+    """One is killed in the middle of a job, and another one of the same folder ends it."""
+    first, one = serve(tmp_path / "place")
+    second, other = serve(tmp_path / "place")
+    third, far = serve(tmp_path / "elsewhere")
+    response = upload(one, "default", FILES).raise_for_status()
+    job = response.json()["data"]["job"]
+    path = f"{API}/workspaces/default/jobs/{job['id']}"
+
+    def show(client: httpx.Client) -> Any:
+        return client.get(path).raise_for_status().json()["data"]
+
+    wait_until(lambda: show(far)["progress"].get("stage") in ("load", "embed", "store"))
+    assert show(other)["state"] == "running"
+    first.kill()
+    first.wait(20)
+    done = await_job(other, "default", job)
+    assert (done["state"], done["report"]["index"]["documents"]) == ("finished", len(FILES))
+    assert show(far) == done
+    asked = {"question": "Who lights lanterns in lane 7?"}
+    for client in (other, far):
+        assert "Ivo Brandt" in client.post(f"{API}/workspaces/default/search", json=asked).text
+    for process in (second, third):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_a_job_is_cancelled_at_any_server(serve: Any, tmp_path: Path) -> None:
+    _, one = serve(tmp_path / "place")
+    _, far = serve(tmp_path / "elsewhere")
+    job = upload(one, "default", FILES).json()["data"]["job"]
+    path = f"{API}/workspaces/default/jobs/{job['id']}"
+    wait_until(lambda: far.get(path).json()["data"]["progress"].get("stage") == "load")
+    assert far.post(f"{path}/cancel").json()["data"]["state"] == "stopping"
+    assert await_job(far, "default", job)["state"] == "cancelled"
+    assert one.get(path).json()["data"]["state"] == "cancelled"
+
+
+def test_a_job_whose_server_is_gone_can_be_cancelled(serve: Any, tmp_path: Path) -> None:
+    first, one = serve(tmp_path / "place")
+    _, far = serve(tmp_path / "elsewhere")
+    job = upload(one, "default", FILES).json()["data"]["job"]
+    path = f"{API}/workspaces/default/jobs/{job['id']}"
+    wait_until(lambda: far.get(path).json()["data"]["state"] == "running")
+    first.kill()
+    first.wait(20)
+    wait_until(lambda: far.post(f"{path}/cancel").json()["data"]["state"] == "cancelled")
