@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork._stores.table_file import TableFile, tables_path
+from knotwork._stores.table_file import TableFile, require_tables
 
 pytestmark = pytest.mark.slow
 
@@ -11,18 +11,21 @@ pytestmark = pytest.mark.slow
 SALES = "Region,Amount\nNorth,120\nSouth,80\n"
 
 
-@pytest.fixture
-def opened(tmp_path):
+@pytest.fixture(params=["file", "postgres"])
+def opened(request, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    on_server = request.param == "postgres"
+    place = request.getfixturevalue("postgres_url") if on_server else tmp_path / "index.knot"
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "sales.csv").write_text(SALES, "utf-8")
-    with knotwork.open(tmp_path / "index.knot", embedding_model="none") as base:
+    with knotwork.open(place, embedding_model="none") as base:
         base.index(folder)
         yield base, folder
 
 
 def shapes(base):
-    return {shape.name: shape for shape in TableFile(tables_path(base.store.url)).tables()}
+    return {shape.name: shape for shape in require_tables(base.store).tables()}
 
 
 def test_a_file_of_rows_becomes_a_table(opened):
@@ -68,7 +71,7 @@ def test_tables_of_one_name_are_numbered(opened):
 
 def test_a_table_that_a_person_added_stays(opened, tmp_path):
     base, folder = opened
-    TableFile(tables_path(base.store.url)).put("mine", [("a", "integer")], [(1,)])
+    require_tables(base.store).put("mine", [("a", "integer")], [(1,)])
     (folder / "sales.csv").unlink()
     (folder / "other.txt").write_text("Some text.", "utf-8")
     base.index(folder)
@@ -122,7 +125,7 @@ def test_hostile_names_and_cells_are_only_text(opened, name):
 
 def test_own_tables_cannot_be_read_or_replaced(opened):
     base, _ = opened
-    file = TableFile(tables_path(base.store.url))
+    file = require_tables(base.store)
     for name in ("knotwork_shapes", "knotwork_lines", "knotwork_values"):
         with pytest.raises(knotwork.errors.QueryRefused):
             file.run(f"SELECT * FROM {name}")

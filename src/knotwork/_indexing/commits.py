@@ -48,7 +48,7 @@ from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.table_file import DocumentTables, TableFile, TableShape, tables_path
+from knotwork._stores.table_file import DocumentTables, TableFile, TableShape, tables_of
 from knotwork.errors import LoadError
 from knotwork.records import Chunk, Document, Entity, Table
 
@@ -466,10 +466,9 @@ def put_tables(store: Store, documents: Sequence[Document]) -> None:
     Call this before the documents are committed: after an interruption in between, the next run
     does it again, and until then `TableShape.revision` differs from that of the document.
     """
-    path = tables_path(store.url)
-    if path is None:
+    tables = tables_of(store)
+    if tables is None:
         return
-    tables = TableFile(path)
     held = tables.documents()
     found = [
         DocumentTables(document.uri, document.revision, _named_tables(document))
@@ -482,9 +481,9 @@ def put_tables(store: Store, documents: Sequence[Document]) -> None:
 
 def drop_tables(store: Store, uris: Sequence[str]) -> None:
     """Remove the tables of documents that are no longer in an index."""
-    path = tables_path(store.url)
-    if path is not None and path.exists():
-        TableFile(path).remove_documents(uris)
+    tables = tables_of(store)
+    if tables is not None and tables.exists():
+        tables.remove_documents(uris)
 
 
 def _named_tables(document: Document) -> list[tuple[str, Table]]:

@@ -83,7 +83,7 @@ from knotwork._stores.base import (
     require_questions,
     require_readings,
 )
-from knotwork._stores.table_file import tables_path
+from knotwork._stores.table_file import tables_of
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, IdCollision, LoadError, ModelError
 from knotwork.records import ReadingStatus
@@ -656,7 +656,7 @@ def _unsupported(store: Store, *, tables: int) -> tuple[str, ...]:
         )
         if part is None
     ]
-    if tables and tables_path(store.url) is None:
+    if tables and tables_of(store) is None:
         missing.append("tables")
     return (UNSUPPORTED_NOTE.format(url=store.url, parts=", ".join(missing)),) if missing else ()
 

@@ -20,7 +20,7 @@ from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._retrieval.base import Retriever
 from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.table_file import tables_path
+from knotwork._stores.table_file import tables_of
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.records import Evidence, Filter, Query
 
@@ -275,7 +275,7 @@ class Retrievers:
         """Return True if rows of tables may answer: no retriever and no filter excludes them."""
         from knotwork._retrieval.retriever_registry import AUTO
 
-        tables = tables_path(self.store.url)
+        tables = tables_of(self.store)
         return (
             self.settings.answer.tables
             and request.retriever in (None, "", AUTO)

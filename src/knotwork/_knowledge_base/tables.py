@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Tables:
     """The SQL tables of indexed and added spreadsheets; `KnowledgeBase.tables`.
 
-    All methods raise ConfigError if the index is not a file, since tables are stored beside it.
+    All methods raise ConfigError for an index in memory, which has no place for tables.
     """
 
     def __init__(self, store: Store, settings: IndexSettings | None = None) -> None:
@@ -75,4 +75,4 @@ class Tables:
     def _file(self) -> TableFile:
         from knotwork._stores.table_file import require_tables
 
-        return require_tables(self._store.url)
+        return require_tables(self._store)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from knotwork._companions import Companions
 from knotwork._stores.contents import Contents
@@ -27,6 +27,9 @@ from knotwork.records import (
     Relationship,
     SameAs,
 )
+
+if TYPE_CHECKING:
+    from knotwork._stores.table_file import TableFile
 
 
 class CommunityStore(Protocol):
@@ -286,7 +289,8 @@ class Capabilities:
     Reading from a store that lacks a part finds nothing. Writing to it is refused before any work
     (`knotwork._stores.base`). ``self_check`` reads the whole store and returns a
     sentence for each fault found; ``full_check`` also computes again what follows from documents.
-    ``companions`` keeps what accompanies the index in the store; without it, that is in files.
+    ``companions`` keeps what accompanies the index in the store, and ``tables`` its tables; without
+    them, both are in files.
     """
 
     communities: CommunityStore | None = None
@@ -301,5 +305,6 @@ class Capabilities:
     vector_replacement: VectorReplacement | None = None
     contents: Contents | None = None
     companions: Companions | None = None
+    tables: TableFile | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
@@ -40,6 +40,9 @@ from knotwork.errors import (
 )
 from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
 
+if TYPE_CHECKING:
+    from knotwork._stores.base import Store
+
 _BUSY_TIMEOUT_S = 10.0
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
@@ -53,15 +56,21 @@ def tables_path(store_url: str) -> Path | None:
     return path.with_name(path.name + TABLES_SUFFIX)
 
 
-def require_tables(store_url: str) -> TableFile:
-    """Return the table file of an index. Raises ConfigError for an index that is not a file."""
-    path = tables_path(store_url)
-    if path is None:
+def tables_of(store: Store) -> TableFile | None:
+    """Return the tables of an index; None if it has no place for tables."""
+    path = tables_path(store.url)
+    return TableFile(path) if path is not None else store.capabilities.tables
+
+
+def require_tables(store: Store) -> TableFile:
+    """Return the tables of an index. Raises ConfigError if it has no place for tables."""
+    tables = tables_of(store)
+    if tables is None:
         raise ConfigError(
-            f"The index `{shown_url(store_url)}` is not a file, so there are no tables beside it.",
-            fix="Use an index file: `knotwork.open(FILE)`, or --store FILE.",
+            f"The index `{shown_url(store.url)}` has no place for tables.",
+            fix="Use an index file, such as --store docs.knot, or one on a PostgreSQL server.",
         )
-    return TableFile(path)
+    return tables
 
 
 class DocumentTables(NamedTuple):
@@ -81,6 +90,11 @@ class TableFile:
         self._file = SqliteFile(
             str(path), FILE_KINDS[TABLES_SUFFIX], 0, repair=repair_advice(index)
         )
+
+    def exists(self) -> bool:
+        """Return True if tables have been written."""
+        self._follow()
+        return self.path.exists()
 
     def put(
         self,
@@ -132,7 +146,7 @@ class TableFile:
 
     def documents(self) -> set[str]:
         """Return the uris of the documents with tables; empty if the file does not exist."""
-        if not self.path.exists():
+        if not self.exists():
             return set()
         with self._reading() as connection:
             if not has_registry(connection):
@@ -155,7 +169,7 @@ class TableFile:
 
     def tables(self) -> list[TableShape]:
         """Return the shapes of all tables, ordered by name; empty if the file does not exist."""
-        if not self.path.exists():
+        if not self.exists():
             return []
         with self._reading() as connection:
             return [shape_of(connection, str(n), str(s)) for n, s in registered(connection)]
@@ -166,7 +180,7 @@ class TableFile:
         Each value is a (table, column, text). Numbers and dates are not indexed here.
         """
         found: dict[str, list[tuple[str, str, str]]] = {}
-        if not self.path.exists():
+        if not self.exists():
             return found
         with self._reading() as connection:
             if not has_registry(connection):
@@ -195,6 +209,7 @@ class TableFile:
 
     def generation(self) -> int:
         """Return a number that changes with every write to the file, 0 if it does not exist."""
+        self._follow()
         try:
             with self.path.open("rb") as file:
                 modified_ns = os.fstat(file.fileno()).st_mtime_ns
@@ -219,7 +234,7 @@ class TableFile:
         """
         query = check_sql(statement)
         known: list[str] = []
-        if self.path.exists():
+        if self.exists():
             with self._reading() as connection:
                 known = [str(name) for name, _ in registered(connection)]
         if not known:
@@ -235,6 +250,9 @@ class TableFile:
             raise self._file.damaged(error) from error
         finally:
             connection.close()
+
+    def _follow(self) -> None:
+        """Bring the file up to date with what it is a copy of, if it is one."""
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:

@@ -109,9 +109,10 @@ def query(session: Session, *, statement: str, limit: int) -> None:
 
 
 def _open_tables(session: Session) -> TableFile:
-    from knotwork._stores.table_file import require_tables
+    from knotwork._stores.table_file import TableFile, require_tables, tables_path
 
-    return require_tables(str(session.settings.store.path))
+    path = tables_path(str(session.settings.store.path))
+    return TableFile(path) if path is not None else require_tables(session.open().store)
 
 
 def _show_tables(session: Session, shapes: list[TableShape]) -> None:

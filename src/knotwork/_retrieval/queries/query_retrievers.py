@@ -36,7 +36,7 @@ from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.table_file import TableFile, tables_path
+from knotwork._stores.table_file import TableFile, tables_of
 from knotwork.errors import StoreNotFound
 
 SUREST = 0.9
@@ -259,8 +259,9 @@ class TextToSqlRetriever(TranslatingRetriever):
             examples=options.examples,
             rounds=options.rounds,
         )
-        path = Path(options.tables) if options.tables is not None else tables_path(store.url)
-        self._tables = SqlTables(TableFile(path), words=options.words) if path is not None else None
+        named = options.tables
+        tables = TableFile(Path(named)) if named is not None else tables_of(store)
+        self._tables = SqlTables(tables, words=options.words) if tables is not None else None
 
     def target(self) -> QueryTarget:
         """Return the tables. Raises StoreNotFound if there cannot be any, or under a filter."""

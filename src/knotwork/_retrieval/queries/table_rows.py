@@ -11,7 +11,7 @@ from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_plans import plan_query
 from knotwork._retrieval.queries.table_queries import TableQuery
 from knotwork._stores.base import Store
-from knotwork._stores.table_file import TableFile, TableShape, tables_path
+from knotwork._stores.table_file import TableFile, TableShape, tables_of
 from knotwork._text.names import name_candidates
 from knotwork._text.terms import terms
 from knotwork.errors import QueryTimeout
@@ -43,8 +43,7 @@ class TableRows:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        path = tables_path(store.url)
-        self._tables = TableFile(path) if path is not None else None
+        self._tables = tables_of(store)
 
     def add_rows(self, evidence: Evidence, question: str) -> Evidence:
         """Return the evidence with the rows that answer a question, or unchanged if no table
@@ -71,7 +70,7 @@ class TableRows:
 
     def ask(self, question: str) -> QueryResult | None:
         """Return the rows that answer a question, or None if it is not clearly about one table."""
-        if self._tables is None or not self._tables.path.exists():
+        if self._tables is None or not self._tables.exists():
             return None
         shapes = self._current(self._tables.tables())
         if not shapes:

@@ -82,6 +82,7 @@ class FilteredStore:
             property_graphs=property_graphs,
             cypher=cypher,
             companions=companions_of(store),
+            tables=whole.tables,
         )
 
     @property

@@ -49,7 +49,7 @@ class PostgresCompanions:
 
     def open(self, companion: Companion) -> PostgresCompanion:
         """Open a companion. Raises StoreReadOnly if the user may not write it."""
-        found = PostgresCompanion(self._database, companion)
+        found = PostgresCompanion(self._database, companion.kind)
         try:
             found.check_writable()
         except BaseException:
@@ -71,10 +71,11 @@ class PostgresCompanion:
 
     path = None
 
-    def __init__(self, database: PostgresDatabase, companion: Companion) -> None:
+    def __init__(self, database: PostgresDatabase, kind: str) -> None:
+        """``kind`` is that of a `Companion`, or what else errors name."""
         self.label = database.label
         self._database = database
-        self._kind = companion.kind
+        self._kind = kind
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._of_parent_process: list[Connection] = []

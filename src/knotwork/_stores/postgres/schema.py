@@ -291,6 +291,11 @@ CREATE TABLE answer (
     created double precision NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)
 );
 CREATE TABLE crash (job TEXT PRIMARY KEY, place TEXT NOT NULL, times bigint NOT NULL);
+
+CREATE TABLE stored_table (
+    name TEXT PRIMARY KEY, version bigint GENERATED ALWAYS AS IDENTITY, body bytea NOT NULL
+);
+ALTER TABLE stored_table ALTER COLUMN body SET STORAGE EXTERNAL;
 """
 
 

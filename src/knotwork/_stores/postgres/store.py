@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from knotwork._config import StoreSettings
 from knotwork._stores.postgres.address import read_address
 from knotwork._stores.postgres.collisions import PostgresIdChecks
-from knotwork._stores.postgres.companions import PostgresCompanions
+from knotwork._stores.postgres.companions import PostgresCompanion, PostgresCompanions
 from knotwork._stores.postgres.contributions import PostgresContributions
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.text_index import PostgresTexts
 from knotwork._stores.postgres.vector_index import PostgresVectors
 from knotwork._stores.sql.store import SqlStore
+
+if TYPE_CHECKING:
+    from knotwork._stores.server_tables import ServerTables
 
 
 class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
@@ -26,6 +30,7 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
 
     def __init__(self, database: PostgresDatabase) -> None:
         checks = PostgresIdChecks(database)
+        self._tables: ServerTables | None = None
         super().__init__(
             database.label,
             database,
@@ -59,6 +64,22 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
     def companions(self) -> PostgresCompanions:
         """What opens the companions of the index, which are tables of its schema."""
         return PostgresCompanions(self._database)
+
+    @property
+    def tables(self) -> ServerTables:
+        """The tables of the index, which its schema keeps."""
+        with self._creating:
+            if self._tables is None:
+                from knotwork._stores.server_tables import ServerTables
+
+                self._tables = ServerTables(PostgresCompanion(self._database, "tables"))
+            return self._tables
+
+    def close(self) -> None:
+        """Close all connections; the store cannot be used afterwards."""
+        if self._tables is not None:
+            self._tables.close()
+        super().close()
 
     def watched(self) -> AbstractContextManager[list[str]]:
         """Return a block that collects the statements sent in it, by any thread, also BEGIN."""

@@ -27,6 +27,7 @@ from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
     from knotwork._stores.sql.cypher import SqlCypher
+    from knotwork._stores.table_file import TableFile
 
 
 class SqlTexts(TextIndex, ListedTexts, Protocol):
@@ -91,6 +92,11 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         return None
 
     @property
+    def tables(self) -> TableFile | None:
+        """The tables that the database of the index keeps; None if they are in a file."""
+        return None
+
+    @property
     def capabilities(self) -> Capabilities:
         """All optional parts."""
         return Capabilities(
@@ -105,6 +111,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             vector_replacement=self,
             contents=self.contents,
             companions=self.companions,
+            tables=self.tables,
             self_check=self.check,
         )
 
