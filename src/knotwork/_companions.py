@@ -1,4 +1,4 @@
-"""What is kept beside an index: cached calls, facts of conversations, jobs of a server.
+"""Companions of an index: its cached calls, the facts of conversations, the jobs of a server.
 
 Each is a small database of its own, which does not change with the index: a file beside an index
 file (`FileCompanions`), or tables in the schema of an index on a server, so that all processes that

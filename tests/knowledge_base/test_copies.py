@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.inference.chat_fakes import ask as ask_model
 from tests.knowledge_base.damaged_index import QUESTIONS, ask, build, settings, write_documents
 
 import knotwork
+from knotwork._inference.call_cache import CallCache
+from knotwork._inference.chat import ChatReply, TokenUsage
+from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX
 from knotwork._stores.transfer.digest import store_digest
+from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import StoreError, UnknownName
 
 pytestmark = pytest.mark.slow
@@ -32,17 +38,37 @@ def hits(url: str | Path) -> list[list[tuple[str, float]]]:
 
 
 def test_an_index_moves_to_a_server_and_back(
-    index: Path, tmp_path: Path, postgres_url: str
+    index: Path, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     back = tmp_path / "back.knot"
+    reply = ChatReply("Ada.", usage=TokenUsage(10, 2, 1))
+    with closing(CallCache.open(f"{index}{CALLS_SUFFIX}")) as calls:
+        for number in range(3):
+            calls.accept(bytes([number]) * 16, "m", ask_model("?"), reply)
+        calls.reject(b"r" * 16, "m", ask_model("?"), reply, "no line")
+    with closing(FactMemory(f"{index}{MEMORY_SUFFIX}")) as memory:
+        memory.learn(RememberedFact("Ann", "lives in", "Oslo", "2024-01-01"))
     with knotwork.open(index, settings=settings(), read_only=True) as kb:
         report = kb.copy(postgres_url)
-    assert report.beside == ("table file",)
+    assert report.beside == ("file of facts",)
     with knotwork.open(postgres_url, settings=settings()) as moved:
         assert moved.copy(back).hash == report.hash == store_digest(moved.store).hash
         assert moved.index(tmp_path / "docs").unchanged == 6
         assert moved.communities.stored() != ()
     assert hits(index) == hits(postgres_url) == hits(back)
+    tables = []
+    for place in (index, postgres_url, back):
+        with knotwork.open(place, settings=settings(), read_only=True) as kb:
+            tables.append(
+                [kb.tables.query(f"SELECT * FROM {t.name}").rows for t in kb.tables.list()]
+            )
+            assert tables[-1] == tables[0] != []
+    with closing(CallCache.open(f"{back}{CALLS_SUFFIX}")) as calls:
+        assert calls.find(bytes(16)) == reply
+        assert calls.reply_count() == 3
+        assert [rejected.reason for rejected in calls.rejected()] == ["no line"]
+        assert calls.ledger().total().usage.calls == 4
 
 
 def test_a_copy_answers_alike_and_goes_on(index: Path, tmp_path: Path) -> None:

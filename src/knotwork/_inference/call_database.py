@@ -215,6 +215,48 @@ class CallDatabase:
         return self._tables.damaged(detail)
 
 
+_REPLY = ("key", "stage", "source", "model", "text", "finish_reason")
+_COPIED = {
+    "reply": (*_REPLY, "input_tokens", "output_tokens", "calls", "digest"),
+    "rejected": (*_REPLY, "reason", "attempts"),
+}
+_SPENT = (
+    *("stage", "source", "model", "calls", "rejected", "input_tokens", "output_tokens", "reused"),
+    *("saved_input_tokens", "saved_output_tokens"),
+)
+_PAGE_ROWS = 500
+
+
+def copy_calls(source: CompanionDatabase, target: CompanionDatabase) -> Iterator[int]:
+    """Copy replies and what they have cost to another place; yield how many have been copied.
+
+    What the target has stays, so that an interrupted copy can be repeated.
+    """
+    done = 0
+    for table, columns in _COPIED.items():
+        listed = ", ".join(columns)
+        page_of = f"SELECT id, {listed} FROM {table} WHERE id > $1 ORDER BY id LIMIT $2"  # noqa: S608
+        after = 0
+        while page := source.rows(page_of, (after, _PAGE_ROWS)):
+            after = page[-1][0]
+            _add_new(target, table, columns, [row[1:] for row in page])
+            done += len(page)
+            yield done
+    spent = source.rows(f"SELECT {', '.join(_SPENT)} FROM spent")  # noqa: S608  names of columns
+    _add_new(target, "spent", _SPENT, spent)
+
+
+def _add_new(
+    target: CompanionDatabase, table: str, columns: Sequence[str], rows: Iterable[Row]
+) -> None:
+    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    listed = ", ".join(columns)
+    add = f"INSERT INTO {table} ({listed}) VALUES ({places}) ON CONFLICT DO NOTHING"  # noqa: S608
+    with target.transaction():
+        for row in rows:
+            target.change(add, row)
+
+
 Dimension = Literal["stage", "source", "model"]
 DIMENSIONS: tuple[Dimension, ...] = ("stage", "source", "model")
 

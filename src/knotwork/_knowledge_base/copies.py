@@ -1,24 +1,23 @@
 """Copy an index to another store, such as from a file to a server, by their URLs.
 
-Of the files beside an index, the tables of spreadsheets follow from its documents and are copied
-too, if both stores are files.
+The tables of spreadsheets and the cached replies of models are copied with it. Facts of
+conversations are not: they may be personal, and a server may have many users.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 from knotwork._config import StoreSettings
-from knotwork._durable_files import sync_folder
-from knotwork._knowledge_base.backups import copy_file, sqlite_file, verify_copy
-from knotwork._sqlite_file import FILE_KINDS, TABLES_SUFFIX
-from knotwork._stores.base import Store
+from knotwork._inference.call_database import CALLS, copy_calls
+from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
+from knotwork._stores.base import Store, companions_of
+from knotwork._stores.table_file import tables_of
 from knotwork._stores.transfer.copying import CopyEvent, check_left_out, copy_store
 from knotwork._stores.urls import index_file, open_store
+from knotwork.errors import StoreError, StoreReadOnly
 
 
 def copy_index(
@@ -53,46 +52,56 @@ def copy_to(
     with closing(open_store(target_url, create=True, limits=limits)) as target:
         steps = copy_store(source, target, without=without, verify=verify)
         yield next(steps)  # now the target is known to be an empty one or this copy
-        yield from _copy_tables(source.url, target.url)
+        yield from _copy_tables(source, target)
+        yield from _copy_calls(source, target)
         for event in steps:
             if event.report is None:
                 yield event
             else:
-                beside = _kinds_left(source.url, target.url)
+                beside = _kinds_left(source, target)
                 yield replace(event, report=replace(event.report, beside=beside))
 
 
-def _copy_tables(source_url: str, target_url: str) -> Iterator[CopyEvent]:
-    """Copy the tables beside an index file to another one, and verify the copy."""
-    source, target = _beside(source_url, TABLES_SUFFIX), _beside(target_url, TABLES_SUFFIX)
-    if source is None or target is None or not source.exists():
+def _copy_tables(source: Store, target: Store) -> Iterator[CopyEvent]:
+    """Copy the tables of an index to another one, and verify each."""
+    tables, copied = tables_of(source), tables_of(target)
+    if tables is None or copied is None:
         return
-    unfinished = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    shapes = tables.tables()
+    for done, shape in enumerate(shapes, start=1):
+        data = tables.packed(shape.name)
+        copied.put_packed(shape.name, data)
+        if copied.packed(shape.name) != data:
+            raise StoreError(
+                f"The table `{shape.name}` differs in the copy.", fix="Repeat the copy."
+            )
+        yield CopyEvent("copying tables", done, len(shapes))
+
+
+def _copy_calls(source: Store, target: Store) -> Iterator[CopyEvent]:
+    """Copy the cached replies of models, which were paid for."""
+    companions = companions_of(source)
+    if not companions.has(CALLS):
+        return
     try:
-        for event in copy_file(sqlite_file(source, TABLES_SUFFIX), unfinished):
-            yield CopyEvent("copying tables", event.done, event.total)
-        verify_copy(sqlite_file(unfinished, TABLES_SUFFIX))
-        unfinished.replace(target)
-        sync_folder(target.parent)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        opened = companions.open(CALLS)
+    except StoreReadOnly:  # of a server whose user may only read
+        return
+    with closing(opened) as calls:
+        if not calls.rows("SELECT 1 FROM spent LIMIT 1"):
+            return
+        with closing(companions_of(target).open(CALLS)) as copied:
+            for done in copy_calls(calls, copied):
+                yield CopyEvent("copying replies of models", done)
 
 
-def _kinds_left(source_url: str, target_url: str) -> tuple[str, ...]:
-    """Return the kinds of the files beside the source that the target lacks."""
-    return tuple(
-        kind
-        for suffix, kind in FILE_KINDS.items()
-        if suffix and _exists(source_url, suffix) and not _exists(target_url, suffix)
-    )
-
-
-def _exists(url: str, suffix: str) -> bool:
-    path = _beside(url, suffix)
-    return path is not None and path.exists()
-
-
-def _beside(url: str, suffix: str) -> Path | None:
-    """Return the path of a file beside an index file; None for a store of another kind."""
-    path = index_file(url)
-    return None if path is None else path.with_name(path.name + suffix)
+def _kinds_left(source: Store, target: Store) -> tuple[str, ...]:
+    """Return what is kept with the source, and was not copied."""
+    left = []
+    tables = tables_of(source)
+    if tables is not None and tables.exists() and tables_of(target) is None:
+        left.append("tables")
+    path = index_file(source.url)
+    if path is not None and path.with_name(path.name + MEMORY_SUFFIX).exists():
+        left.append(FILE_KINDS[MEMORY_SUFFIX])
+    return tuple(left)

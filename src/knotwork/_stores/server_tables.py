@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import apsw
 from platformdirs import user_cache_path
@@ -23,12 +21,10 @@ from knotwork._companions import CompanionDatabase, companion_path
 from knotwork._sqlite_file import TABLES_SUFFIX
 from knotwork._stores.table_file import (
     TableFile,
-    create_table,
     drop_table,
-    fill_table,
-    finish_table,
+    pack_table,
     registered,
-    shape_of,
+    unpack_table,
 )
 from knotwork.errors import IndexDamaged, SchemaMismatch
 
@@ -96,7 +92,7 @@ class ServerTables(TableFile):
             for name, version in wanted.items():
                 found = self._tables.rows(_READ, (name,)) if copied.get(name) != version else []
                 for current, body in found:
-                    _unpack(connection, name, bytes(body))
+                    unpack_table(connection, name, bytes(body))
                     _note(connection, name, int(current))
 
     @contextmanager
@@ -128,7 +124,7 @@ class ServerTables(TableFile):
                     _forget(connection, name)
                 for name in _names_of(connection, added):
                     self._tables.change(_REMOVE, (name,))
-                    ((version,),) = self._tables.rows(_ADD, (name, _pack(connection, name)))
+                    ((version,),) = self._tables.rows(_ADD, (name, pack_table(connection, name)))
                     _note(connection, name, int(version))
 
 
@@ -157,42 +153,3 @@ def _names_of(connection: apsw.Connection, rows: Iterable[int]) -> list[str]:
     )
     found = connection.execute(statement, (json.dumps(list(rows)),))
     return [str(name) for (name,) in found]
-
-
-def _pack(connection: apsw.Connection, name: str) -> bytes:
-    """Return a table as the server has it: compressed JSON, with the numbers of its rows."""
-    (source,) = (source for other, source in registered(connection) if other == name)
-    shape = shape_of(connection, name, str(source))
-    lines = connection.execute(
-        'SELECT row, start, "end" FROM knotwork_lines WHERE name = ? ORDER BY row', (name,)
-    )
-    rows = connection.execute(f'SELECT rowid, * FROM "{name}" ORDER BY rowid')  # noqa: S608
-    body = {
-        "source": shape.source,
-        "document": shape.document,
-        "revision": shape.revision,
-        "labels": shape.labels,
-        "kinds": [kind for _, kind in shape.columns],
-        "rows": rows.fetchall(),
-        "lines": lines.fetchall(),
-    }
-    return zlib.compress(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-
-
-def _unpack(connection: apsw.Connection, name: str, data: bytes) -> None:
-    """Write a table of the server into the copy, in place of the one of its name."""
-    body: dict[str, Any] = json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
-    shape = create_table(
-        connection,
-        name,
-        body["labels"],
-        body["kinds"],
-        source=body["source"],
-        document=body["document"],
-        revision=body["revision"],
-    )
-    fill_table(connection, shape, ((row[0], row[1:]) for row in body["rows"]))
-    connection.executemany(
-        "INSERT INTO knotwork_lines VALUES (?, ?, ?, ?)", ((name, *line) for line in body["lines"])
-    )
-    finish_table(connection, shape)

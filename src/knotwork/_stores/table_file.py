@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -143,6 +144,16 @@ class TableFile:
                         document=document.uri,
                         revision=document.revision,
                     )
+
+    def packed(self, name: str) -> bytes:
+        """Return a table with its rows, for `put_packed` of another place for tables."""
+        with self._reading() as connection:
+            return pack_table(connection, name)
+
+    def put_packed(self, name: str, data: bytes) -> None:
+        """Add a table that `packed` returned, or replace the one of this name."""
+        with self._writing() as connection:
+            unpack_table(connection, name, data)
 
     def documents(self) -> set[str]:
         """Return the uris of the documents with tables; empty if the file does not exist."""
@@ -439,6 +450,46 @@ def put_table(
         ),
     )
     return finish_table(connection, shape)
+
+
+def pack_table(connection: apsw.Connection, name: str) -> bytes:
+    """Return a table as compressed JSON, with the numbers of its rows and their lines."""
+    (source,) = (source for other, source in registered(connection) if other == name)
+    shape = shape_of(connection, name, str(source))
+    rows = connection.execute(f'SELECT rowid, * FROM "{name}" ORDER BY rowid')  # noqa: S608
+    lines: list[tuple[object, ...]] = []
+    if has_registry(connection):
+        statement = 'SELECT row, start, "end" FROM knotwork_lines WHERE name = ? ORDER BY row'
+        lines = connection.execute(statement, (name,)).fetchall()
+    body = {
+        "source": shape.source,
+        "document": shape.document,
+        "revision": shape.revision,
+        "labels": shape.labels,
+        "kinds": [kind for _, kind in shape.columns],
+        "rows": rows.fetchall(),
+        "lines": lines,
+    }
+    return zlib.compress(json.dumps(body, ensure_ascii=False).encode("utf-8"))
+
+
+def unpack_table(connection: apsw.Connection, name: str, data: bytes) -> None:
+    """Store a table that `pack_table` returned, in place of the one of its name."""
+    body: dict[str, Any] = json.loads(zlib.decompress(data))
+    shape = create_table(
+        connection,
+        name,
+        body["labels"],
+        body["kinds"],
+        source=body["source"],
+        document=body["document"],
+        revision=body["revision"],
+    )
+    fill_table(connection, shape, ((row[0], row[1:]) for row in body["rows"]))
+    connection.executemany(
+        "INSERT INTO knotwork_lines VALUES (?, ?, ?, ?)", ((name, *line) for line in body["lines"])
+    )
+    finish_table(connection, shape)
 
 
 def drop_table(connection: apsw.Connection, name: str) -> None:

@@ -65,7 +65,7 @@ def serve_command(
     """Serve the indexes in a FOLDER as workspaces, or one index FILE as the workspace `default`.
 
     By default, the index of the settings is served. FILE may be the URL of an index on a database
-    server: jobs and uploads are then in the working folder. The API is under /api/v1, and an
+    server: uploads are then in the working folder. The API is under /api/v1, and an
     OpenAI-compatible API under /v1. Without keys, only this machine has access; see `knotwork
     keys`. Ctrl-C or SIGTERM stops the server within 5 s; jobs continue at the next start.
     """

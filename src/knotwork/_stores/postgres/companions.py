@@ -1,4 +1,4 @@
-"""What is kept with an index in its schema: cached calls, facts of conversations, jobs."""
+"""The companions of an index on a server: tables of cached calls, facts and jobs in its schema."""
 
 from __future__ import annotations
 
