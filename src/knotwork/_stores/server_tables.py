@@ -42,6 +42,7 @@ class ServerTables(TableFile):
         """``folder`` is that of the copy, by default one in the cache of the user."""
         folder = folder or user_cache_path("knotwork", appauthor=False) / "tables"
         self._tables = tables
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._place(folder)
 
     def _place(self, folder: Path) -> None:
@@ -52,6 +53,8 @@ class ServerTables(TableFile):
     def close(self) -> None:
         """Close the connection to the server."""
         self._tables.close()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _follow(self) -> None:
         """Bring the copy up to date with the server."""
@@ -80,7 +83,8 @@ class ServerTables(TableFile):
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
-            self._place(Path(tempfile.mkdtemp(prefix="knotwork-tables-")))
+            self._scratch = tempfile.TemporaryDirectory(prefix="knotwork-tables-")
+            self._place(Path(self._scratch.name))
 
     def _copy(self, wanted: dict[str, int]) -> None:
         self._make_folder()
