@@ -231,18 +231,15 @@ def build(store: Store, folders: Sequence[Path], count: int) -> dict[str, float]
     passages = [found for row in rows if (found := read_passage(*row)) and found.sentences]
     read_s = time.perf_counter() - start
     made = make_chunks(passages, Topics([pid for pid, _, _ in rows]), count)
-    names: dict[str, str] = {}
     chunks_of: Counter[str] = Counter()
     write_s = 0.0
     while batch := list(islice(made, BATCH)):
         start = time.perf_counter()
         _write(store, batch)
         write_s += time.perf_counter() - start
-        for mention in (mention for item in batch for mention in item.mentions):
-            names.setdefault(mention.normal_form, mention.name)
-            chunks_of[mention.normal_form] += 1
+        chunks_of.update(mention.normal_form for item in batch for mention in item.mentions)
     start = time.perf_counter()
-    _write_entities(store, names, chunks_of)
+    _write_entities(store, chunks_of)
     write_s += time.perf_counter() - start
     return {"read_s": read_s, "write_s": write_s, "passages": len(passages)}
 
@@ -268,15 +265,16 @@ def _write(store: Store, batch: Sequence[Made]) -> None:
         )  # fmt: skip
 
 
-def _write_entities(store: Store, names: dict[str, str], chunks_of: Counter[str]) -> None:
+def _write_entities(store: Store, chunks_of: Counter[str]) -> None:
     generator = np.random.default_rng(4)
-    forms = list(names)
+    forms = list(chunks_of)
     for first in range(0, len(forms), 10 * BATCH):
         block = forms[first : first + 10 * BATCH]
         linking = [form for form in block if chunks_of[form] > 1]
         rows = unit(generator.normal(size=(len(linking), DIMENSION)))
+        found = store.graph.entities([entity_id(form) for form in block])
         with store.transaction():
-            store.texts("entity").add((entity_id(form), names[form]) for form in block)
+            store.texts("entity").add((entity.id, entity.name) for entity in found.values())
             store.vectors("entity").put(
                 (entity_id(form), form, row[np.newaxis])
                 for form, row in zip(linking, rows, strict=True)
