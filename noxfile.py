@@ -24,7 +24,7 @@ nox.options.default_venv_backend = "none"
 nox.options.stop_on_first_error = False
 
 ROOT = Path(__file__).parent
-CHECKED = ("src", "tests", "scripts", "benchmarks", "training", "noxfile.py")
+CHECKED = ("src", "tests", "deploy", "scripts", "benchmarks", "training", "noxfile.py")
 MOST_LINES = 700
 BUILD_WEB = ROOT / "scripts" / "build_web.py"
 PAGES = ROOT / "src" / "knotwork" / "_service" / "web"
