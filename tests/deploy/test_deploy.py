@@ -122,7 +122,7 @@ class TestImage:
         for private in (".git/config", ".env", "deploy/.env", "notes.knot", "tests/conftest.py"):
             assert ignored.match_file(private)
         assert not ignored.match_file("src/knotwork/__init__.py")
-        assert ignored.match_file("src/knotwork/_service/web/index.html"), "it is built anew"
+        assert ignored.match_file("src/knotwork/_service/web/index.html"), "it is built again"
 
     def test_the_extras_that_are_installed_exist(self, stages: Any) -> None:
         text = " ".join(step.text for stage in stages for step in stage.steps)
