@@ -29,7 +29,7 @@ _POOL_WAIT_S = 0.25
 _PREPARED_STATEMENTS = 400
 _APPLICATION = "knotwork"
 
-HNSW_CANDIDATES = 200
+HNSW_SEARCHED = 400
 """The rows that a search of an HNSW index keeps in view, and the most that it returns."""
 
 
@@ -128,7 +128,7 @@ def configure(
         "default_transaction_read_only": "on" if read_only else "off",
         "synchronous_commit": "on" if limits.synchronous == FULL else "off",
         "jit": "off",
-        "hnsw.ef_search": str(HNSW_CANDIDATES),
+        "hnsw.ef_search": str(HNSW_SEARCHED),
         "client_encoding": "UTF8",
     }
     calls = ", ".join(

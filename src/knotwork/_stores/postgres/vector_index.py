@@ -22,7 +22,7 @@ from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.packed_terms import check_index_name
-from knotwork._stores.postgres.connection import HNSW_CANDIDATES, Connection
+from knotwork._stores.postgres.connection import HNSW_SEARCHED, Connection
 from knotwork._stores.postgres.copying import Field, int8, packed_rows, text
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import create_vector_index, vector_table
@@ -47,6 +47,12 @@ EXACT_ROWS = 50_000
 
 _OF_ONE_CHUNK = frozenset({"chunk", "sentence", "question"})
 """Indexes whose items belong to one document each, so that writers need no lock."""
+
+_SEARCHED_FOR_EACH = 4
+"""Rows that HNSW keeps in its search for each that is wanted; with fewer, it misses more."""
+
+_SPARE_CANDIDATES = 20
+"""Candidates beside twice as many as wanted: their order is that of rounded products."""
 
 _MOST_DIMENSIONS = 2_000
 """The most dimensions of a vector in an HNSW index."""
@@ -270,14 +276,14 @@ class PostgresVectors:
         if (
             among is None
             and items > self._exact_rows
-            and 4 * k <= HNSW_CANDIDATES
+            and _SEARCHED_FOR_EACH * k <= HNSW_SEARCHED
             and self._has_index(table)
         ):
             cast = f"{self._type}({table.dimension})"
             found += self._database.fetch(
                 f"SELECT id, embedding FROM {table.name}"  # noqa: S608
                 f" ORDER BY embedding::{cast} <#> {wanted}::{cast} LIMIT $2",
-                (bindings[0], HNSW_CANDIDATES),
+                (bindings[0], 2 * k + _SPARE_CANDIDATES),
             )
             return found
         chosen = ""
