@@ -3,7 +3,8 @@
 import pytest
 
 import knotwork
-from knotwork._stores.table_file import TableFile, require_tables
+from knotwork._stores.index_tables import require_tables
+from knotwork._stores.table_file import TableFile
 
 pytestmark = pytest.mark.slow
 

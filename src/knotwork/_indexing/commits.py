@@ -29,7 +29,6 @@ from knotwork._cancellation import checked
 from knotwork._config import IndexSettings
 from knotwork._indexing.changes import indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
-from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     EMBEDDING_CHUNKS,
@@ -47,8 +46,9 @@ from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
+from knotwork._stores.index_tables import tables_of
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.table_file import DocumentTables, TableFile, TableShape, tables_of
+from knotwork._stores.table_file import DocumentTables, TableFile, TableShape
 from knotwork.errors import LoadError
 from knotwork.records import Chunk, Document, Entity, Table
 
@@ -70,6 +70,12 @@ ahead. A document that takes longer is repeated as a whole, except for its vecto
 
 STEP_S = 0.2
 """Seconds between two progress steps of embedding."""
+
+CONTENT_META = "communities_of"
+"""Index setting: the fingerprint of the ledger that its communities and reports are based on."""
+
+WRITTEN_META = "reports_of"
+"""Index setting: the fingerprint of ledger and names for which a model wrote all its reports."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from knotwork._indexing.changes import Tier
@@ -20,6 +20,7 @@ from knotwork._indexing.communities.report_writer import ReportWriter
 from knotwork._indexing.description_writer import DescriptionWriter
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import DescriptionChanges, describe_in_steps
+from knotwork._indexing.report import Enrichment
 from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._indexing.resolution.resolver import ResolutionChanges, must_see_all, resolve_in_steps
 from knotwork._indexing.steps import Steps
@@ -42,16 +43,6 @@ class EnrichmentStep:
     name: str
     done: int = 0
     total: int = 0
-
-
-@dataclass(slots=True)
-class Enrichment:
-    """The result and seconds of each step; None for a step that was not due."""
-
-    names: ResolutionChanges | None = None
-    descriptions: DescriptionChanges | None = None
-    reports: ReportChanges | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 class Enricher:

@@ -83,7 +83,7 @@ from knotwork._stores.base import (
     require_questions,
     require_readings,
 )
-from knotwork._stores.table_file import tables_of
+from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, IdCollision, LoadError, ModelError
 from knotwork.records import ReadingStatus

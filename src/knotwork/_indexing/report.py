@@ -12,7 +12,9 @@ from knotwork._inference.chat import TokenUsage
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
-    from knotwork._indexing.enrichment import Enrichment
+    from knotwork._indexing.communities import ReportChanges
+    from knotwork._indexing.entity_descriptions import DescriptionChanges
+    from knotwork._indexing.resolution.resolver import ResolutionChanges
 
 
 class EventKind(StrEnum):
@@ -82,6 +84,16 @@ class Failure:
     reason: str
     message: str
     kept: bool = False
+
+
+@dataclass(slots=True)
+class Enrichment:
+    """The result and seconds of each step of enrichment; None for a step that was not due."""
+
+    names: ResolutionChanges | None = None
+    descriptions: DescriptionChanges | None = None
+    reports: ReportChanges | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

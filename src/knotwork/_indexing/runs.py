@@ -13,14 +13,18 @@ from typing import TypedDict
 
 from knotwork._config import Settings
 from knotwork._indexing.changes import Tier, compare_with_ledger
-from knotwork._indexing.communities.detection import CommunityOptions
 from knotwork._indexing.document_reader import jobs_of
 from knotwork._indexing.engines.engine import Engine, open_engine
-from knotwork._indexing.enrichment import Enricher, Enrichment
 from knotwork._indexing.pipeline import Pipeline, Tally
 from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
 from knotwork._indexing.prepared import Candidate, Unprepared
-from knotwork._indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
+from knotwork._indexing.report import (
+    Enrichment,
+    EventKind,
+    IndexEvent,
+    IndexingInterrupted,
+    IndexReport,
+)
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import IndexingStages, compose_stages
@@ -122,6 +126,10 @@ class IndexingRun:
         if self.stages.tier is Tier.NONE or not self.models.has("summarize"):
             yield replace(last, report=replace(report, enrichment=done))
             return
+        # What an index without a model does without: communities and their matrices.
+        from knotwork._indexing.communities.detection import CommunityOptions
+        from knotwork._indexing.enrichment import Enricher
+
         enricher = Enricher(
             self._store,
             self.models,

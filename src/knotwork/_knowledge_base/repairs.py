@@ -20,8 +20,13 @@ import apsw
 from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
 from knotwork._indexing.changes import entry_path
-from knotwork._indexing.commits import SUFFIXES, add_tables, remove_sources
-from knotwork._indexing.communities.index_reports import CONTENT_META, WRITTEN_META
+from knotwork._indexing.commits import (
+    CONTENT_META,
+    SUFFIXES,
+    WRITTEN_META,
+    add_tables,
+    remove_sources,
+)
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots

@@ -20,7 +20,7 @@ from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._retrieval.base import Retriever
 from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.table_file import tables_of
+from knotwork._stores.index_tables import tables_of
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.records import Evidence, Filter, Query
 

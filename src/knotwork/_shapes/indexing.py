@@ -11,7 +11,7 @@ from knotwork._indexing.report import IndexReport
 from knotwork._inference.chat import TokenUsage
 
 if TYPE_CHECKING:
-    from knotwork._indexing.enrichment import Enrichment
+    from knotwork._indexing.report import Enrichment
     from knotwork._indexing.runs import IndexEstimate
 
 

@@ -15,11 +15,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
-from knotwork._config import shown_url
 from knotwork._sqlite_file import (
     FILE_KINDS,
     TABLES_SUFFIX,
@@ -34,44 +33,15 @@ from knotwork._stores.sql_guard import check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import (
-    ConfigError,
     StoreError,
     StoreNotFound,
     UnknownName,
 )
 from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
 
-if TYPE_CHECKING:
-    from knotwork._stores.base import Store
-
 _BUSY_TIMEOUT_S = 10.0
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
-
-
-def tables_path(store_url: str) -> Path | None:
-    """Return the path of the table file of an index; None for an index that is not a file."""
-    if store_url.startswith("memory:") or "://" in store_url:
-        return None
-    path = Path(store_url)
-    return path.with_name(path.name + TABLES_SUFFIX)
-
-
-def tables_of(store: Store) -> TableFile | None:
-    """Return the tables of an index; None if it has no place for tables."""
-    path = tables_path(store.url)
-    return TableFile(path) if path is not None else store.capabilities.tables
-
-
-def require_tables(store: Store) -> TableFile:
-    """Return the tables of an index. Raises ConfigError if it has no place for tables."""
-    tables = tables_of(store)
-    if tables is None:
-        raise ConfigError(
-            f"The index `{shown_url(store.url)}` has no place for tables.",
-            fix="Use an index file, such as --store docs.knot, or one on a PostgreSQL server.",
-        )
-    return tables
 
 
 class DocumentTables(NamedTuple):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import knotwork
 from knotwork._retrieval.queries.table_rows import TableRows
-from knotwork._stores.table_file import DocumentTables, TableFile, tables_path
+from knotwork._stores.index_tables import tables_path
+from knotwork._stores.table_file import DocumentTables, TableFile
 from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow

@@ -109,7 +109,8 @@ def query(session: Session, *, statement: str, limit: int) -> None:
 
 
 def _open_tables(session: Session) -> TableFile:
-    from knotwork._stores.table_file import TableFile, require_tables, tables_path
+    from knotwork._stores.index_tables import require_tables, tables_path
+    from knotwork._stores.table_file import TableFile
 
     path = tables_path(str(session.settings.store.path))
     return TableFile(path) if path is not None else require_tables(session.open().store)

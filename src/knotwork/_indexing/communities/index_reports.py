@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from knotwork._cancellation import checked
+from knotwork._indexing.commits import CONTENT_META, WRITTEN_META
 from knotwork._indexing.communities.briefs import Brief, BriefBuilder
 from knotwork._indexing.communities.detection import (
     FOREIGN_NAMES,
@@ -47,14 +48,8 @@ from knotwork._transform.model.reply_records import Complaint
 from knotwork.errors import ConfigError
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
 
-CONTENT_META = "communities_of"
-"""Index setting: the fingerprint of the ledger that its communities and reports are based on."""
-
 FORM_META = "reports_form"
 """Index setting: the version of its extractive reports."""
-
-WRITTEN_META = "reports_of"
-"""Index setting: the fingerprint of ledger and names for which a model wrote all its reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.table_file import TableFile, tables_of
+from knotwork._stores.index_tables import tables_of
+from knotwork._stores.table_file import TableFile
 from knotwork.errors import StoreNotFound
 
 SUREST = 0.9

@@ -11,7 +11,8 @@ from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_plans import plan_query
 from knotwork._retrieval.queries.table_queries import TableQuery
 from knotwork._stores.base import Store
-from knotwork._stores.table_file import TableFile, TableShape, tables_of
+from knotwork._stores.index_tables import tables_of
+from knotwork._stores.table_file import TableFile, TableShape
 from knotwork._text.names import name_candidates
 from knotwork._text.terms import terms
 from knotwork.errors import QueryTimeout
