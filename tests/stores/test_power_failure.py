@@ -104,9 +104,9 @@ def read_index(path):
 
 def write_calls(path, number):
     database = CallDatabase(path)
-    row = "INSERT INTO spent VALUES (?, '', '', 1, 0, 0, 0, 0, 0, 0)"
+    row = "INSERT INTO spent VALUES ($1, '', '', 1, 0, 0, 0, 0, 0, 0)"
     for n in range(number):
-        database.write(lambda connection, n=n: connection.execute(row, (str(n),)))
+        database.write(lambda tables, n=n: tables.change(row, (str(n),)))
     return database
 
 

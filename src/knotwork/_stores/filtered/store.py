@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from knotwork._stores.base import Ledger, Store, TextIndex, VectorIndex, companions_of
+from knotwork._stores.base import Ledger, Store, TextIndex, VectorIndex
 from knotwork._stores.capabilities import (
     OWN_GRAPH,
     Capabilities,
@@ -81,7 +81,7 @@ class FilteredStore:
             homonyms=whole.homonyms,
             property_graphs=property_graphs,
             cypher=cypher,
-            companions=companions_of(store),
+            companions=whole.companions,
             tables=whole.tables,
         )
 
