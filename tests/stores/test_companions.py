@@ -217,7 +217,8 @@ class TestOnAServer:
             assert left.id == job.id
             with closing(open_jobs(companions, "elsewhere")) as third:
                 assert third.left_behind() == [], "its files are not there"
-            one.adopt(left)
+            assert one.adopt(left)
+            assert not one.adopt(left), "another one would have it by now"
             assert one.left_behind() == []
             assert one.begin(job.id)
 

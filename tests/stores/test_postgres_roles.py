@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
+from tests.service.serving import make_settings, open_client
 
+from knotwork._inference.call_database import CALLS
+from knotwork._service.job_store import JOBS
+from knotwork._service.server import ServerConfig
 from knotwork._stores.postgres import PostgresStore
+from knotwork._stores.postgres.companions import PostgresCompanion
+from knotwork._stores.server_tables import ServerTables
 from knotwork._stores.vectors import staged_name
+from knotwork.agents._fact_memory import FACTS, FactMemory, RememberedFact
 from knotwork.errors import SchemaMismatch, StoreNotFound, StoreReadOnly
 from knotwork.testing._store_contract import add_document, snapshot
 
@@ -80,3 +88,42 @@ def test_only_the_owner_changes_tables(open_as: OpenAs) -> None:
     owner.replace_vectors("entity", staged_name("entity"))
     add_document(writer, "c.md", ["Cy"])
     assert writer.vectors("entity").count() == 1
+
+
+def test_a_writer_needs_no_more_for_calls_facts_jobs_and_tables(
+    open_as: OpenAs, tmp_path: Path
+) -> None:
+    open_as("owner", create=True)
+    writer, reader = open_as("writer"), open_as("reader", read_only=True)
+    writer_read_only = open_as("writer", read_only=True)
+    for store in (writer, writer_read_only):
+        for companion in (CALLS, FACTS, JOBS):
+            with closing(store.companions.open(companion)) as opened:
+                opened.check_writable()
+    with closing(FactMemory(writer_read_only.companions.open(FACTS))) as memory:
+        memory.learn(RememberedFact("Ann", "lives in", "Oslo", "2024-01-01"))
+    for companion in (CALLS, FACTS, JOBS):
+        with pytest.raises(StoreReadOnly, match="may not write"):
+            reader.companions.open(companion)
+    tables = [
+        ServerTables(PostgresCompanion(store._database, "tables"), tmp_path / name)
+        for name, store in (("writer", writer), ("reader", reader))
+    ]
+    with closing(tables[0]), closing(tables[1]):
+        tables[0].put("sales", [("Amount", "integer")], [(1,)])
+        assert tables[1].run("SELECT * FROM sales").rows == ((1,),)
+        with pytest.raises(StoreReadOnly):
+            tables[1].put("sales", [("Amount", "integer")], [(2,)])
+
+
+def test_a_reader_serves_without_jobs(
+    open_as: OpenAs, postgres_server: str, tmp_path: Path
+) -> None:
+    add_document(open_as("owner", create=True), "a.md", ["Ada"])
+    url = postgres_server.replace("postgres@", "knotwork_reader@") + "&index=handbook"
+    place = ServerConfig(tmp_path / "served.knot", make_settings(), read_only=True, url=url)
+    with open_client(place) as client:
+        assert client.get("/api/v1/workspaces/default/jobs").json()["data"] == []
+        assert client.get("/api/v1/workspaces/default/usage").status_code == 200
+        found = client.post("/api/v1/workspaces/default/search", json={"question": "Ada"})
+        assert "a.md" in found.text

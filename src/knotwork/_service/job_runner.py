@@ -56,6 +56,9 @@ MOST_CRASHES = 2
 _LOOK_S = 0.5
 """Seconds between two looks at jobs that other servers share."""
 
+_LOOK_AGAIN_S = 10.0
+"""Seconds to the next look after one that failed."""
+
 _INTERNAL_ERROR = {
     "code": "internal_error",
     "message": "The job failed with an internal error.",
@@ -128,17 +131,21 @@ class JobRunner:
             threading.Thread(target=self._watch, name="shared-jobs", daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_LOOK_S):
+        pause_s = _LOOK_S
+        while not self._ended.wait(pause_s):
             try:
                 self._look_around()
+                pause_s = _LOOK_S
             except KnotworkError as error:  # such as a lost connection, which may come back
                 _log.warning("cannot read the jobs: %s", error)
+                pause_s = _LOOK_AGAIN_S
 
     def _look_around(self) -> None:
         """Take over jobs that were left behind, stop those cancelled elsewhere, and start jobs."""
         with self._lock:
             for job in self._records.left_behind():
-                self._records.adopt(job)
+                if not self._records.adopt(job):
+                    continue
                 if job.state is JobState.STOPPING:
                     self._records.set_state(job.id, JobState.CANCELLED)
                 elif job.state is JobState.RUNNING:

@@ -214,13 +214,14 @@ class JobStore:
             if job.server.rpartition("/")[0] == self._place and not self.is_running(job.server)
         ]
 
-    def adopt(self, job: Job) -> None:
-        """Let this server run a job that was left behind."""
+    def adopt(self, job: Job) -> bool:
+        """Let this server run a job that was left behind; return False if another one does."""
         with self._writing():
-            self._database.change(
+            changed = self._database.change(
                 "UPDATE job SET server = $1 WHERE id = $2 AND server = $3",
                 (self.server, job.id, job.server),
             )
+        return changed == 1
 
     def begin(self, job: str) -> bool:
         """Set a queued job running; return False if it is no longer queued.
