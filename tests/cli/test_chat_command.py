@@ -150,10 +150,10 @@ def test_what_cannot_be_saved_is_not_said_to_be_remembered(index, say):
     outcome = say("Ann Lee lives in Oslo.")
     assert "Remembered until this conversation ends: Ann Lee lives in Oslo" in outcome.out
     assert "Remembered:" not in outcome.out
-    assert "is not writable" in outcome.err
-    assert "permissions" in outcome.err
+    assert "is a folder, not a file" in outcome.err
+    assert "Use another file" in outcome.err
     assert json.loads(say("Ann Lee lives in Oslo.", options=["--json"]).out)["saved"] is False
     told = knotwork("memory", "tell", "Ann Lee lives in Oslo.")
     assert told.code != 0
     assert told.out == ""
-    assert "is not writable" in told.err
+    assert "is a folder, not a file" in told.err

@@ -45,7 +45,6 @@ def test_an_index_is_built_searched_and_checked_on_a_server(url: str, tmp_path: 
         (("backup", "URL", "copy"), "pg_dump"),
         (("repair", "URL"), "Restore a backup of its database"),
         (("restore", "copy", "URL"), "pg_restore"),
-        (("--store", "URL", "tables", "list"), "Use an index file"),
     ],
 )
 def test_what_needs_a_file_says_what_to_do(

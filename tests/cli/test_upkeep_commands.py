@@ -84,11 +84,11 @@ def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
 
 def test_an_index_is_copied_and_answers_alike(index: Path, tmp_path: Path) -> None:
     target = tmp_path / "moved.knot"
-    index.with_name("index.knot.calls").touch()
+    index.with_name("index.knot.memory").touch()
     made = knotwork("copy", index, target, "--json")
     assert made.code == 0, made.err
     assert (made.json["documents"], made.json["resumed"], made.json["left_out"]) == (5, False, [])
-    assert made.json["beside"] == ["call cache"]
+    assert made.json["beside"] == ["file of facts"]
     assert made.json["parts"]["documents"] == 5
     for path in (index, target):
         doctor = knotwork("doctor", "--full", "--store", path, *EMBEDDER)
@@ -106,7 +106,7 @@ def test_an_index_is_copied_and_answers_alike(index: Path, tmp_path: Path) -> No
     assert partial.code == 0
     assert "5 documents, verified" in partial.out
     assert "Left out: communities" in partial.out
-    assert "Not copied: call cache" in partial.err
+    assert "Not copied: file of facts" in partial.err
 
 
 def test_a_copy_of_nothing_creates_nothing(index: Path, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_mistakes_name_what_is_wrong(sales, tmp_path):
 def test_an_index_in_memory_has_no_tables_beside_it():
     with knotwork.open("memory:", embedding_model="none") as kb:
         for call in (kb.tables.list, lambda: kb.tables.query("SELECT 1")):
-            with pytest.raises(ConfigError, match="not a file"):
+            with pytest.raises(ConfigError, match="no place for tables"):
                 call()
 
 
