@@ -12,7 +12,7 @@ BUILT = "src/knotwork/_service/web"
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_the_files_that_a_page_names_exist(page):
-    folders = ("src", "tests", "benchmarks", "scripts", "training", "web/src")
+    folders = ("src", "tests", "deploy", "benchmarks", "scripts", "training", "web/src")
     paths = [f"/{name}" for name in (*folders, "web", BUILT)]
     for folder in folders:
         paths += [f"/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob("*")]
