@@ -25,6 +25,10 @@ UNDO = {
     "0011-repeated-lines": (
         "ALTER TABLE ledger DROP COLUMN edge_keys; ALTER TABLE ledger DROP COLUMN repeated;"
     ),
+    "0013-vector-codes": (
+        "ALTER TABLE vector_index DROP COLUMN coded; ALTER TABLE vector_index DROP COLUMN center;"
+        " DROP TABLE vector_code;"
+    ),
     "0012-file-changes": (
         "ALTER TABLE ledger DROP COLUMN changed_ns; ALTER TABLE ledger DROP COLUMN checked_ns;"
         " ALTER TABLE ledger DROP COLUMN digest;"

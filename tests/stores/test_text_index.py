@@ -52,7 +52,7 @@ def questions() -> list[str]:
 
 def without_postings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search as the first search of an index does."""
-    monkeypatch.setattr(EmbeddedTexts, "_shared_postings", lambda _: None)
+    monkeypatch.setattr(EmbeddedTexts, "_shared_postings", lambda *_: None)
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

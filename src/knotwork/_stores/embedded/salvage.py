@@ -33,8 +33,8 @@ from knotwork._stores.vectors import final_name, stored_type
 from knotwork._text.names import normal_form
 from knotwork.records import entity_id, id_to_int, int_to_id
 
-_VECTOR_TABLE = re.compile(r"vector_(?!index$)[a-z][a-z0-9_]*")
-_OWN = frozenset({"migration", "state", "sqlite_sequence"})
+_VECTOR_TABLE = re.compile(r"vector_(?!(?:index|code)$)[a-z][a-z0-9_]*")
+_OWN = frozenset({"migration", "state", "sqlite_sequence", "vector_code"})
 
 _VECTOR_OWNERS = {
     "chunk": "SELECT id FROM chunk",
@@ -341,7 +341,7 @@ def _read_dimensions(
 
 def _count_vectors(target: apsw.Connection, dimensions: Mapping[str, int]) -> None:
     """Write the size of each vector index; indexes without vectors are dropped."""
-    target.execute("DELETE FROM vector_index")
+    target.execute("DELETE FROM vector_index; DELETE FROM vector_code")
     generation: Any = target.execute("SELECT generation FROM state").get
     version = generation + 1
     for name, dimension in dimensions.items():
@@ -356,6 +356,7 @@ def _count_vectors(target: apsw.Connection, dimensions: Mapping[str, int]) -> No
         one = dimension * np.dtype(stored_type(name)).itemsize
         items = sizes.total()
         target.execute(
-            "INSERT INTO vector_index VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO vector_index (name, dimension, items, matrices, version, replaced)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             (name, dimension, items, items - sizes[one], version, version),
         )

@@ -245,4 +245,15 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE ledger ADD COLUMN digest TEXT NOT NULL DEFAULT '';
         """,
     ),
+    Migration(
+        "0013-vector-codes",
+        """
+        ALTER TABLE vector_index ADD COLUMN coded INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE vector_index ADD COLUMN center BLOB NOT NULL DEFAULT x'';
+        CREATE TABLE vector_code (
+            name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
+            PRIMARY KEY (name, page)
+        );
+        """,
+    ),
 )

@@ -20,13 +20,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._cancellation import checked
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import QueryTermWeights, gain
 from knotwork._stores.contents import TextItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
+from knotwork._stores.id_sets import is_among
 from knotwork._stores.packed_terms import MAX_COUNT, check_index_name, count_terms, pack_terms
-from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.sql.term_frequencies import TermFrequencies
 from knotwork._stores.vectors import top_scores
@@ -35,6 +37,8 @@ from knotwork.records import id_to_int, int_to_id
 
 _MAX_SCORED = 400
 _MAX_SCORED_AMONG = 2_000
+_ITEMS_PER_SEARCH = 200_000
+"""Items whose lengths are read in about the time that a search in FTS5 takes more."""
 
 
 class _Totals(NamedTuple):
@@ -54,6 +58,7 @@ class EmbeddedTexts:
         self._frequencies = TermFrequencies(database, self._count_items)
         self._postings: Postings | None = None
         self._last_searched = -1  # the generation of the last search
+        self._searches = 0  # in that generation
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         """Add (id, text) pairs; an id that exists is replaced."""
@@ -115,7 +120,7 @@ class EmbeddedTexts:
             among = None if where is None else key_array(where)
             if among is not None and len(among) <= _MAX_SCORED_AMONG:
                 found = self._score(weights, among.tolist(), k)
-            elif postings := self._shared_postings():
+            elif postings := self._shared_postings(totals):
                 found = postings.search(weights, k, among=among)
             elif among is None:
                 found = self._search_rarest(weights, k)
@@ -176,10 +181,10 @@ class EmbeddedTexts:
             )
         return totals != (items, tokens) or tokens != indexed
 
-    def _shared_postings(self) -> Postings | None:
-        """Return the cached postings, or None on the first search of a generation.
+    def _shared_postings(self, totals: _Totals) -> Postings | None:
+        """Return the cached postings, or None for the first searches of a generation.
 
-        For a single question, FTS5 is faster than reading the lengths of all items.
+        FTS5 answers a few questions faster than the lengths of all items are read.
         """
         if self._database.writing:
             return None
@@ -187,7 +192,9 @@ class EmbeddedTexts:
         if self._postings and self._postings.generation == generation:
             return self._postings
         if self._last_searched != generation:
-            self._last_searched = generation
+            self._last_searched, self._searches = generation, 0
+        self._searches += 1
+        if self._searches <= 1 + totals.items // _ITEMS_PER_SEARCH:
             return None
         postings = self._postings = Postings(self._database, self._table, generation)
         return postings
@@ -307,8 +314,10 @@ class Postings:
         self.generation = generation
         self._database = database
         self._table = table
-        rows = database.fetch(f"SELECT id, length FROM {table}_counts ORDER BY id")  # noqa: S608
-        self._keys, self._lengths = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
+        rows = database.connection().execute(
+            f"SELECT id, length FROM {table}_counts ORDER BY id"  # noqa: S608
+        )
+        self._keys, self._lengths = _pairs(rows).T.copy()
         self._terms: dict[str, _TermPostings] = {}
         self._cached_postings = 0
         self._prepared = threading.local()  # the connection with the temporary table
@@ -320,21 +329,19 @@ class Postings:
 
         ``among`` restricts the result to items with these keys.
         """
-        scores = np.zeros(len(self._keys))
-        shares = weights.shares(self._lengths)
+        all_scores = np.zeros(len(self._keys))
         postings = self._postings(weights.terms)
         for term, idf in zip(weights.terms, weights.idfs, strict=True):
             places, times = postings[term]
-            scores[places] += gain(idf, times, shares[places])
+            all_scores[places] += gain(idf, times, weights.shares(self._lengths[places]))
+        matching = np.flatnonzero(all_scores)
         if among is not None:
-            is_wanted = np.zeros(len(self._keys), dtype=np.bool_)
-            places = np.searchsorted(self._keys, among).clip(max=len(self._keys) - 1)
-            is_wanted[places[self._keys[places] == among]] = True
-            scores[~is_wanted] = 0.0
-        matching = np.count_nonzero(scores)
-        least = np.partition(scores, -k)[-k] if matching > k else 0.0
-        near = np.flatnonzero((scores >= least) & (scores > 0))
-        return top_scores(self._keys[near].tolist(), scores[near].tolist(), k)
+            matching = matching[is_among(self._keys[matching], among)]
+        scores = all_scores[matching]
+        if len(matching) > k:
+            near = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+            matching, scores = matching[near], scores[near]
+        return top_scores(self._keys[matching].tolist(), scores.tolist(), k)
 
     def _postings(self, terms: Sequence[str]) -> Mapping[str, _TermPostings]:
         """Return the postings of these terms, those that are not cached by one statement."""
@@ -359,13 +366,19 @@ class Postings:
                 f" USING fts5vocab('main', '{self._table}', 'instance')"
             )
             self._prepared.connection = connection
-        rows = self._database.fetch(
+        rows = connection.execute(
             f"SELECT j.key, v.doc FROM json_each(?1) j CROSS JOIN {instances} v"  # noqa: S608
             " ON v.term = j.value",
             (SQLITE.bind_texts(terms),),
         )
-        numbers, occurrences = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        numbers, occurrences = _pairs(rows).T
         for number, term in enumerate(terms):
             keys, times = np.unique(occurrences[numbers == number], return_counts=True)
             places = np.searchsorted(self._keys, keys).astype(np.int32)
             yield term, _TermPostings(places, times.clip(max=MAX_COUNT).astype(np.uint16))
+
+
+def _pairs(rows: Iterable[Row]) -> NDArray[np.int64]:
+    """Return rows of two integers as an array of shape (n, 2), without a list of all of them."""
+    found: NDArray[np.int64] = np.fromiter(checked(rows), np.dtype((np.int64, 2)))
+    return found

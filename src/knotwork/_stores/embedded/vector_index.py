@@ -1,12 +1,17 @@
-"""Vector index: stored as blobs in tables, searched in a matrix that is cached in memory."""
+"""Vector index: stored as blobs in tables, and searched in memory.
+
+Up to `CODED_FROM` vectors are held in a matrix and searched exactly. Of more, only their codes are
+held, which need a twentieth of the memory, and the best are read from the table. The codes are kept
+in pages, from which another process loads them. Nothing else depends on the pages: vectors that
+have no page yet are coded as they are read.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, compress, islice, pairwise
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from itertools import accumulate, chain, compress, pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +20,42 @@ from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
+from knotwork._stores.embedded.vector_codes import CodeBook, Coded, VectorCodes
+from knotwork._stores.embedded.vector_matrix import (
+    BLOCK_ROWS,
+    PackedRows,
+    RowLookup,
+    VectorMatrix,
+    decode_blocks,
+)
 from knotwork._stores.packed_terms import check_index_name
 from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
     as_query,
     as_rows,
-    error_bound,
-    exact_scores,
     matrix_search_error,
     row_products,
     stored_type,
-    top_scores,
 )
 from knotwork.records import id_to_int, int_to_id
+
+CODED_FROM = 150_000
+"""Vectors from which on codes are held in memory instead of a matrix."""
+_PAGE_ROWS = 8_192
+_MOST_DEAD_SHARE = 0.5
+_CENTER_ROWS = 20_000
+_LATEST = (1 << 63) - 1
+
+Held = TypeVar("Held", VectorMatrix, VectorCodes)
 
 
 class _Table(NamedTuple):
     """A row of `vector_index`; ``matrices`` counts the items with more than one vector.
 
     ``replaced`` is the version in which this table replaced another one. Its rows may have lower
-    versions, so a matrix cached before has to be loaded again.
+    versions, so what was cached before has to be loaded again. Rows up to the version ``coded``
+    have pages of codes, made with the ``center`` packed here; without pages it is empty.
     """
 
     dimension: int
@@ -43,6 +63,12 @@ class _Table(NamedTuple):
     matrices: int
     version: int
     replaced: int = 0
+    coded: int = 0
+    center: bytes = b""
+
+    @property
+    def is_coded(self) -> bool:
+        return self.items >= CODED_FROM and not self.matrices
 
 
 @reports_damage
@@ -59,7 +85,7 @@ class EmbeddedVectors:
         self._name = name
         self._table = f"vector_{name}"
         self._stored = np.dtype(stored_type(name)).newbyteorder("<")
-        self._matrix: VectorMatrix | None = None
+        self._cached: VectorMatrix | VectorCodes | None = None
         self._lookup: RowLookup | None = None
         self._updating = threading.Lock()
 
@@ -87,12 +113,12 @@ class EmbeddedVectors:
             one = dimension * self._stored.itemsize
             added = sum(len(data) != one for _, data in new.values())
             removed = sum(size != one for size in sizes)
-            items_now = table.items + len(new) - len(sizes)
-            self._write_table(
-                _Table(
-                    dimension, items_now, table.matrices + added - removed, version, table.replaced
-                )
+            table = table._replace(
+                items=table.items + len(new) - len(sizes),
+                matrices=table.matrices + added - removed,
+                version=version,
             )
+            self._write_table(self._write_codes(table) if table.is_coded else table)
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by id."""
@@ -183,6 +209,9 @@ class EmbeddedVectors:
             for column in ("version", "key"):
                 self._database.write(f"DROP INDEX {source._table}_{column}")
             self._database.write(f"ALTER TABLE {source._table} RENAME TO {self._table}")
+            self._database.write(
+                "UPDATE vector_code SET name = ? WHERE name = ?", (self._name, source._name)
+            )
             self._create()
             version = self._database.generation() + 1
             self._write_table(table._replace(version=version, replaced=version))
@@ -192,12 +221,16 @@ class EmbeddedVectors:
         """Remove all vectors."""
         with self._database.transaction():
             self._database.write(f"DROP TABLE IF EXISTS {self._table}")
+            self._database.write("DELETE FROM vector_code WHERE name = ?", (self._name,))
             self._database.write("DELETE FROM vector_index WHERE name = ?", (self._name,))
 
     def search(
         self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
     ) -> list[Scored]:
-        """Return the ``k`` ids with the largest dot product with ``vector``, exactly."""
+        """Return the ``k`` ids with the largest dot product with ``vector``.
+
+        Scores are exact. Among very many vectors, one of the best can be missed: see `VectorCodes`.
+        """
         with self._database.reading():
             table = self._read_table()
             if table is None:
@@ -207,10 +240,14 @@ class EmbeddedVectors:
             query = as_query(vector, table.dimension)
             among = None if where is None else key_array(where)
             if self._database.writing:
-                with self._updating:  # the shared matrix must not contain uncommitted rows
-                    found = self._updated(table).search(query, k=k, where=among)
+                with self._updating:  # what is shared must not contain uncommitted rows
+                    held = self._updated(table)
             else:
-                found = self._current(table).search(query, k=k, where=among)
+                held = self._current(table)
+            if isinstance(held, VectorCodes):
+                found = held.search(query, k=k, where=among, read=self._read_rows)
+            else:
+                found = held.search(query, k=k, where=among)
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def count(self) -> int:
@@ -219,10 +256,21 @@ class EmbeddedVectors:
             table = self._read_table()
         return table.items if table else 0
 
+    def count_miscoded(self) -> int:
+        """Return the number of vectors whose code is missing or that of another vector."""
+        with self._database.reading():
+            table = self._read_table()
+            if table is None or not table.coded:
+                return 0
+            book = self._code_book(table)
+            paged = VectorCodes.load(book, self._read_pages(table), version=table.coded)
+            rows = self._rows_since(-1, until=table.coded)
+            return paged.count_unlike(self._encoded(book, rows))
+
     def _current_lookup(self, table: _Table) -> RowLookup | None:
-        """Return a lookup of the cached matrix, or None if it differs from ``table``."""
-        matrix, lookup = self._matrix, self._lookup
-        if self._database.writing or matrix is None:
+        """Return a lookup of the cached matrix, or None if there is none or it differs."""
+        matrix, lookup = self._cached, self._lookup
+        if self._database.writing or not isinstance(matrix, VectorMatrix):
             return None
         if not matrix.matches(table.version, table.dimension):
             return None
@@ -230,51 +278,148 @@ class EmbeddedVectors:
             lookup = self._lookup = RowLookup.of(matrix)
         return lookup
 
-    def _current(self, table: _Table) -> VectorMatrix:
-        """Return the shared matrix, updated to the state that this thread sees."""
-        matrix = self._matrix
-        if matrix is None or not matrix.matches(table.version, table.dimension):
+    def _current(self, table: _Table) -> VectorMatrix | VectorCodes:
+        """Return the shared matrix or codes, updated to the state that this thread sees."""
+        held = self._cached
+        if held is None or not held.matches(table.version, table.dimension):
             with self._updating:
-                matrix = self._matrix
-                if matrix is None or not matrix.matches(table.version, table.dimension):
+                held = self._cached
+                if held is None or not held.matches(table.version, table.dimension):
                     newer = self._updated(table)
-                    if matrix is None or newer.version > matrix.version:
-                        self._matrix = newer
-                    matrix = newer
-        return matrix
+                    if held is None or newer.version > held.version:
+                        self._cached = newer
+                    held = newer
+        return held
 
-    def _updated(self, table: _Table) -> VectorMatrix:
-        """Return a matrix of the state that this thread sees.
+    def _updated(self, table: _Table) -> VectorMatrix | VectorCodes:
+        """Return a matrix or codes of the state that this thread sees.
 
-        It is derived from the shared matrix if that is older and at most half of its rows changed.
+        They are derived from the shared ones if those are older, of the same kind, and at most half
+        of their rows changed.
         """
-        old = self._matrix
-        if (
-            old is None
-            or not _can_update(old, table)
-            or self._changed_since(old.version) * 2 > table.items
-        ):
-            return VectorMatrix.load(
-                self._database.connection().execute(f"SELECT id, data FROM {self._table}"),  # noqa: S608
-                items=table.items,
-                dimension=table.dimension,
-                stored=self._stored,
-                version=table.version,
-            )
-        changed = self._database.connection().execute(
-            f"SELECT id, data FROM {self._table} WHERE version > ?",  # noqa: S608
-            (old.version,),
-        )
-        newer = old.changed(changed, stored=self._stored, version=table.version)
-        if newer.items != table.items:
-            sql = f"SELECT id FROM {self._table} INDEXED BY {self._table}_version"  # noqa: S608
-            rows = self._database.fetch(sql)
-            newer = newer.restricted(np.fromiter((key for (key,) in rows), np.int64, len(rows)))
-        return newer
+        old = self._cached
+        if old is not None and not self._can_update(old, table):
+            old = None
+        if table.is_coded:
+            if isinstance(old, VectorCodes):
+                new = self._encoded(old.book, self._rows_since(old.version))
+                codes = old.changed(new, version=table.version)
+            else:
+                codes = self._load_codes(table)
+            return self._restricted(codes, table)
+        if isinstance(old, VectorMatrix):
+            rows = self._rows_since(old.version)
+            matrix = old.changed(rows, stored=self._stored, version=table.version)
+        else:
+            matrix = self._load_matrix(table)
+        return self._restricted(matrix, table)
 
-    def _changed_since(self, version: int) -> int:
-        sql = f"SELECT count(*) FROM {self._table} WHERE version > ?"  # noqa: S608
-        ((count,),) = self._database.rows(sql, (version,))
+    def _can_update(self, old: VectorMatrix | VectorCodes, table: _Table) -> bool:
+        """Return True if it is possible, and faster, to read only the rows that changed."""
+        return (
+            old.dimension == table.dimension
+            and table.replaced <= old.version <= table.version
+            and self._changed_since(old.version) * 2 <= table.items
+        )
+
+    def _restricted(self, held: Held, table: _Table) -> Held:
+        """Return what is held without the rows that were removed from the table."""
+        if held.items == table.items:
+            return held
+        sql = f"SELECT id FROM {self._table} INDEXED BY {self._table}_version"  # noqa: S608
+        rows = self._database.fetch(sql)
+        return held.restricted(np.fromiter((key for (key,) in rows), np.int64, len(rows)))
+
+    def _load_matrix(self, table: _Table) -> VectorMatrix:
+        return VectorMatrix.load(
+            self._all_rows(),
+            items=table.items,
+            dimension=table.dimension,
+            stored=self._stored,
+            version=table.version,
+        )
+
+    def _load_codes(self, table: _Table) -> VectorCodes:
+        book = self._code_book(table)
+        rows = self._rows_since(table.coded) if table.coded else self._all_rows()
+        blocks = chain(self._read_pages(table), self._encoded(book, rows))
+        return VectorCodes.load(book, blocks, version=table.version)
+
+    def _read_pages(self, table: _Table) -> Iterator[Coded]:
+        pages = self._database.connection().execute(
+            "SELECT keys, data FROM vector_code WHERE name = ? ORDER BY page", (self._name,)
+        )
+        for keys, data in pages:
+            yield Coded.unpack(keys, data, dimension=table.dimension)
+
+    def _write_codes(self, table: _Table) -> _Table:
+        """Write pages for the rows without one, once there are enough; return the new state.
+
+        Rows of the open transaction come later, as it may write more of the same version.
+        """
+        written = table.version - 1
+        if self._changed_since(table.coded, until=written) < _PAGE_ROWS:
+            return table
+        book = self._code_book(table)
+        rows = self._rows_since(table.coded, until=written)
+        table = table._replace(coded=written, center=book.center.astype("<f4").tobytes())
+        self._write_pages(self._encoded(book, rows, size=_PAGE_ROWS))
+        ((paged,),) = self._database.rows(
+            "SELECT sum(length(keys)) / 8 FROM vector_code WHERE name = ?", (self._name,)
+        )
+        if paged > table.items / (1 - _MOST_DEAD_SHARE):
+            whole = self._restricted(self._load_codes(table), table)
+            self._database.write("DELETE FROM vector_code WHERE name = ?", (self._name,))
+            self._write_pages(whole.pages(_PAGE_ROWS))
+        return table
+
+    def _write_pages(self, pages: Iterable[Coded]) -> None:
+        self._database.write_many(
+            "INSERT INTO vector_code SELECT ?1, coalesce(max(page), 0) + 1, ?2, ?3"
+            " FROM vector_code WHERE name = ?1",
+            ((self._name, *page.pack()) for page in pages),
+        )
+
+    def _code_book(self, table: _Table) -> CodeBook:
+        """Return the code book of the pages, or one for the vectors of the table."""
+        if table.center:
+            return CodeBook(np.frombuffer(table.center, "<f4"))
+        sql = f"SELECT id, data FROM {self._table} ORDER BY id LIMIT ?"  # noqa: S608
+        sample = self._database.connection().execute(sql, (_CENTER_ROWS,))  # as good as random
+        total, count = np.zeros(table.dimension), 0
+        for _, vectors in decode_blocks(sample, self._stored):
+            total += vectors.sum(axis=0, dtype=np.float64)
+            count += len(vectors)
+        return CodeBook((total / count).astype(np.float32))
+
+    def _encoded(
+        self, book: CodeBook, rows: PackedRows, *, size: int = BLOCK_ROWS
+    ) -> Iterator[Coded]:
+        for keys, vectors in decode_blocks(rows, self._stored, size=size):
+            yield book.encode(keys, vectors.astype(np.float32, copy=False))
+
+    def _read_rows(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatMatrix]:
+        rows = self._database.fetch(
+            "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
+            f" CROSS JOIN {self._table} v ON v.id = j.value",
+            (SQLITE.bind_keys(keys.tolist()),),
+        )
+        ((found, vectors),) = decode_blocks(rows, self._stored, size=len(keys))
+        return found, vectors.astype(np.float32, copy=False)
+
+    def _all_rows(self) -> PackedRows:
+        """Return the keys and packed vectors of the table, in the order in which they lie there."""
+        sql = f"SELECT id, data FROM {self._table}"  # noqa: S608
+        return self._database.connection().execute(sql)
+
+    def _rows_since(self, version: int, *, until: int = _LATEST) -> PackedRows:
+        """Return the keys and packed vectors written after a version, in no order."""
+        sql = f"SELECT id, data FROM {self._table} WHERE version > ? AND version <= ?"  # noqa: S608
+        return self._database.connection().execute(sql, (version, until))
+
+    def _changed_since(self, version: int, *, until: int = _LATEST) -> int:
+        sql = f"SELECT count(*) FROM {self._table} WHERE version > ? AND version <= ?"  # noqa: S608
+        ((count,),) = self._database.rows(sql, (version, until))
         return int(count)
 
     @decodes("a vector")
@@ -297,14 +442,15 @@ class EmbeddedVectors:
 
     def _read_table(self) -> _Table | None:
         rows = self._database.rows_once(
-            "SELECT name, dimension, items, matrices, version, replaced FROM vector_index"
+            "SELECT name, dimension, items, matrices, version, replaced, coded, center"
+            " FROM vector_index"
         )  # of all indexes, as a search reads several
         return next((_Table(*row[1:]) for row in rows if row[0] == self._name), None)
 
     def _write_table(self, table: _Table) -> None:
         """Write the state of the table; that of an empty one is deleted with its dimension."""
         if table.items:
-            sql = "INSERT OR REPLACE INTO vector_index VALUES (?, ?, ?, ?, ?, ?)"
+            sql = "INSERT OR REPLACE INTO vector_index VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             self._database.write(sql, (self._name, *table))
         else:
             self._database.write("DELETE FROM vector_index WHERE name = ?", (self._name,))
@@ -317,160 +463,3 @@ class EmbeddedVectors:
         )
         self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_version ON {name} (version)")
         self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_key ON {name} (key)")
-
-
-def _can_update(old: VectorMatrix, table: _Table) -> bool:
-    """Return True if a matrix can be updated from the rows that changed since its version."""
-    return old.dimension == table.dimension and table.replaced <= old.version <= table.version
-
-
-_BLOCK_ROWS = 4_096
-_SPARE_SHARE = 0.1
-_SPARE_ROWS = 256
-_DEAD_SHARE = 0.25
-_FEW_SHARE = 0.1
-"""Share of the rows below which copying and scoring them is faster than scoring all rows."""
-
-_PackedRows = Iterable[tuple[int, bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class VectorMatrix:
-    """A matrix with one row per id; replaced and removed rows stay, but are not ``alive``.
-
-    ``buffer`` has spare rows after the ``len(keys)`` used ones. A newer matrix may share the buffer
-    and fill the spare rows, which an older one never reads.
-    """
-
-    version: int
-    keys: NDArray[np.int64]
-    alive: NDArray[np.bool_]
-    buffer: FloatMatrix
-
-    @property
-    def dimension(self) -> int:
-        return int(self.buffer.shape[1])
-
-    @property
-    def items(self) -> int:
-        return int(np.count_nonzero(self.alive))
-
-    def matches(self, version: int, dimension: int) -> bool:
-        """Return True if the matrix has this version and dimension."""
-        return self.version == version and self.dimension == dimension
-
-    @classmethod
-    def load(
-        cls, rows: _PackedRows, *, items: int, dimension: int, stored: np.dtype[Any], version: int
-    ) -> VectorMatrix:
-        """Read a whole table of ``items`` rows."""
-        buffer = _room(items, dimension)
-        keys = _fill(buffer, 0, rows, stored)
-        return cls(version, keys, np.ones(len(keys), dtype=np.bool_), buffer)
-
-    def changed(self, rows: _PackedRows, *, stored: np.dtype[Any], version: int) -> VectorMatrix:
-        """Return the matrix with these rows added or replaced; call only on the newest matrix."""
-        changes = list(rows)
-        used, needed = len(self.keys), len(self.keys) + len(changes)
-        if needed > len(self.buffer) or self.items < (1 - _DEAD_SHARE) * used:
-            return self._moved(changes, stored=stored, version=version)
-        added = _fill(self.buffer, used, changes, stored)
-        alive = np.concatenate([self.alive & ~_among(self.keys, added), np.ones(len(added), bool)])
-        return VectorMatrix(version, np.concatenate([self.keys, added]), alive, self.buffer)
-
-    def restricted(self, keys: NDArray[np.int64]) -> VectorMatrix:
-        """Return the matrix with only those rows whose keys are among ``keys``."""
-        return VectorMatrix(
-            self.version, self.keys, self.alive & _among(self.keys, keys), self.buffer
-        )
-
-    def search(
-        self, query: FloatMatrix, *, k: int, where: NDArray[np.int64] | None
-    ) -> list[tuple[int, float]]:
-        """Return the exact ``k`` best (key, dot product) pairs, ties by key.
-
-        A fast float32 pass selects all rows that may be among the best within its error bound;
-        these are then scored exactly.
-        """
-        used = len(self.keys)
-        keys, alive, rows = self.keys, self.alive, self.buffer[:used]
-        if where is not None:
-            alive = alive & _among(keys, where)
-            chosen = np.flatnonzero(alive)
-            if len(chosen) < _FEW_SHARE * used:
-                keys, alive, rows = keys[chosen], alive[chosen], rows[chosen]
-        count = int(np.count_nonzero(alive))
-        if k <= 0 or not count:
-            return []
-        if count > k:
-            fast = np.where(alive, rows @ query, -np.inf)
-            least = np.partition(fast, -k)[-k]
-            near = np.flatnonzero(fast >= least - 2 * error_bound(query))
-        else:
-            near = np.flatnonzero(alive)
-        scores = exact_scores(rows[near], query)
-        return top_scores(keys[near].tolist(), scores.tolist(), k)
-
-    def _moved(self, changes: _PackedRows, *, stored: np.dtype[Any], version: int) -> VectorMatrix:
-        """Return the changed matrix in a new buffer, with alive rows only."""
-        changes = list(changes)
-        replaced = np.fromiter((key for key, _ in changes), np.int64, len(changes))
-        kept = np.flatnonzero(self.alive & ~_among(self.keys, replaced))
-        buffer = _room(len(kept) + len(changes), self.dimension)
-        np.take(self.buffer, kept, axis=0, out=buffer[: len(kept)])
-        added = _fill(buffer, len(kept), changes, stored)
-        keys = np.concatenate([self.keys[kept], added])
-        return VectorMatrix(version, keys, np.ones(len(keys), dtype=np.bool_), buffer)
-
-
-@dataclass(frozen=True, slots=True)
-class RowLookup:
-    """Find the rows of a matrix by their keys."""
-
-    matrix: VectorMatrix
-    keys: NDArray[np.int64]
-    rows: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, matrix: VectorMatrix) -> RowLookup:
-        """Build a lookup of the alive rows of a matrix."""
-        rows = np.flatnonzero(matrix.alive)
-        rows = rows[np.argsort(matrix.keys[rows], kind="stable")]
-        return cls(matrix, matrix.keys[rows], rows)
-
-    def get(self, wanted: Sequence[int]) -> tuple[NDArray[np.bool_], FloatMatrix]:
-        """Return a mask of the keys that exist, and copies of their rows."""
-        sought = np.array(wanted, dtype=np.int64)
-        places = np.searchsorted(self.keys, sought).clip(max=max(len(self.keys) - 1, 0))
-        exists = self.keys[places] == sought if len(self.keys) else np.zeros(len(sought), bool)
-        return exists, self.matrix.buffer[self.rows[places[exists]]]
-
-
-def _among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the keys that are wanted; faster than `np.isin` if few are."""
-    if not len(wanted):
-        return np.zeros(len(keys), dtype=np.bool_)
-    ordered = np.sort(wanted)
-    places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
-    found: NDArray[np.bool_] = ordered[places] == keys
-    return found
-
-
-def _room(rows: int, dimension: int) -> FloatMatrix:
-    return np.empty((rows + int(rows * _SPARE_SHARE) + _SPARE_ROWS, dimension), dtype=np.float32)
-
-
-@decodes("a vector")
-def _fill(
-    buffer: FloatMatrix, start: int, rows: _PackedRows, stored: np.dtype[Any]
-) -> NDArray[np.int64]:
-    """Write rows into the buffer from row ``start`` on, and return their keys."""
-    keys: list[int] = []
-    remaining = iter(rows)
-    while block := list(islice(remaining, _BLOCK_ROWS)):
-        data = b"".join(data for _, data in block)
-        numbers = np.frombuffer(data, stored).reshape(len(block), -1)
-        position = start + len(keys)
-        buffer[position : position + len(block)] = numbers
-        keys += [key for key, _ in block]
-    return np.array(keys, dtype=np.int64)

@@ -173,7 +173,7 @@ def _fields_differ(database: Database, document: Document) -> bool:
 
 
 def _vector_faults(database: Database) -> Iterator[str]:
-    """Yield a phrase for each vector index with values that are not finite, or a wrong count."""
+    """Yield a phrase for each vector index with bad values, a wrong count or wrong codes."""
     for name, dimension, items in database.rows(
         "SELECT name, dimension, items FROM vector_index ORDER BY name"
     ):
@@ -188,3 +188,5 @@ def _vector_faults(database: Database) -> Iterator[str]:
             yield f"{count} vectors of `{name}`, not {items}"
         if invalid:
             yield f"{invalid} vectors of `{name}` that are not vectors"
+        elif miscoded := EmbeddedVectors(database, name).count_miscoded():
+            yield f"{miscoded} vectors of `{name}` without their code"
