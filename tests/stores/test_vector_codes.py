@@ -114,11 +114,11 @@ steps = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(steps)
 def test_codes_follow_changes_and_removals(changes: list[tuple[set[int], set[int]]]) -> None:
-    book, held, history = CodeBook(np.zeros(4, dtype=np.float32)), {}, []
+    book, held, history = CodeBook(np.zeros(64, dtype=np.float32)), {}, []
     codes = VectorCodes.load(book, [], version=0)
     for version, (put, removed) in enumerate(changes, start=1):
-        new = {key: np.array([key % 7, version, -key, 1], dtype=np.float32) for key in sorted(put)}
-        rows = np.array(list(new.values()), dtype=np.float32).reshape(-1, 4)
+        new = {key: clustered(1, 64, seed=1_000 * version + key)[0] for key in sorted(put)}
+        rows = np.array(list(new.values()), dtype=np.float32).reshape(-1, 64)
         blocks = [book.encode(np.array(list(new), dtype=np.int64), rows)]
         held = {key: row for key, row in (held | new).items() if key not in removed}
         codes = codes.changed(blocks, version=version)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knotwork._cypher.syntax_tree import Direction
 
@@ -85,23 +86,19 @@ class GraphPath(NamedTuple):
 class _Adjacency:
     """The relationships of each node in one direction, and the nodes at their other ends.
 
-    ``spans`` has the start and end of a node's entries in ``relationships`` and ``others``.
+    Those of a node begin at its place in ``starts``, and end where those of the next node begin.
     """
 
-    spans: dict[int, tuple[int, int]]
+    starts: array[int]
     relationships: array[int]
     others: array[int]
 
     def pairs(self, node: int) -> Iterable[tuple[int, int]]:
-        span = self.spans.get(node)
-        if span is None:
-            return ()
-        start, end = span
-        return zip(self.relationships[start:end], self.others[start:end], strict=True)
+        own = slice(self.starts[node], self.starts[node + 1])
+        return zip(self.relationships[own], self.others[own], strict=True)
 
     def degree(self, node: int) -> int:
-        start, end = self.spans.get(node, (0, 0))
-        return end - start
+        return self.starts[node + 1] - self.starts[node]
 
 
 class PropertyGraph:
@@ -118,9 +115,9 @@ class PropertyGraph:
         *,
         ids: Sequence[str],
         labels: Sequence[tuple[str, ...]],
-        types: Sequence[str],
-        sources: Sequence[int],
-        targets: Sequence[int],
+        types: Iterable[str],
+        sources: Sequence[int] | NDArray[np.integer],
+        targets: Sequence[int] | NDArray[np.integer],
         node_properties: LoadProperties,
         relationship_properties: LoadProperties,
         relationship_id: Callable[[int], str] = str,
@@ -130,18 +127,21 @@ class PropertyGraph:
             for index, (id_, own) in enumerate(zip(ids, labels, strict=True))
         ]
         self.relationship_id = relationship_id
-        self._types = types
-        self._sources = np.asarray(sources, np.int64)
-        self._targets = np.asarray(targets, np.int64)
+        self._sources = np.asarray(sources, np.int32)
+        self._targets = np.asarray(targets, np.int32)
         self._load_relationship = relationship_properties
         self._by_label: defaultdict[str, list[int]] = defaultdict(list)
         for index, own in enumerate(labels):
             for label in own:
                 self._by_label[label].append(index)
-        self.type_counts = Counter(types)
-        self._code_of_type = {name: code for code, name in enumerate(self.type_counts)}
-        codes = (self._code_of_type[name] for name in types)
-        self._codes = np.fromiter(codes, np.int32, len(types))
+        self._code_of_type: dict[str, int] = {}
+        code_of = self._code_of_type
+        codes = (code_of.setdefault(name, len(code_of)) for name in types)
+        self._codes = np.fromiter(codes, np.int32, len(self._sources))
+        self._types = list(code_of)
+        self.type_counts = Counter(
+            dict(zip(self._types, np.bincount(self._codes).tolist(), strict=True))
+        )
         self._adjacent: dict[tuple[str | None, str], _Adjacency] = {}
         self._known: dict[int, GraphRelationship] = {}
         self._indexes: dict[tuple[str | None, str], dict[Value, list[int]]] = {}
@@ -155,7 +155,7 @@ class PropertyGraph:
     @property
     def relationship_count(self) -> int:
         """The number of relationships."""
-        return len(self._types)
+        return len(self._sources)
 
     def relationship(self, index: int) -> GraphRelationship:
         """Return the relationship with an index; recent ones are cached."""
@@ -164,7 +164,8 @@ class PropertyGraph:
             if len(self._known) > _KEPT_RELATIONSHIPS:
                 self._known = {}
             ends = int(self._sources[index]), int(self._targets[index])
-            known = GraphRelationship(index, self._types[index], *ends, self._load_relationship)
+            type_ = self._types[self._codes[index]]
+            known = GraphRelationship(index, type_, *ends, self._load_relationship)
             self._known[index] = known
         return known
 
@@ -234,19 +235,23 @@ class PropertyGraph:
         return found
 
     def _make_adjacency(self, type_: str | None, direction: str) -> _Adjacency:
-        chosen = np.arange(len(self._types))
+        chosen = np.arange(self.relationship_count, dtype=np.int32)
         if type_ is not None:
-            chosen = np.flatnonzero(self._codes == self._code_of_type.get(type_, -1))
+            chosen = chosen[self._codes == self._code_of_type.get(type_, -1)]
         near, far = self._sources[chosen], self._targets[chosen]
         if direction == "in":
             near, far = far, near
         order = np.argsort(near, kind="stable")
-        nodes, starts = np.unique(near[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(order)][: len(starts)]
-        spans = dict(zip(nodes.tolist(), zip(starts.tolist(), ends, strict=True), strict=True))
-        return _Adjacency(
-            spans, array("q", chosen[order].tobytes()), array("q", far[order].tobytes())
-        )
+        counts = np.bincount(near, minlength=len(self.nodes))
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return _Adjacency(*(_as_array(part) for part in (starts, chosen[order], far[order])))
+
+
+def _as_array(numbers: NDArray[np.int32]) -> array[int]:
+    """Return numbers in an array whose items are integers of Python."""
+    found = array("i")
+    found.frombytes(numbers.tobytes())
+    return found
 
 
 def index_key(value: Value) -> Value:

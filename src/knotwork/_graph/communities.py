@@ -24,8 +24,8 @@ Weights = NDArray[np.float64]
 
 
 def undirected_adjacency(
-    sources: Sequence[int] | Labels,
-    targets: Sequence[int] | Labels,
+    sources: Sequence[int] | NDArray[np.integer],
+    targets: Sequence[int] | NDArray[np.integer],
     weights: Sequence[float] | Weights,
     *,
     nodes: int,
@@ -35,10 +35,11 @@ def undirected_adjacency(
     The weights of parallel edges, in either direction, are added; loops are dropped. Edges are
     summed in the order of their ends and weights, so that equal edges give equal bits.
     """
-    ends = np.sort(np.array([sources, targets], dtype=np.int64).reshape(2, -1), axis=0)
-    values = np.asarray(weights, dtype=np.float64)
-    kept = ends[0] != ends[1]
-    low, high, values = ends[0][kept], ends[1][kept], values[kept]
+    number = np.int32 if nodes <= np.iinfo(np.int32).max else np.int64
+    one, other = np.asarray(sources, dtype=number), np.asarray(targets, dtype=number)
+    kept = one != other
+    low, high = np.minimum(one, other)[kept], np.maximum(one, other)[kept]
+    values = np.asarray(weights, dtype=np.float64)[kept]
     order = np.lexsort((values, high, low))
     low, high, values = low[order], high[order], values[order]
     upper = sparse.coo_array((values, (low, high)), shape=(nodes, nodes)).tocsr()
@@ -107,8 +108,7 @@ def move_nodes(  # noqa: C901  the hot loop, in one piece
     Eck, 2019). So the work depends on the size of the change, not of the graph. ``loops`` are
     weights inside the nodes.
     """
-    indptr, indices = adjacency.indptr.tolist(), adjacency.indices.tolist()
-    weights = adjacency.data.tolist()
+    indptr = adjacency.indptr.tolist()
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).reshape(-1)
     if loops is not None:
         degrees = degrees + np.asarray(loops, dtype=np.float64)
@@ -129,10 +129,11 @@ def move_nodes(  # noqa: C901  the hot loop, in one piece
         queued[node] = 0
         own = moved[node]
         near: dict[int, float] = {own: 0.0}
-        begin, end = indptr[node], indptr[node + 1]
-        for position in range(begin, end):
-            label = moved[indices[position]]
-            near[label] = near.get(label, 0.0) + weights[position]
+        own_edges = slice(indptr[node], indptr[node + 1])
+        neighbours = adjacency.indices[own_edges].tolist()  # a list of all would take gigabytes
+        for other, weight in zip(neighbours, adjacency.data[own_edges].tolist(), strict=True):
+            label = moved[other]
+            near[label] = near.get(label, 0.0) + weight
         volumes[own] -= degree[node]
         pull = degree[node] * scale
         best, best_gain = own, near[own] - pull * volumes[own] + least
@@ -144,8 +145,7 @@ def move_nodes(  # noqa: C901  the hot loop, in one piece
         if best == own:
             continue
         moved[node] = best
-        for position in range(begin, end):
-            other = indices[position]
+        for other in neighbours:
             if not queued[other] and moved[other] != best:
                 queued[other] = 1
                 waiting.append(other)
@@ -268,8 +268,7 @@ def propagate_labels(
     2009), so that large communities split. Lower values have no effect.
     """
     nodes = adjacency.shape[0]
-    indptr, indices = adjacency.indptr.tolist(), adjacency.indices.tolist()
-    weights = adjacency.data.tolist()
+    indptr = adjacency.indptr.tolist()
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).reshape(-1)
     brake = max(resolution - 1.0, 0.0) / (float(degrees.sum()) or 1.0)
     degree, volumes = degrees.tolist(), degrees.tolist()
@@ -280,9 +279,11 @@ def propagate_labels(
         for node in order:
             check_cancelled()
             near: dict[int, float] = {}
-            for position in range(indptr[node], indptr[node + 1]):
-                label = labels[indices[position]]
-                near[label] = near.get(label, 0.0) + weights[position]
+            own_edges = slice(indptr[node], indptr[node + 1])
+            neighbours = adjacency.indices[own_edges].tolist()
+            for other, weight in zip(neighbours, adjacency.data[own_edges].tolist(), strict=True):
+                label = labels[other]
+                near[label] = near.get(label, 0.0) + weight
             own = labels[node]
             volumes[own] -= degree[node]
             pull = brake * degree[node]

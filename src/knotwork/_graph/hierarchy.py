@@ -34,6 +34,8 @@ from knotwork._graph.communities import (
 
 _MAX_RESOLUTION = 64.0
 """Largest resolution with which a community is divided, as a multiple of the configured one."""
+_MOST_CONTINUED = 10_000_000
+"""Entries of a matrix up to which Leiden continues from a partition: it takes 250 bytes an edge."""
 _STAYS_DIVIDED = 0.75
 """Share of the size limit above which a community that was divided is divided again."""
 _MAX_SINGLE = 0.5
@@ -190,7 +192,7 @@ def _update(
     reached = modularity(adjacency, labels, resolution=resolution)
     if reached + options.tolerance >= modularity(adjacency, from_scratch, resolution=resolution):
         return labels
-    if options.algorithm == "leiden":
+    if options.algorithm == "leiden" and adjacency.nnz <= _MOST_CONTINUED:
         improved = leiden(adjacency, resolution=resolution, seed=options.seed, start=labels)
         return split_disconnected(adjacency, improved)
     return from_scratch

@@ -13,7 +13,7 @@ import re
 import threading
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -188,8 +188,8 @@ def build_map(store: Store, key: str) -> GraphMap:
     edges = _read_edges(store, entities.position)
     chains, importance = _community_chains(communities, parents, entities.position)
     adjacency = undirected_adjacency(
-        edges.sources.astype(np.int64),
-        edges.targets.astype(np.int64),
+        edges.sources,
+        edges.targets,
         edges.weights.astype(np.float64),
         nodes=len(entities.position),
     )
@@ -267,20 +267,16 @@ def _read_entities(store: Store, communities: Sequence[Community]) -> _EntityCol
 
 def _read_edges(store: Store, position: dict[str, int]) -> _EdgeColumns:
     names: dict[str, int] = {}
-    rows: list[tuple[int, int, float, int]] = []
-    for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
-        source, target = position.get(edge.source), position.get(edge.target)
-        if source is not None and target is not None and source != target:
-            name = names.setdefault(edge.relation, len(names))
-            rows.append((source, target, edge.weight, name))
-    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    return _EdgeColumns(
-        table[:, 0].astype(np.int32),
-        table[:, 1].astype(np.int32),
-        table[:, 2].astype(np.float32),
-        table[:, 3].astype(np.int32),
-        list(names),
-    )
+
+    def rows() -> Iterator[tuple[int, int, float, int]]:
+        for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
+            source, target = position.get(edge.source), position.get(edge.target)
+            if source is not None and target is not None and source != target:
+                name = names.setdefault(edge.relation, len(names))
+                yield source, target, edge.weight, name
+
+    table = np.fromiter(rows(), np.dtype("i4, i4, f4, i4"))
+    return _EdgeColumns(table["f0"], table["f1"], table["f2"], table["f3"], list(names))
 
 
 def _community_chains(

@@ -28,12 +28,14 @@ meaning count for the meaning of most chunks.
 from __future__ import annotations
 
 import time
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from knotwork._cancellation import check_cancelled, checked
@@ -390,13 +392,15 @@ class Network:
 def read_network(store: Store) -> Network:
     """Return the network of an index: its mentions, weighted relations and merged names."""
     senses = read_senses(store)
-    edges = store.graph.edges(types=[EdgeType.MENTIONS])
-    mentions = [(edge.target, edge.source) for edge in checked(edges)]
-    relations: list[tuple[Meaning, Meaning, float]] = []
+    edges = _NetworkEdges()
+    for edge in checked(store.graph.edges(types=[EdgeType.MENTIONS])):
+        sense = senses[edge.target].get(edge.source, 0) if edge.target in senses else 0
+        edges.add_mention(Meaning(edge.target, sense), edge.source)
     for edge in checked(store.graph.edges(types=ENTITY_EDGES)):
         ends = edge.source, edge.target
-        relations += _relations_of_meanings(*ends, edge.weight, edge.chunks, senses)
-    return _build_network(_mentions(mentions, senses), relations, read_groups(store))
+        for one, other, weight in _relations_of_meanings(*ends, edge.weight, edge.chunks, senses):
+            edges.add_relation(one, other, weight)
+    return edges.network(read_groups(store))
 
 
 def make_network(
@@ -409,16 +413,12 @@ def make_network(
     ``groups`` map merged entities to their canonical entity. Relations of an entity without a
     mention, which a store should not hold, are left out.
     """
-    meant = [(Meaning(one), Meaning(other), weight) for one, other, weight in relations]
-    return _build_network(_mentions(mentions, {}), meant, groups or {})
-
-
-def _mentions(mentions: Iterable[tuple[str, str]], senses: Senses) -> list[tuple[Meaning, str]]:
-    """Return the meaning of each mention with its chunk."""
-    return [
-        (Meaning(entity, senses[entity].get(chunk, 0) if entity in senses else 0), chunk)
-        for entity, chunk in checked(mentions)
-    ]
+    edges = _NetworkEdges()
+    for entity, chunk in mentions:
+        edges.add_mention(Meaning(entity), chunk)
+    for one, other, weight in relations:
+        edges.add_relation(Meaning(one), Meaning(other), weight)
+    return edges.network(groups or {})
 
 
 def _relations_of_meanings(
@@ -436,40 +436,83 @@ def _relations_of_meanings(
         yield one, other, weight * times / len(chunks)
 
 
-def _build_network(
-    mentions: Sequence[tuple[Meaning, str]],
-    relations: Sequence[tuple[Meaning, Meaning, float]],
-    groups: Mapping[str, str],
-) -> Network:
-    entities = sorted({entity for entity, _ in mentions})
-    chunks = sorted({chunk for _, chunk in mentions})
-    place = {entity: position for position, entity in enumerate(entities)}
-    chunk_place = {chunk: position for position, chunk in enumerate(chunks, start=len(entities))}
-    nodes = len(entities) + len(chunks)
-    relations = [relation for relation in relations if place.keys() >= set(relation[:2])]
-    check_cancelled()
-    named: Labels = np.array([place[entity] for entity, _ in mentions], dtype=np.int64)
-    holding: Labels = np.array([chunk_place[chunk] for _, chunk in mentions], dtype=np.int64)
-    check_cancelled()
-    sources: Labels = np.array([place[source] for source, _, _ in relations], dtype=np.int64)
-    targets: Labels = np.array([place[target] for _, target, _ in relations], dtype=np.int64)
-    stated: Weights = np.array([weight for _, _, weight in relations], dtype=np.float64)
-    counts = np.bincount(named, minlength=nodes).astype(np.float64)
-    damping = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
-    ends = np.concatenate([named, sources]), np.concatenate([holding, targets])
-    weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), stated])
-    damped = weights * damping[ends[0]] * damping[ends[1]]
-    pairs = [
-        (place[Meaning(entity)], place[Meaning(canonical)])
-        for entity, canonical in sorted(groups.items())
-        if entity != canonical and Meaning(entity) in place and Meaning(canonical) in place
-    ]
-    merged: Labels = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    linked = np.concatenate([ends[0], merged[:, 0]]), np.concatenate([ends[1], merged[:, 1]])
-    damped = np.concatenate([damped, np.full(len(merged), NAME_WEIGHT)])
-    return Network(
-        tuple(meaning.entity_id for meaning in entities),
-        tuple(chunks),
-        undirected_adjacency(*ends, weights, nodes=nodes),
-        undirected_adjacency(*linked, damped, nodes=nodes),
-    )
+Name = TypeVar("Name")
+Nodes = NDArray[np.int32]
+
+
+class _Numbers(dict[Name, int]):
+    """Numbers names in the order in which they are first looked up."""
+
+    def __missing__(self, name: Name) -> int:
+        number = self[name] = len(self)
+        return number
+
+    def places(self, ordered: Sequence[Name]) -> Nodes:
+        """Return the place of each number among the ordered names."""
+        places: Nodes = np.empty(len(ordered), dtype=np.int32)
+        places[np.fromiter((self[name] for name in ordered), np.int32)] = np.arange(len(ordered))
+        return places
+
+
+class _NetworkEdges:
+    """The edges of a network while they are read, in a few bytes each: there may be millions."""
+
+    def __init__(self) -> None:
+        self._entities: _Numbers[Meaning] = _Numbers()
+        self._chunks: _Numbers[str] = _Numbers()
+        self._mentions = array("i"), array("i")
+        self._relations = array("i"), array("i"), array("d")
+
+    def add_mention(self, entity: Meaning, chunk: str) -> None:
+        named, holding = self._mentions
+        named.append(self._entities[entity])
+        holding.append(self._chunks[chunk])
+
+    def add_relation(self, source: Meaning, target: Meaning, weight: float) -> None:
+        """Add a relation, after all mentions; those of an entity without one are left out."""
+        if source not in self._entities or target not in self._entities:
+            return
+        sources, targets, weights = self._relations
+        sources.append(self._entities[source])
+        targets.append(self._entities[target])
+        weights.append(weight)
+
+    def network(self, groups: Mapping[str, str]) -> Network:
+        """Return the network of these edges and merged names."""
+        entities, chunks = sorted(self._entities), sorted(self._chunks)
+        check_cancelled()
+        place, chunk_place = self._entities.places(entities), self._chunks.places(chunks)
+        nodes = len(entities) + len(chunks)
+        named, holding, sources, targets, stated = map(
+            np.asarray, (*self._mentions, *self._relations)
+        )
+        ends = (
+            np.concatenate([place[named], place[sources]]),
+            np.concatenate([chunk_place[holding] + np.int32(len(entities)), place[targets]]),
+        )
+        weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), stated])
+        plain = undirected_adjacency(*ends, weights, nodes=nodes)
+        check_cancelled()
+        counts = np.bincount(ends[0][: len(named)], minlength=nodes).astype(np.float64)
+        damping = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
+        weights *= damping[ends[0]]
+        weights *= damping[ends[1]]
+        merged = self._merged(groups, place)
+        adjacency = undirected_adjacency(
+            np.concatenate([ends[0], merged[:, 0]]),
+            np.concatenate([ends[1], merged[:, 1]]),
+            np.concatenate([weights, np.full(len(merged), NAME_WEIGHT)]),
+            nodes=nodes,
+        )
+        names = tuple(meaning.entity_id for meaning in entities)
+        return Network(names, tuple(chunks), plain, adjacency)
+
+    def _merged(self, groups: Mapping[str, str], place: Nodes) -> Nodes:
+        """Return the nodes of each merged entity and its canonical entity, of shape (n, 2)."""
+        known = self._entities
+        pairs = [
+            (place[known[Meaning(entity)]], place[known[Meaning(canonical)]])
+            for entity, canonical in sorted(groups.items())
+            if entity != canonical and Meaning(entity) in known and Meaning(canonical) in known
+        ]
+        return np.array(pairs, dtype=np.int32).reshape(-1, 2)

@@ -136,6 +136,10 @@ class Database:
         checks_due()
         return self.connection().execute(sql, bindings).fetchall()
 
+    def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
+        return checked(self.connection().execute(sql, bindings))
+
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages, without one transaction for all.
 

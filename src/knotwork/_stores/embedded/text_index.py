@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._cancellation import checked
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import QueryTermWeights, gain
 from knotwork._stores.contents import TextItem
@@ -314,7 +313,7 @@ class Postings:
         self.generation = generation
         self._database = database
         self._table = table
-        rows = database.connection().execute(
+        rows = database.stream(
             f"SELECT id, length FROM {table}_counts ORDER BY id"  # noqa: S608
         )
         self._keys, self._lengths = _pairs(rows).T.copy()
@@ -366,7 +365,7 @@ class Postings:
                 f" USING fts5vocab('main', '{self._table}', 'instance')"
             )
             self._prepared.connection = connection
-        rows = connection.execute(
+        rows = self._database.stream(
             f"SELECT j.key, v.doc FROM json_each(?1) j CROSS JOIN {instances} v"  # noqa: S608
             " ON v.term = j.value",
             (SQLITE.bind_texts(terms),),
@@ -380,5 +379,5 @@ class Postings:
 
 def _pairs(rows: Iterable[Row]) -> NDArray[np.int64]:
     """Return rows of two integers as an array of shape (n, 2), without a list of all of them."""
-    found: NDArray[np.int64] = np.fromiter(checked(rows), np.dtype((np.int64, 2)))
+    found: NDArray[np.int64] = np.fromiter(rows, np.dtype((np.int64, 2)))
     return found

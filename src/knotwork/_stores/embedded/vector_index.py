@@ -268,7 +268,7 @@ class EmbeddedVectors:
             return paged.count_unlike(self._encoded(book, rows))
 
     def _current_lookup(self, table: _Table) -> RowLookup | None:
-        """Return a lookup of the cached matrix, or None if there is none or it differs."""
+        """Return a lookup of the cached matrix, or None if it is missing or differs."""
         matrix, lookup = self._cached, self._lookup
         if self._database.writing or not isinstance(matrix, VectorMatrix):
             return None
@@ -346,7 +346,7 @@ class EmbeddedVectors:
         return VectorCodes.load(book, blocks, version=table.version)
 
     def _read_pages(self, table: _Table) -> Iterator[Coded]:
-        pages = self._database.connection().execute(
+        pages = self._database.stream(
             "SELECT keys, data FROM vector_code WHERE name = ? ORDER BY page", (self._name,)
         )
         for keys, data in pages:
@@ -385,7 +385,7 @@ class EmbeddedVectors:
         if table.center:
             return CodeBook(np.frombuffer(table.center, "<f4"))
         sql = f"SELECT id, data FROM {self._table} ORDER BY id LIMIT ?"  # noqa: S608
-        sample = self._database.connection().execute(sql, (_CENTER_ROWS,))  # as good as random
+        sample = self._database.stream(sql, (_CENTER_ROWS,))  # as good as random
         total, count = np.zeros(table.dimension), 0
         for _, vectors in decode_blocks(sample, self._stored):
             total += vectors.sum(axis=0, dtype=np.float64)
@@ -410,12 +410,12 @@ class EmbeddedVectors:
     def _all_rows(self) -> PackedRows:
         """Return the keys and packed vectors of the table, in the order in which they lie there."""
         sql = f"SELECT id, data FROM {self._table}"  # noqa: S608
-        return self._database.connection().execute(sql)
+        return self._database.stream(sql)
 
     def _rows_since(self, version: int, *, until: int = _LATEST) -> PackedRows:
         """Return the keys and packed vectors written after a version, in no order."""
         sql = f"SELECT id, data FROM {self._table} WHERE version > ? AND version <= ?"  # noqa: S608
-        return self._database.connection().execute(sql, (version, until))
+        return self._database.stream(sql, (version, until))
 
     def _changed_since(self, version: int, *, until: int = _LATEST) -> int:
         sql = f"SELECT count(*) FROM {self._table} WHERE version > ? AND version <= ?"  # noqa: S608

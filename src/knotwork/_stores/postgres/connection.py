@@ -6,10 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from typing import Any, Self
 
 import psycopg
-from psycopg import RawCursor
+from psycopg import RawCursor, RawServerCursor
 from psycopg.adapt import AdaptersMap
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -25,6 +26,8 @@ from knotwork.errors import StoreUnavailable
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
+_STREAMED_ROWS = 10_000
+_stream_numbers = count()
 _POOL_WAIT_S = 0.25
 _PREPARED_STATEMENTS = 400
 _APPLICATION = "knotwork"
@@ -109,6 +112,15 @@ def connection_options() -> dict[str, Any]:
         "connect_timeout": _CONNECT_TIMEOUT_S,
         "application_name": _APPLICATION,
     }
+
+
+def streaming_cursor(connection: Connection) -> RawServerCursor[TupleRow]:
+    """Return a cursor that fetches rows as they are read; use it inside a transaction."""
+    cursor: RawServerCursor[TupleRow] = RawServerCursor(
+        connection, f"stream_{next(_stream_numbers)}"
+    )
+    cursor.itersize = _STREAMED_ROWS
+    return cursor
 
 
 def connect(address: Address) -> Connection:

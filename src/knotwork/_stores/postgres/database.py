@@ -31,6 +31,7 @@ from knotwork._stores.postgres.connection import (
     Pool,
     configure,
     connect,
+    streaming_cursor,
 )
 from knotwork._stores.postgres.copying import BINARY_HEADER, BINARY_TRAILER
 from knotwork._stores.postgres.dialect import POSTGRES, PostgresDialect
@@ -220,6 +221,14 @@ class PostgresDatabase:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
         return self.rows(sql, bindings)
+
+    def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
+        connection = self._local().connection
+        assert connection is not None
+        with translated_errors(self.label), streaming_cursor(connection) as cursor:
+            cursor.execute(sql, bindings, binary=True)
+            yield from checked(cursor)
 
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages; see `SqlDatabase.rows_in_pages`."""

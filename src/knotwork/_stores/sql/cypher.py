@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from itertools import accumulate, chain, islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,8 @@ from knotwork.records import (
     QueryResult,
     int_to_id,
 )
+
+_BLOCK_ROWS = 50_000
 
 
 @reports_damage
@@ -163,52 +166,59 @@ class CypherStatements:
     chunk_text = "SELECT text FROM chunk WHERE id = $1"
 
 
-class _Ends(NamedTuple):
-    """The edges of all types: keys of both ends, weights, relations (0: none), and the index of
-    the first edge of each type.
+class _Edges(NamedTuple):
+    """The edges of one type, as places of both ends among the nodes.
+
+    ``weights`` and ``relations`` (keys) are empty for types without them.
     """
 
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    targets: NDArray[np.int32]
     weights: NDArray[np.float64]
     relations: NDArray[np.int64]
-    starts: list[int]
 
 
 def project_index(database: SqlDatabase) -> PropertyGraph:
     """Read the index graph. Use it, and read its properties, inside `Database.reading`."""
     keys, labels = _read_nodes(database)
-    ends = _without_dangling(_read_edges(database), keys)
+    types = [str(kind) for kind in CypherStatements.edges]
+    edges = [_read_edges(database, sql, keys) for sql in CypherStatements.edges.values()]
+    counts = [len(of_type.sources) for of_type in edges]
+    starts = [0, *accumulate(counts)][:-1]
     names: dict[int, str] = dict(database.fetch(CypherStatements.relation_names))
     properties = _Properties(database, keys, labels)
-    types = [str(kind) for kind in CypherStatements.edges]
 
-    def edge(index: int) -> tuple[int, str, int, int]:
-        kind = types[bisect_right(ends.starts, index) - 1]
-        return int(ends.sources[index]), kind, int(ends.targets[index]), int(ends.relations[index])
+    def locate(index: int) -> tuple[str, _Edges, int]:
+        """Return the type of an edge, all edges of that type, and its place among them."""
+        place = bisect_right(starts, index) - 1
+        return types[place], edges[place], index - starts[place]
 
     def relationship_properties(index: int) -> Mapping[str, PropertyValue]:
-        source, kind, target, relation = edge(index)
+        kind, of_type, place = locate(index)
+        source, target = int(of_type.sources[place]), int(of_type.targets[place])
+        relation = int(of_type.relations[place]) if len(of_type.relations) else 0
 
         def chunks() -> list[str]:
-            rows = database.fetch(CypherStatements.supports, (source, target, relation))
+            between = int(keys[source]), int(keys[target]), relation
+            rows = database.fetch(CypherStatements.supports, between)
             return [int_to_id(chunk) for (chunk,) in rows]
 
-        weight = float(ends.weights[index])
-        label = _LABELS[labels[np.searchsorted(keys, source)]]
+        weight = float(of_type.weights[place]) if len(of_type.weights) else 0.0
+        label = _LABELS[labels[source]]
         return edge_properties(kind, weight, names.get(relation, ""), chunks, source=label)
 
     def relationship_id(index: int) -> str:
-        source, kind, target, relation = edge(index)
-        return edge_id(int_to_id(source), kind, int_to_id(target), names.get(relation, ""))
+        kind, of_type, place = locate(index)
+        source, target = (int(keys[end[place]]) for end in (of_type.sources, of_type.targets))
+        relation = names[int(of_type.relations[place])] if len(of_type.relations) else ""
+        return edge_id(int_to_id(source), kind, int_to_id(target), relation)
 
-    counts = np.diff([*ends.starts, len(ends.sources)]).tolist()
     return PropertyGraph(
         ids=[int_to_id(key) for key in keys.tolist()],
         labels=[(str(_LABELS[code]),) for code in labels.tolist()],
-        types=[kind for kind, count in zip(types, counts, strict=True) for _ in range(count)],
-        sources=np.searchsorted(keys, ends.sources).tolist(),
-        targets=np.searchsorted(keys, ends.targets).tolist(),
+        types=chain.from_iterable(map(repeat, types, counts)),
+        sources=np.concatenate([of_type.sources for of_type in edges]),
+        targets=np.concatenate([of_type.targets for of_type in edges]),
         node_properties=properties.of,
         relationship_properties=relationship_properties,
         relationship_id=relationship_id,
@@ -218,7 +228,7 @@ def project_index(database: SqlDatabase) -> PropertyGraph:
 def _read_nodes(database: SqlDatabase) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the keys of all nodes, ascending, and the positions of their labels."""
     found = [
-        np.array([key for (key,) in database.fetch(CypherStatements.nodes[label])], np.int64)
+        np.fromiter((key for (key,) in database.stream(CypherStatements.nodes[label])), np.int64)
         for label in _LABELS
     ]
     codes = np.repeat(np.arange(len(found), dtype=np.int8), [len(keys) for keys in found])
@@ -227,35 +237,26 @@ def _read_nodes(database: SqlDatabase) -> tuple[NDArray[np.int64], NDArray[np.in
     return keys[order], codes[order]
 
 
-def _read_edges(database: SqlDatabase) -> _Ends:
-    sources, targets, weights, relations, starts = [], [], [], [], [0]
-    for sql in CypherStatements.edges.values():
-        rows: list[Row] = database.fetch(sql)
-        starts.append(starts[-1] + len(rows))
-        sources.append(np.array([row[0] for row in rows], np.int64))
-        targets.append(np.array([row[1] for row in rows], np.int64))
-        weights.append(np.array([row[2] if len(row) > 2 else 0 for row in rows], np.float64))
-        relations.append(np.array([row[3] if len(row) > 3 else 0 for row in rows], np.int64))
-    return _Ends(
-        np.concatenate(sources),
-        np.concatenate(targets),
-        np.concatenate(weights),
-        np.concatenate(relations),
-        starts[:-1],
-    )
-
-
-def _without_dangling(ends: _Ends, keys: NDArray[np.int64]) -> _Ends:
-    """Remove edges with an end that is not a node."""
-    good = np.isin(ends.sources, keys) & np.isin(ends.targets, keys)
-    before = np.concatenate([[0], np.cumsum(good)])
-    return _Ends(
-        ends.sources[good],
-        ends.targets[good],
-        ends.weights[good],
-        ends.relations[good],
-        [int(before[start]) for start in ends.starts],
-    )
+def _read_edges(database: SqlDatabase, sql: str, keys: NDArray[np.int64]) -> _Edges:
+    """Return the edges of a type, without those that have an end that is not a node."""
+    blocks = [_Edges(*(np.empty(0, type_) for type_ in (np.int32, np.int32, float, np.int64)))]
+    rows = database.stream(sql)
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        columns = list(zip(*block, strict=True))
+        sources, targets = (np.array(column, np.int64) for column in columns[:2])
+        weights = np.array(columns[2] if len(columns) > 2 else (), np.float64)
+        relations = np.array(columns[3] if len(columns) > 3 else (), np.int64)
+        ends = [np.searchsorted(keys, end).clip(max=len(keys) - 1) for end in (sources, targets)]
+        good = (keys[ends[0]] == sources) & (keys[ends[1]] == targets)
+        blocks.append(
+            _Edges(
+                ends[0][good].astype(np.int32),
+                ends[1][good].astype(np.int32),
+                weights[good] if len(weights) else weights,
+                relations[good] if len(relations) else relations,
+            )
+        )
+    return _Edges(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
 class _Properties:

@@ -52,6 +52,10 @@ class SqlDatabase(Protocol):
         """Run a query and return all its rows; use inside `reading` or `transaction`."""
         ...
 
+    def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
+        ...
+
     def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
         """Yield the rows of a query in pages, without one transaction for all.
 
