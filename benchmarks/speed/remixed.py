@@ -12,7 +12,8 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -224,24 +225,59 @@ def _make(
     return Made(document, section, chunk, mentions, list(relations.values()), vectors)
 
 
-def build(store: Store, folders: Sequence[Path], count: int) -> dict[str, float]:
-    """Write ``count`` chunks into an empty store; return seconds by stage and what there is."""
+@dataclass(slots=True)
+class Built:
+    """What an index took to write: seconds by the clock and of the processor, and its passages."""
+
+    read_s: float
+    write_s: float
+    write_cpu_s: float
+    passages: int
+
+
+def build(store: Store, folders: Sequence[Path], count: int) -> Built:
+    """Write ``count`` chunks into an empty store."""
+    ((_, finish),) = grow(lambda: nullcontext(store), folders, [count])
+    return finish(store)
+
+
+def grow(
+    opened: Callable[[], AbstractContextManager[Store]],
+    folders: Sequence[Path],
+    sizes: Sequence[int],
+) -> Iterator[tuple[int, Callable[[Store], Built]]]:
+    """Write chunks into a store that is opened for each of the ascending sizes; yield the size.
+
+    With it comes a function that completes the store, or a copy of it, with what is written once:
+    names and vectors of entities.
+    """
     start = time.perf_counter()
-    rows = read_passages(folders, count)
+    rows = read_passages(folders, sizes[-1])
     passages = [found for row in rows if (found := read_passage(*row)) and found.sentences]
     read_s = time.perf_counter() - start
-    made = make_chunks(passages, Topics([pid for pid, _, _ in rows]), count)
+    made = make_chunks(passages, Topics([pid for pid, _, _ in rows]), sizes[-1])
     chunks_of: Counter[str] = Counter()
-    write_s = 0.0
-    while batch := list(islice(made, BATCH)):
-        start = time.perf_counter()
-        _write(store, batch)
-        write_s += time.perf_counter() - start
-        chunks_of.update(mention.normal_form for item in batch for mention in item.mentions)
-    start = time.perf_counter()
-    _write_entities(store, chunks_of)
-    write_s += time.perf_counter() - start
-    return {"read_s": read_s, "write_s": write_s, "passages": len(passages)}
+    write_s = cpu_s = 0.0
+    written = 0
+
+    def finish(target: Store) -> Built:
+        start, cpu = time.perf_counter(), time.process_time()
+        _write_entities(target, chunks_of)
+        spent = time.perf_counter() - start, time.process_time() - cpu
+        return Built(read_s, write_s + spent[0], cpu_s + spent[1], len(passages))
+
+    for size in sizes:
+        with opened() as store:
+            while written < size:
+                batch = list(islice(made, min(BATCH, size - written)))
+                start, cpu = time.perf_counter(), time.process_time()
+                _write(store, batch)
+                write_s += time.perf_counter() - start
+                cpu_s += time.process_time() - cpu
+                written += len(batch)
+                named = (mention.normal_form for item in batch for mention in item.mentions)
+                chunks_of.update(named)
+        yield size, finish
 
 
 def _write(store: Store, batch: Sequence[Made]) -> None:

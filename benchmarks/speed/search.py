@@ -25,6 +25,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +233,7 @@ def make_index(path: Path, folders: Sequence[Path], size: int) -> dict[str, floa
     store = EmbeddedStore.open(path, create=True)
     built = build(store, folders, size)
     store.close()
-    return built | {"peak_mib": peak_mib()}
+    return asdict(built) | {"peak_mib": peak_mib()}
 
 
 def run_apart(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401

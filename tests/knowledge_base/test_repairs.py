@@ -26,9 +26,9 @@ from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreNot
 pytestmark = pytest.mark.slow
 
 DERIVED = [
-    "text_chunk_data",
+    "text_chunk_change",
     "text_chunk_counts",
-    "text_entity_idx",
+    "text_entity_posting",
     "entity",
     "entity_by_name",
     "edge",

@@ -25,6 +25,11 @@ UNDO = {
     "0011-repeated-lines": (
         "ALTER TABLE ledger DROP COLUMN edge_keys; ALTER TABLE ledger DROP COLUMN repeated;"
     ),
+    "0014-text-pages": "".join(
+        f"DROP TABLE IF EXISTS text_{name}_{part};"
+        for name in ("chunk", "entity", "question", "report")
+        for part in ("page", "posting", "change")
+    ),
     "0013-vector-codes": (
         "ALTER TABLE vector_index DROP COLUMN coded; ALTER TABLE vector_index DROP COLUMN center;"
         " DROP TABLE vector_code;"

@@ -1,4 +1,4 @@
-"""Looking up the rarest terms first finds what looking up all of them finds."""
+"""The best items of full text are those of the oracle, however they are looked up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from knotwork._stores.bm25 import QueryTermWeights
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.memory import MemoryStore
 from knotwork.records import content_id
 
@@ -50,18 +49,8 @@ def questions() -> list[str]:
     ]
 
 
-def without_postings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Search as the first search of an index does."""
-    monkeypatch.setattr(EmbeddedTexts, "_shared_postings", lambda *_: None)
-
-
-@pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.parametrize("k", [1, 10, 300])
-def test_the_best_are_those_of_the_oracle(
-    stores, k: int, *, in_memory: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not in_memory:
-        without_postings(monkeypatch)
+def test_the_best_are_those_of_the_oracle(stores, k: int) -> None:
     memory, embedded = (store.texts("chunk") for store in stores)
     for question in questions():
         found, expected = embedded.search(question, k=k), memory.search(question, k=k)
@@ -69,23 +58,8 @@ def test_the_best_are_those_of_the_oracle(
         assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
 
 
-def test_frequent_terms_are_mostly_left_out(stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_up: list[int] = []
-    match = EmbeddedTexts._match
-
-    def counted(self, asked, k, **options):
-        looked_up.append(len(asked))
-        return match(self, asked, k, **options)
-
-    without_postings(monkeypatch)
-    monkeypatch.setattr(EmbeddedTexts, "_match", counted)
-    index = stores[1].texts("chunk")
-    index.search("word399 word398 word397 word0 word1 word2", k=1)
-    assert max(looked_up) < 6
-
-
 def test_few_postings_are_held(stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork._stores.embedded.text_index._MAX_CACHED_POSTINGS", 100)
+    monkeypatch.setattr("knotwork._stores.embedded.postings._MOST_KEPT", 100)
     memory, embedded = (store.texts("chunk") for store in stores)
     for question in questions():
         found, expected = embedded.search(question, k=10), memory.search(question, k=10)

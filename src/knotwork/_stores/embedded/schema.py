@@ -12,6 +12,7 @@ from __future__ import annotations
 import apsw
 
 from knotwork._sqlite_file import Migration
+from knotwork._stores.embedded.text_pages import create_tables, update_pages
 from knotwork._stores.sql.documents import PUT_FIELD, PUT_PAGE, field_rows, page_rows
 from knotwork._stores.sql.packing import unpack_json, unpack_outline, unpack_text
 from knotwork.records import Document
@@ -27,6 +28,16 @@ def fill_fields(connection: apsw.Connection) -> None:
         document = Document("", unpack_text(text) if pages else "", pages=pages)
         connection.executemany(PUT_FIELD, field_rows(key, unpack_json(metadata)))
         connection.executemany(PUT_PAGE, page_rows(key, document))
+
+
+def fill_text_pages(connection: apsw.Connection) -> None:
+    """Write the pages of full text of an index that had them in tables of FTS5."""
+    for (name,) in connection.execute("SELECT name FROM text_index").fetchall():
+        table = f"text_{name}"
+        create_tables(connection, table)
+        connection.execute(f"INSERT INTO {table}_change SELECT id, 0 FROM {table}_counts")  # noqa: S608
+        update_pages(connection, table, version=0)
+        connection.execute(f"DROP TABLE IF EXISTS {table}_terms; DROP TABLE IF EXISTS {table}")
 
 
 APPLICATION_ID = 0x4B4E4F54
@@ -256,4 +267,5 @@ MIGRATIONS: tuple[Migration, ...] = (
         );
         """,
     ),
+    Migration("0014-text-pages", "", fill_text_pages),
 )

@@ -1,48 +1,40 @@
-"""Full-text index on SQLite FTS5 with Knotwork's own terms, ranked by BM25.
+"""Full-text index of terms, ranked by BM25 (k1 = 1.2, b = 0.75).
 
-FTS5 gets the terms joined by spaces and splits them only there: its `ascii` tokenizer keeps all
-non-ASCII characters in a token, and the full stop is added for decimal numbers. Its BM25 uses
-k1 = 1.2 and b = 0.75. A second table has the terms of each item with their counts, as sorted 64-bit
-hashes, so that single items can be scored. From the second search of a generation on, postings are
-cached in memory.
-
-Frequent terms cost most to look up and add least to a score: a term adds at most (k1 + 1)·idf. Once
-``k`` items score more than all frequent terms together can add, items with only frequent terms
-cannot be among the best. This is the idea of MaxScore (Turtle and Flood, 1995).
+The terms of each item are stored with their counts, as sorted 64-bit hashes, so that single items
+can be scored. Pages have the items of each term (`text_pages.py`). What a search reads of them is
+kept, also when the index changes, as long as its pages stay.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.bm25 import QueryTermWeights, gain
+from knotwork._stores.bm25 import QueryTermWeights
 from knotwork._stores.contents import TextItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.id_sets import is_among
-from knotwork._stores.packed_terms import MAX_COUNT, check_index_name, count_terms, pack_terms
-from knotwork._stores.sql.database import Row, reports_damage
+from knotwork._stores.embedded.postings import Postings
+from knotwork._stores.embedded.text_pages import create_tables, update_pages
+from knotwork._stores.packed_terms import check_index_name, count_terms, pack_terms
+from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
-from knotwork._stores.sql.term_frequencies import TermFrequencies
-from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
-
-_MAX_SCORED = 400
-_MAX_SCORED_AMONG = 2_000
-_ITEMS_PER_SEARCH = 200_000
-"""Items whose lengths are read in about the time that a search in FTS5 takes more."""
 
 
 class _Totals(NamedTuple):
     items: int
     tokens: int
+
+
+class _Held(NamedTuple):
+    generation: int
+    postings: Postings
 
 
 @reports_damage
@@ -54,10 +46,7 @@ class EmbeddedTexts:
         self._database = database
         self._name = name
         self._table = f"text_{name}"
-        self._frequencies = TermFrequencies(database, self._count_items)
-        self._postings: Postings | None = None
-        self._last_searched = -1  # the generation of the last search
-        self._searches = 0  # in that generation
+        self._held: _Held | None = None
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         """Add (id, text) pairs; an id that exists is replaced."""
@@ -68,10 +57,6 @@ class EmbeddedTexts:
             totals = self._totals() or self._create()
             replaced = self._lengths(found)
             self._database.write_many(
-                f"INSERT OR REPLACE INTO {self._table} (rowid, terms) VALUES (?, ?)",  # noqa: S608
-                ((key, " ".join(words)) for key, words in found.items()),
-            )
-            self._database.write_many(
                 f"INSERT OR REPLACE INTO {self._table}_counts VALUES (?, ?, ?, ?)",  # noqa: S608
                 ((key, len(words), *pack_terms(words)) for key, words in found.items()),
             )
@@ -79,6 +64,7 @@ class EmbeddedTexts:
             self._write_totals(
                 totals.items + len(found) - len(replaced), totals.tokens + added - sum(replaced)
             )
+            self._note_changes(found, gone=False)
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
         """Return the first ``limit`` items whose keys follow ``after``, by key."""
@@ -99,12 +85,12 @@ class EmbeddedTexts:
             removed = self._lengths(keys) if totals else []
             if totals is None or not removed:
                 return
-            for table, column in ((self._table, "rowid"), (f"{self._table}_counts", "id")):
-                self._database.write_many(
-                    f"DELETE FROM {table} WHERE {column} = ?",  # noqa: S608
-                    ((key,) for key in keys),
-                )
+            self._database.write_many(
+                f"DELETE FROM {self._table}_counts WHERE id = ?",  # noqa: S608
+                ((key,) for key in keys),
+            )
             self._write_totals(totals.items - len(removed), totals.tokens - sum(removed))
+            self._note_changes(keys, gone=True)
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
         """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
@@ -112,19 +98,17 @@ class EmbeddedTexts:
             return []
         with self._database.reading():
             totals = self._totals()
-            frequencies = self._frequencies.of(query_terms(query)) if totals else {}
-            if totals is None or not frequencies:
+            if totals is None:
                 return []
+            postings = self._postings()
+            held = postings.items_of(self._database.connection(), query_terms(query))
+            items = {term: found for term, found in held.items() if len(found.places)}
+            if not items:
+                return []
+            frequencies = {term: len(found.places) for term, found in items.items()}
             weights = QueryTermWeights.of(frequencies, items=totals.items, tokens=totals.tokens)
             among = None if where is None else key_array(where)
-            if among is not None and len(among) <= _MAX_SCORED_AMONG:
-                found = self._score(weights, among.tolist(), k)
-            elif postings := self._shared_postings(totals):
-                found = postings.search(weights, k, among=among)
-            elif among is None:
-                found = self._search_rarest(weights, k)
-            else:
-                found = self._match(weights.terms, k, among=among.tolist())
+            found = postings.search(weights, items, k, among=among)
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
@@ -144,7 +128,10 @@ class EmbeddedTexts:
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
-            return self._frequencies.of(terms) if self._totals() else {}
+            if self._totals() is None:
+                return {}
+            items = self._postings().items_of(self._database.connection(), dict.fromkeys(terms))
+        return {term: len(found.places) for term, found in items.items() if len(found.places)}
 
     def count(self) -> int:
         """Return the number of items."""
@@ -167,7 +154,7 @@ class EmbeddedTexts:
         return found
 
     def counts_differ(self) -> bool:
-        """Return True if the number of items or terms is not that of the full-text table."""
+        """Return True if totals or pages differ from the terms that are stored with the items."""
         with self._database.reading():
             totals = self._totals()
             if totals is None:
@@ -175,64 +162,35 @@ class EmbeddedTexts:
             ((items, tokens),) = self._database.fetch(
                 f"SELECT count(*), coalesce(sum(length), 0) FROM {self._table}_counts"  # noqa: S608
             )
-            ((indexed,),) = self._database.fetch(
-                f"SELECT coalesce(sum(cnt), 0) FROM {self._table}_terms"  # noqa: S608
+            postings = self._postings()
+            indexed = postings.count_terms(self._database.connection())
+            ids = self._database.stream(f"SELECT id FROM {self._table}_counts ORDER BY id")  # noqa: S608
+            keys = np.fromiter((key for (key,) in ids), np.int64)
+            ((stored,),) = self._database.fetch(
+                f"SELECT coalesce(sum(length(hashes)) / 8, 0) FROM {self._table}_counts"  # noqa: S608
             )
-        return totals != (items, tokens) or tokens != indexed
+        found = np.sort(postings.keys)
+        return (*totals, stored) != (items, tokens, indexed) or not np.array_equal(keys, found)
 
-    def _shared_postings(self, totals: _Totals) -> Postings | None:
-        """Return the cached postings, or None for the first searches of a generation.
-
-        FTS5 answers a few questions faster than the lengths of all items are read.
-        """
+    def _postings(self) -> Postings:
+        """Return the postings of the state that this thread sees; use inside `reading`."""
+        connection, held = self._database.connection(), self._held
         if self._database.writing:
-            return None
+            return Postings.read(connection, self._table, known=None)
         generation = self._database.generation()
-        if self._postings and self._postings.generation == generation:
-            return self._postings
-        if self._last_searched != generation:
-            self._last_searched, self._searches = generation, 0
-        self._searches += 1
-        if self._searches <= 1 + totals.items // _ITEMS_PER_SEARCH:
-            return None
-        postings = self._postings = Postings(self._database, self._table, generation)
-        return postings
+        if held is None or held.generation != generation:
+            known = None if held is None else held.postings.pages
+            postings = Postings.read(connection, self._table, known=known)
+            held = self._held = _Held(generation, postings)
+        return held.postings
 
-    def _search_rarest(self, weights: QueryTermWeights, k: int) -> list[tuple[int, float]]:
-        """Look up only as many of the rarest terms as the ``k`` best items need (MaxScore)."""
-        ordered = weights.rarest_first()
-        number = weights.first_terms(k)
-        while number < len(ordered):
-            rows = self._match(ordered[:number], _MAX_SCORED + 1)
-            least = rows[k - 1][1] if len(rows) >= k else 0.0
-            rest = weights.bound(ordered[number:])
-            near = [key for key, score in rows if score >= least - rest]
-            if rest < least and len(near) <= _MAX_SCORED:
-                return self._score(weights, near, k)
-            number = weights.sufficient_terms(least, at_least=number + 1, max_near=_MAX_SCORED)
-        return self._match(weights.terms, k)
-
-    def _match(
-        self, asked: Sequence[str], k: int, *, among: Sequence[int] | None = None
-    ) -> list[tuple[int, float]]:
-        """Return the ``k`` best items with any of the terms, as FTS5 ranks them."""
-        condition = "" if among is None else "AND +rowid IN (SELECT value FROM json_each(?))"
-        bound = () if among is None else (SQLITE.bind_keys(among),)
-        rows = self._database.fetch(
-            f"SELECT rowid, -rank FROM {self._table} WHERE {self._table} MATCH ? {condition}"  # noqa: S608
-            " ORDER BY rank, rowid LIMIT ?",
-            (" OR ".join(f'"{term}"' for term in asked), *bound, k),
+    def _note_changes(self, keys: Iterable[int], *, gone: bool) -> None:
+        self._database.write_many(
+            f"INSERT OR REPLACE INTO {self._table}_change VALUES (?, ?)",  # noqa: S608
+            ((key, int(gone)) for key in keys),
         )
-        return [(key, score) for key, score in rows]
-
-    def _score(
-        self, weights: QueryTermWeights, keys: Sequence[int], k: int
-    ) -> list[tuple[int, float]]:
-        """Return the ``k`` best of these items, scored from their stored term counts."""
-        stored, lengths, counts = self._counts(keys, weights.terms)
-        matching = np.flatnonzero(counts.any(axis=1))
-        scores = weights.scores(counts[matching], lengths[matching])
-        return top_scores([stored[row] for row in matching], scores.tolist(), k)
+        version = self._database.generation() + 1
+        update_pages(self._database.connection(), self._table, version=version)
 
     def _counts(
         self, keys: Sequence[int], asked: Sequence[str]
@@ -246,15 +204,6 @@ class EmbeddedTexts:
         lengths = np.fromiter((length for _, length, _, _ in rows), np.int64, len(rows))
         counts = count_terms([(hashes, times) for _, _, hashes, times in rows], asked)
         return [key for key, _, _, _ in rows], lengths, counts
-
-    def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
-        """Return the number of items with each term, without terms that no item has."""
-        rows = self._database.fetch(
-            f"SELECT v.term, v.doc FROM json_each(?) j CROSS JOIN {self._table}_terms v"  # noqa: S608
-            " ON v.term = j.value",
-            (SQLITE.bind_texts(asked),),
-        )
-        return dict(rows)
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""
@@ -277,107 +226,9 @@ class EmbeddedTexts:
 
     def _create(self) -> _Totals:
         self._database.write(
-            f"CREATE VIRTUAL TABLE {self._table} USING fts5(terms, content='',"
-            " contentless_delete=1, tokenize=\"ascii tokenchars '.'\")"
-        )
-        self._database.write(
-            f"CREATE VIRTUAL TABLE {self._table}_terms USING fts5vocab({self._table}, row)"
-        )
-        self._database.write(
             f"CREATE TABLE {self._table}_counts (id INTEGER PRIMARY KEY,"
             " length INTEGER NOT NULL, hashes BLOB NOT NULL, times BLOB NOT NULL)"
         )
+        create_tables(self._database.connection(), self._table)
         self._database.write("INSERT INTO text_index VALUES (?, 0, 0)", (self._name,))
         return _Totals(0, 0)
-
-
-_MAX_CACHED_POSTINGS = 8_000_000
-"""Number of postings in the cache, of six bytes each."""
-
-
-class _TermPostings(NamedTuple):
-    """The items with a term, as positions in the array of keys, and its occurrences in each."""
-
-    places: NDArray[np.int32]
-    times: NDArray[np.uint16]
-
-
-class Postings:
-    """A cache of item lengths and postings of a full-text table.
-
-    All calls must see the index at ``generation``. Threads can share an object: at worst, two of
-    them read the same term.
-    """
-
-    def __init__(self, database: Database, table: str, generation: int) -> None:
-        self.generation = generation
-        self._database = database
-        self._table = table
-        rows = database.stream(
-            f"SELECT id, length FROM {table}_counts ORDER BY id"  # noqa: S608
-        )
-        self._keys, self._lengths = _pairs(rows).T.copy()
-        self._terms: dict[str, _TermPostings] = {}
-        self._cached_postings = 0
-        self._prepared = threading.local()  # the connection with the temporary table
-
-    def search(
-        self, weights: QueryTermWeights, k: int, *, among: NDArray[np.int64] | None = None
-    ) -> list[tuple[int, float]]:
-        """Return the ``k`` best items with their scores, ties by key; use inside `reading`.
-
-        ``among`` restricts the result to items with these keys.
-        """
-        all_scores = np.zeros(len(self._keys))
-        postings = self._postings(weights.terms)
-        for term, idf in zip(weights.terms, weights.idfs, strict=True):
-            places, times = postings[term]
-            all_scores[places] += gain(idf, times, weights.shares(self._lengths[places]))
-        matching = np.flatnonzero(all_scores)
-        if among is not None:
-            matching = matching[is_among(self._keys[matching], among)]
-        scores = all_scores[matching]
-        if len(matching) > k:
-            near = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
-            matching, scores = matching[near], scores[near]
-        return top_scores(self._keys[matching].tolist(), scores.tolist(), k)
-
-    def _postings(self, terms: Sequence[str]) -> Mapping[str, _TermPostings]:
-        """Return the postings of these terms, those that are not cached by one statement."""
-        cached = self._terms
-        found = {term: cached[term] for term in terms if term in cached}
-        if missing := [term for term in terms if term not in found]:
-            read = dict(self._read(missing))
-            found |= read
-            if self._cached_postings > _MAX_CACHED_POSTINGS:
-                self._terms, self._cached_postings = {}, 0
-            self._terms |= read
-            self._cached_postings += sum(len(postings.places) for postings in read.values())
-        return found
-
-    def _read(self, terms: Sequence[str]) -> Iterator[tuple[str, _TermPostings]]:
-        """Yield each term with its postings."""
-        instances = f"temp.{self._table}_instances"
-        connection = self._database.connection()
-        if getattr(self._prepared, "connection", None) is not connection:
-            self._database.fetch(
-                f"CREATE VIRTUAL TABLE IF NOT EXISTS {instances}"
-                f" USING fts5vocab('main', '{self._table}', 'instance')"
-            )
-            self._prepared.connection = connection
-        rows = self._database.stream(
-            f"SELECT j.key, v.doc FROM json_each(?1) j CROSS JOIN {instances} v"  # noqa: S608
-            " ON v.term = j.value",
-            (SQLITE.bind_texts(terms),),
-        )
-        numbers, occurrences = _pairs(rows).T
-        for number, term in enumerate(terms):
-            keys, times = np.unique(occurrences[numbers == number], return_counts=True)
-            places = np.searchsorted(self._keys, keys).astype(np.int32)
-            yield term, _TermPostings(places, times.clip(max=MAX_COUNT).astype(np.uint16))
-
-
-def _pairs(rows: Iterable[Row]) -> NDArray[np.int64]:
-    """Return rows of two integers as an array of shape (n, 2), without a list of all of them."""
-    found: NDArray[np.int64] = np.fromiter(rows, np.dtype((np.int64, 2)))
-    return found

@@ -21,9 +21,9 @@ from knotwork._stores.packed_terms import check_index_name, count_terms, pack_te
 from knotwork._stores.postgres.copying import int4, int8, number_rows, packed_rows
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import TEXT_INDEXES, create_text_index
+from knotwork._stores.postgres.term_frequencies import TermFrequencies
 from knotwork._stores.sql.database import reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
-from knotwork._stores.sql.term_frequencies import TermFrequencies
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
