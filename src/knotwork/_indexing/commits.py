@@ -78,6 +78,16 @@ WRITTEN_META = "reports_of"
 """Index setting: the fingerprint of ledger and names for which a model wrote all its reports."""
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is stored at once: documents, vectors by content key, questions, ledger entries."""
+
+    prepared: Sequence[Prepared]
+    entries: Sequence[LedgerEntry]
+    vectors: Mapping[str, PassageVectors]
+    questions: Mapping[str, Sequence[str]]
+
+
 @dataclass(slots=True)
 class Batch:
     """The documents of the next commits, their vectors, and further ledger entries."""
@@ -161,6 +171,12 @@ class Batch:
 
     def _is_finished(self, prepared: Prepared) -> bool:
         return all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
+
+    def commit(self, questions: Mapping[str, Sequence[str]]) -> Commit:
+        """Return what is to be stored now, with the questions that its chunks answer."""
+        keys = {key for prepared in self.prepared for key in prepared.keys}
+        vectors = {key: self.vectors[key] for key in keys if key in self.vectors}
+        return Commit(tuple(self.prepared), tuple(self.entries), vectors, questions)
 
     def release(self, stored: Batch) -> None:
         """Remove what was committed; the rest waits for another ``BATCH_S``."""

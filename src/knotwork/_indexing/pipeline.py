@@ -19,7 +19,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from pathlib import PurePosixPath
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
@@ -38,8 +37,6 @@ from knotwork._indexing.commits import (
     EMBEDDED_BATCH_CHUNKS,
     READ_BATCH_CHUNKS,
     Batch,
-    commit_documents,
-    drop_tables,
     remove_sources,
 )
 from knotwork._indexing.document_reader import (
@@ -85,7 +82,7 @@ from knotwork._stores.base import (
 )
 from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import BudgetExceeded, IdCollision, LoadError, ModelError
+from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.records import ReadingStatus
 
 _log = logging.getLogger("knotwork.indexing")
@@ -151,6 +148,7 @@ class Pipeline:
         finally:
             if run.reader:
                 run.reader.close(give_up=True)
+            run.writer.close()
             run.attempts.close()
 
 
@@ -166,6 +164,7 @@ class _Run:
         self.batch = Batch(clock=pipeline.clock)
         self.attempts = Attempts(pipeline.store.url, clock=pipeline.clock)
         self.batch_chunks = pipeline.batch_chunks or _usual_batch_chunks(stages)
+        self.writer = pipeline.engine.open_writer(self.store, stages.embedding, stages.tiers)
         self.reader: DocumentReader | None = None
         if stages.model_extractor:
             self.reader = DocumentReader(stages.model_extractor, stages.tiers)
@@ -185,6 +184,7 @@ class _Run:
             yield self.tally.failure(replace(failure, kept=kept))
         yield from self._index(sources, retry=retry)
         yield from self._flush()
+        yield from self._stored(wait=True)
         drop_kept_vectors(self.store)
         if covers is not None:
             present = {item.uri for group in (sources, failures) for item in group}
@@ -227,6 +227,7 @@ class _Run:
             for source in suspects:
                 # Alone: the others of its last runs are committed whatever it does.
                 yield from self._flush()
+                yield from self._stored(wait=True)
                 yield self._begin(source, preparer)
                 yield from self._take_next(preparer)
                 yield from self._collect(waiting_chunks=0)
@@ -345,64 +346,43 @@ class _Run:
         return []
 
     def _commit(self, batch: Batch) -> list[IndexEvent]:
-        """Write a part of the open batch, or all of it, and return the outcomes."""
-        collided: list[LedgerEntry] = []
+        """Have a part of the open batch written, or all of it; return what is stored by now."""
         if batch.prepared or batch.entries:
             questions: Mapping[str, Sequence[str]] = {}
             if self.stages.questions is not None:
                 with self.tally.timed("extract"):
                     questions = write_questions(self.stages.questions, batch.prepared)
             with self.tally.timed("store"):
-                collided = self._store(batch, questions)
+                self.writer.write(batch.commit(questions))
+        self.batch.release(batch)
+        return self._stored(wait=False)
+
+    def _stored(self, *, wait: bool) -> list[IndexEvent]:
+        """Return the outcomes of what is stored since the last call; with ``wait``, of all."""
+        events: list[IndexEvent] = []
+        with self.tally.timed("store"):
+            written = list(self.writer.take(wait=wait))
+        for commit, collided in written:
             self.attempts.end(
                 [
-                    *(prepared.source.uri for prepared in batch.prepared),
-                    *(entry.uri for entry in batch.entries if entry.error_reason != KILLED),
+                    *(prepared.source.uri for prepared in commit.prepared),
+                    *(entry.uri for entry in commit.entries if entry.error_reason != KILLED),
                 ]
             )
-        failed = {entry.uri for entry in collided}
-        stored = [prepared for prepared in batch.prepared if prepared.source.uri not in failed]
-        self.tally.chunks += sum(len(prepared.leaves) for prepared in stored)
-        self.batch.release(batch)
-        for prepared in stored:
-            self.tally.stored(prepared)
-        return [
-            *(self.tally.failure(_failure_of(entry)) for entry in collided),
-            *(
+            failed = {entry.uri for entry in collided}
+            stored = [found for found in commit.prepared if found.source.uri not in failed]
+            self.tally.chunks += sum(len(prepared.leaves) for prepared in stored)
+            for prepared in stored:
+                self.tally.stored(prepared)
+            events += (self.tally.failure(_failure_of(entry)) for entry in collided)
+            events += (
                 self.tally.event(
                     EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
                     prepared.source.uri,
                 )
                 for prepared in stored
-            ),
-        ]
-
-    def _store(self, batch: Batch, questions: Mapping[str, Sequence[str]]) -> list[LedgerEntry]:
-        """Commit a batch; return the entries of documents that have an id of another one.
-
-        If there are any, each document is committed alone, so that only these fail.
-        """
-        commit = partial(
-            commit_documents, self.store, vectors=batch.vectors, embedding=self.stages.embedding
-        )
-        try:
-            commit(batch.prepared, entries=batch.entries, questions=questions)
-        except IdCollision:
-            _log.warning("ids collide in a batch; its documents are committed one by one")
-        else:
-            return []
-        collided: list[LedgerEntry] = []
-        for prepared in checked(batch.prepared):
-            chunks = {chunk.id for chunk in prepared.leaves}
-            asked = {key: found for key, found in questions.items() if key in chunks}
-            try:
-                commit([prepared], questions=asked)
-            except IdCollision as error:
-                failure = LoadError(error.code, str(error))
-                collided.append(failed_entry(prepared.source, failure, self.stages.tiers))
-        commit([], entries=[*batch.entries, *collided])
-        drop_tables(self.store, [entry.uri for entry in collided if not entry.document_id])
-        return collided
+            )
+        return events
 
     def commit_finished(self, *, give_up: bool) -> None:
         """Commit the documents of a run that was stopped, if they are read and embedded in full.
@@ -414,6 +394,7 @@ class _Run:
             for prepared in self.reader.close(give_up=give_up) if self.reader else ():
                 self.batch.add(prepared)
             self._commit(self.batch.finished())
+            self._stored(wait=True)
 
     def _remove_gone(
         self, present: set[str], covers: Callable[[LedgerEntry], bool]

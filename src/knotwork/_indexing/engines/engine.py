@@ -2,10 +2,8 @@
 
 An engine does the work of a run that depends on one document alone: loading, splitting, rules and
 embedding. It changes no result: every engine returns the documents in the order in which they were
-offered, and vectors of the same model. The run stays in the process that started it, with the
-store, the ledger, the language model and its budget. A document is written by
-`commits.commit_documents` alone, whose arguments are values but for the store and the embedder: it
-can run in other processes as soon as a store has several writers.
+offered, and vectors of the same model. It may also store them, if the store has several writers.
+The run stays in the process that started it, with the ledger, the language model and its budget.
 """
 
 from __future__ import annotations
@@ -13,10 +11,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from knotwork._config import Settings
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.preparation import Preparer, Recipe
 from knotwork._indexing.reading_limits import ReadingLimits
+from knotwork._indexing.writers import Writer
 from knotwork._inference.embedder import Embedder
+from knotwork._stores.base import Store
 from knotwork.errors import UnknownName
 
 
@@ -32,6 +34,9 @@ class Engine(Protocol):
         It may be ``embedder`` itself. Cheap, as any construction of an embedder; the result is
         valid until the engine is closed.
         """
+
+    def open_writer(self, store: Store, embedding: Embedding, tiers: Tiers) -> Writer:
+        """Return what stores the documents of a run; close it after the run."""
 
     def close(self) -> None:
         """End all work, and release what the engine has started."""

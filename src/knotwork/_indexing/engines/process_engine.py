@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Preparer, Recipe, open_preparer
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
+from knotwork._indexing.writers import DirectWriter, Writer
 from knotwork._inference.embedder import Embedder
+from knotwork._stores.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,9 @@ class ProcessEngine:
 
     def open_embedder(self, embedder: Embedder) -> Embedder:
         return embedder
+
+    def open_writer(self, store: Store, embedding: Embedding, tiers: Tiers) -> Writer:
+        return DirectWriter(store, embedding, tiers)
 
     def close(self) -> None:
         """Do nothing: preparers end their own processes."""

@@ -244,3 +244,12 @@ def cancel_all(cluster: RayCluster, refs: Sequence[object]) -> None:
             cluster.ray.cancel(ref)
         except Exception as error:  # noqa: BLE001 - the cluster may be gone, as the task then is
             _log.debug("a task of Ray was not cancelled: %s", error)
+
+
+def end_actors(cluster: RayCluster, actors: Sequence[Any]) -> None:
+    """End actors, with what they do."""
+    for actor in actors:
+        try:
+            cluster.ray.kill(actor)
+        except Exception as error:  # noqa: BLE001 - the cluster may be gone, as they then are
+            _log.debug("an actor of Ray was not ended: %s", error)

@@ -21,7 +21,7 @@ import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import EmbeddingSettings
-from knotwork._indexing.engines.ray_cluster import Node, RayCluster
+from knotwork._indexing.engines.ray_cluster import Node, RayCluster, end_actors
 from knotwork._indexing.worker_pool import UNSENDABLE, pickled
 from knotwork._inference.embedder import Embedder, FloatMatrix, PassageText, PassageVectors
 from knotwork._inference.model_registry import AUTO_EMBEDDER, EMBEDDERS, open_embedder
@@ -155,15 +155,8 @@ class RayEmbedder:
 
     def close(self) -> None:
         """End the actors."""
-        self._end(self._actors)
+        end_actors(self._cluster, self._actors)
         self._actors = []
-
-    def _end(self, actors: Sequence[Any]) -> None:
-        for actor in actors:
-            try:
-                self._cluster.ray.kill(actor)
-            except Exception as error:  # noqa: BLE001 - the cluster may be gone, as they then are
-                _log.debug("an actor of Ray was not ended: %s", error)
 
     def _start(self) -> None:
         """Start an actor at each place, and wait until one has loaded its model."""
@@ -191,7 +184,7 @@ class RayEmbedder:
         try:
             self._dimension = self._first_dimension(actors)
         except BaseException:
-            self._end(actors)
+            end_actors(self._cluster, actors)
             raise
         self._actors = actors
         self._busy = dict.fromkeys(range(len(actors)), 0)

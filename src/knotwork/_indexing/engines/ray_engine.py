@@ -1,24 +1,29 @@
-"""The engine that prepares and embeds documents on a Ray cluster."""
+"""The engine that prepares, embeds and stores documents on a Ray cluster."""
 
 from __future__ import annotations
 
 import logging
 
 from knotwork._config import EmbeddingSettings, IndexSettings
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.engines.ray_cluster import RayCluster
 from knotwork._indexing.engines.ray_embedder import ModelSource, RayEmbedder
 from knotwork._indexing.engines.ray_preparer import RayPreparer, pickled_setup
+from knotwork._indexing.engines.ray_writer import RayWriter
 from knotwork._indexing.preparation import Preparer, Recipe, open_preparer
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.worker_pool import UNSENDABLE
+from knotwork._indexing.writers import DirectWriter, Writer
 from knotwork._inference.embedder import Embedder
+from knotwork._stores.base import Store
 from knotwork.errors import ConfigError
 
 _log = logging.getLogger("knotwork.indexing")
 
 
 class RayEngine:
-    """Prepares documents in Ray tasks and embeds them in Ray actors; implements `Engine`.
+    """Prepares documents in Ray tasks, embeds and stores them in actors; implements `Engine`.
 
     The cluster is connected when there is work. Raises MissingExtra if Ray is not installed, and
     ConfigError if the settings ask for no worker.
@@ -72,6 +77,13 @@ class RayEngine:
             return embedder
         self._embedder = RayEmbedder(self._cluster, embedder, source)
         return self._embedder
+
+    def open_writer(self, store: Store, embedding: Embedding, tiers: Tiers) -> Writer:
+        """Return a writer in actors if the store can have several, else one of this process."""
+        opener = store.capabilities.opener
+        if opener is None:
+            return DirectWriter(store, embedding, tiers)
+        return RayWriter(self._cluster, store, opener, embedding, tiers)
 
     def close(self) -> None:
         """End the actors and the connection."""

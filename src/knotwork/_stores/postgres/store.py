@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._config import StoreSettings
+from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.postgres.address import read_address
 from knotwork._stores.postgres.collisions import PostgresIdChecks
 from knotwork._stores.postgres.companions import PostgresCompanion, PostgresCompanions
@@ -28,9 +31,10 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
 
     _database: PostgresDatabase
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: PostgresDatabase, opener: Callable[[], PostgresStore]) -> None:
         checks = PostgresIdChecks(database)
         self._tables: ServerTables | None = None
+        self._opener = opener
         super().__init__(
             database.label,
             database,
@@ -58,7 +62,13 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
         """
         address = read_address(url)
         limits = limits or StoreSettings()
-        return cls(PostgresDatabase(address, read_only=read_only, create=create, limits=limits))
+        database = PostgresDatabase(address, read_only=read_only, create=create, limits=limits)
+        return cls(database, partial(cls.open, url, limits=limits))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """All optional parts."""
+        return replace(super().capabilities, opener=self._opener)
 
     @property
     def companions(self) -> PostgresCompanions:
