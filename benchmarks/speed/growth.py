@@ -134,9 +134,10 @@ def draw(results: Sequence[dict[str, Any]], target: Path) -> None:
                 axes.plot(sizes, values, marker="o", label=label)
             axes.set_title(title)
             axes.set_xlabel("thousand passages")
-            axes.set_ylim(bottom=0)
+            top = max(max(values) for values in lines.values())
+            axes.set_ylim(0, 1.1 * top if len(lines) == 1 else 1.4 * top)  # room for the legend
             if len(lines) > 1:
-                axes.legend()
+                axes.legend(loc="upper left", ncols=2)
         figure.savefig(target, metadata={"Date": None})
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,8 @@ import pytest
 from tests.service.serving import API, await_job, make_settings, open_client, upload, wait_until
 
 from knotwork._service.server import ServerConfig
+from knotwork._stores.postgres.database import PostgresDatabase
+from knotwork.errors import StoreUnavailable
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +45,34 @@ def test_what_one_server_indexes_the_other_finds(postgres_url: str, tmp_path: Pa
         assert "s3cret" not in found.text + listed
     assert not list(tmp_path.rglob("*s3cret*"))
     assert not places[0].path.exists()
+
+
+def test_readiness_needs_a_database_that_answers(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knotwork._service.server.DATABASE_ANSWER_S", 0.3)
+    generation, answering = PostgresDatabase.generation, threading.Event()
+
+    def fail(database: PostgresDatabase) -> int:
+        raise StoreUnavailable("The server has gone.")
+
+    def wait(database: PostgresDatabase) -> int:
+        answering.wait(60)
+        return generation(database)
+
+    with open_client(
+        ServerConfig(tmp_path / "a.knot", make_settings(), url=postgres_url)
+    ) as client:
+        assert client.get("/health/ready").status_code == 200
+        for change, message in ((fail, "has gone"), (wait, "has not answered"), (wait, "has not")):
+            monkeypatch.setattr(PostgresDatabase, "generation", change)
+            refused = client.get("/health/ready")
+            assert refused.status_code == 503
+            assert message in refused.text
+            assert client.get("/health/live").status_code == 200
+        answering.set()
+        monkeypatch.setattr(PostgresDatabase, "generation", generation)
+        assert client.get("/health/ready").status_code == 200
 
 
 @pytest.fixture

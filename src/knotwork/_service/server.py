@@ -45,11 +45,18 @@ from knotwork._service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Worksp
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskRequest
-from knotwork.errors import ConfigError, KnotworkError, MissingExtra, StoreReadOnly
+from knotwork.errors import (
+    ConfigError,
+    KnotworkError,
+    MissingExtra,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 
 RECORDS_FILE = ".knotwork-service.db"
 PLACE_FILE = ".knotwork-place"
 JOB_GRACE_S = 3.0
+DATABASE_ANSWER_S = 3.0
 """Grace period of running jobs at shutdown, in seconds."""
 
 SHUTDOWN_S = 4.0
@@ -147,11 +154,34 @@ class Service:
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self.warmer = ModelLoader(self._open_embedder)
+        self._asking_database = threading.Lock()
 
     @property
     def limits(self) -> ServiceSettings:
         """The settings of the server."""
         return self.config.settings.service
+
+    async def check_database(self) -> None:
+        """Raise StoreUnavailable if the index is on a database server that does not answer."""
+        if not self.config.url:
+            return
+        try:
+            await asyncio.wait_for(asyncio.to_thread(self._ask_database), DATABASE_ANSWER_S)
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"The database has not answered within {DATABASE_ANSWER_S:g} seconds.",
+                fix="Check that its server runs and can be reached.",
+            ) from None
+
+    def _ask_database(self) -> None:
+        """Read the generation of the index; one thread at a time waits for the database."""
+        if not self._asking_database.acquire(timeout=DATABASE_ANSWER_S + 1):
+            return  # whoever asked has given up
+        try:
+            with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
+                workspace.base.store.generation()
+        finally:
+            self._asking_database.release()
 
     def admits(self, key: AccessKey) -> bool:
         """Return True if a key still gives access; False if the key file cannot be read."""

@@ -23,10 +23,12 @@ async def tell_alive() -> Envelope[dict[str, str]]:
 async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
     """Return whether the server accepts requests, and the state of its embedding model.
 
-    503 while the server is stopping. While the model is "loading", questions wait for it.
+    503 while the server is stopping, or while the database of its index does not answer. While the
+    model is "loading", questions wait for it.
     """
     if server.closing:
         raise Overloaded("The server is stopping.", retry_after_s=5.0)
+    await server.check_database()
     return wrap({"status": "ready", "model": server.warmer.state})
 
 
