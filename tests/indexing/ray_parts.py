@@ -6,6 +6,8 @@ A part that fails once leaves a file first, which the next attempt finds.
 import os
 import random
 import signal
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,36 @@ import knotwork
 from knotwork.errors import LoadError, ModelError
 from knotwork.records import Document
 from knotwork.testing._embedders import HashingEmbedder
+
+DRIVER = """
+import sys
+from tests.indexing.ray_parts import open_index
+from knotwork._indexing.report import EventKind
+
+if __name__ == "__main__":
+    with open_index(sys.argv[1], compute="ray") as kb:
+        for event in kb.index_events(sys.argv[2]):
+            if event.kind is EventKind.ADDED:
+                print("stored", flush=True)
+                sys.stdin.readline()
+"""
+"""The program of a process that indexes on Ray, and waits after each document that is stored."""
+
+
+@contextmanager
+def two_processors():
+    """Start two processors of Ray, which an engine finds connected and leaves so."""
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+    )
+    yield ray
+    ray.shutdown()
 
 
 def is_below_ray():

@@ -13,6 +13,7 @@ from threading import Lock
 
 import pytest
 from tests.indexing.ray_parts import (
+    DRIVER,
     ActorEmbedder,
     HereOnly,
     KillingExtractor,
@@ -20,6 +21,7 @@ from tests.indexing.ray_parts import (
     built,
     open_index,
     read_with_lock,
+    two_processors,
     write_documents,
 )
 from tests.indexing.snapshots import snapshot
@@ -43,32 +45,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-DRIVER = """
-import sys
-from tests.indexing.ray_parts import open_index
-from knotwork._indexing.report import EventKind
-
-if __name__ == "__main__":
-    with open_index(sys.argv[1], compute="ray") as kb:
-        for event in kb.index_events(sys.argv[2]):
-            if event.kind is EventKind.ADDED:
-                print("stored", flush=True)
-                sys.stdin.readline()
-"""
-
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Start two processors of Ray, which the engine finds connected and leaves so."""
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-    )
-    yield ray
-    ray.shutdown()
+    with two_processors() as ray:
+        yield ray
 
 
 @pytest.fixture

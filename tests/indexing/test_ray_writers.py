@@ -7,7 +7,15 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from tests.indexing.ray_parts import built, is_below_ray, is_first, open_index, write_documents
+from tests.indexing.ray_parts import (
+    DRIVER,
+    built,
+    is_below_ray,
+    is_first,
+    open_index,
+    two_processors,
+    write_documents,
+)
 from tests.indexing.snapshots import snapshot
 
 from knotwork._config import StoreSettings
@@ -22,31 +30,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
-DRIVER = """
-import sys
-from tests.indexing.ray_parts import open_index
-from knotwork._indexing.report import EventKind
-
-if __name__ == "__main__":
-    with open_index(sys.argv[1], compute="ray") as kb:
-        for event in kb.index_events(sys.argv[2]):
-            if event.kind is EventKind.ADDED:
-                print("stored", flush=True)
-                sys.stdin.readline()
-"""
-
 
 @pytest.fixture(scope="module")
 def cluster():
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-    )
-    yield ray
-    ray.shutdown()
+    with two_processors() as ray:
+        yield ray
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ names both; call them before any work that writes to the part.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -368,6 +368,11 @@ class Store(Protocol):
 def companions_of(store: Store) -> Companions:
     """Return what opens the companions of an index, such as its cache of model calls."""
     return store.capabilities.companions or FileCompanions(store.url)
+
+
+def opener_of(store: Store) -> Callable[[], Store] | None:
+    """Return what opens a store once more, to write beside it; None if it has a single writer."""
+    return cast("Callable[[], Store] | None", store.capabilities.opener)
 
 
 def was_read_by_model(store: Store) -> bool:

@@ -29,7 +29,6 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._stores.base import Store
     from knotwork._stores.table_file import TableFile
 
 
@@ -292,7 +291,7 @@ class Capabilities:
     sentence for each fault found; ``full_check`` also computes again what follows from documents.
     ``companions`` keeps what accompanies the index in the store, and ``tables`` its tables; without
     them, both are in files. ``opener`` opens the store once more, to write beside others, also in a
-    process to which it is sent; a store with a single writer has none.
+    process to which it is sent (`opener_of`); a store with a single writer has none.
     """
 
     communities: CommunityStore | None = None
@@ -308,6 +307,6 @@ class Capabilities:
     contents: Contents | None = None
     companions: Companions | None = None
     tables: TableFile | None = None
-    opener: Callable[[], Store] | None = None
+    opener: Callable[[], object] | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

@@ -893,7 +893,8 @@ export interface paths {
          * Tell Ready
          * @description Return whether the server accepts requests, and the state of its embedding model.
          *
-         *     503 while the server is stopping. While the model is "loading", questions wait for it.
+         *     503 while the server is stopping, or while the database of its index does not answer. While the
+         *     model is "loading", questions wait for it.
          */
         get: operations["tell_ready"];
         put?: never;

@@ -16,7 +16,7 @@ from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.worker_pool import UNSENDABLE
 from knotwork._indexing.writers import DirectWriter, Writer
 from knotwork._inference.embedder import Embedder
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, opener_of
 from knotwork.errors import ConfigError
 
 _log = logging.getLogger("knotwork.indexing")
@@ -80,7 +80,7 @@ class RayEngine:
 
     def open_writer(self, store: Store, embedding: Embedding, tiers: Tiers) -> Writer:
         """Return a writer in actors if the store can have several, else one of this process."""
-        opener = store.capabilities.opener
+        opener = opener_of(store)
         if opener is None:
             return DirectWriter(store, embedding, tiers)
         return RayWriter(self._cluster, store, opener, embedding, tiers)
