@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,6 +96,7 @@ class RayWriter:
         self._tiers = tiers
         self._direct = DirectWriter(store, embedding, tiers)
         self._actors: list[Any] = []
+        self._sent: Counter[int] = Counter()
         self._pending: deque[_Pending] = deque()
         self._stored: list[Committed] = []
 
@@ -107,10 +108,7 @@ class RayWriter:
         self._start()
         while len(self._pending) >= _COMMITS_AHEAD * len(self._actors):
             self._stored.append(self._finish(self._pending.popleft()))
-        busy = [0] * len(self._actors)
-        for pending in self._pending:
-            busy[pending.actor] += 1
-        actor = busy.index(min(busy))
+        actor = self._idlest()
         sent = self._cluster.ray.put(pickle.dumps(commit))
         self._pending.append(_Pending(commit, actor, sent, self._send(actor, sent, {})))
 
@@ -147,6 +145,13 @@ class RayWriter:
             max_task_retries=_RETRIES,
         )(WritingActor)
         self._actors = [make.remote(setup) for _ in range(count)]
+
+    def _idlest(self) -> int:
+        """Return the actor with fewest commits in progress, of several the one with fewest yet."""
+        busy = Counter(pending.actor for pending in self._pending)
+        actor = min(range(len(self._actors)), key=lambda n: (busy[n], self._sent[n]))
+        self._sent[actor] += 1
+        return actor
 
     def _send(self, actor: int, sent: object, rows: Rows) -> object:
         return self._actors[actor].write.remote(sent, rows)
