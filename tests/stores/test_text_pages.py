@@ -114,7 +114,10 @@ def interrupt(is_wanted: bool) -> None:
 
 
 @pytest.mark.usefixtures("small_pages")
-def test_an_index_with_tables_of_fts5_is_brought_up_to_date(tmp_path: Path) -> None:
+def test_an_index_with_tables_of_fts5_is_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("knotwork._stores.embedded.database._LARGE_BYTES", 10_000)
     path, memory = tmp_path / "index.knot", MemoryStore()
     texts = [(content_id(n), f"word{n} word{n % 3} word1") for n in range(30)]
     memory.texts("chunk").add(texts)
@@ -128,9 +131,14 @@ def test_an_index_with_tables_of_fts5_is_brought_up_to_date(tmp_path: Path) -> N
         "INSERT INTO text_chunk (rowid, terms) SELECT id, 'word1' FROM text_chunk_counts"
     )
     connection.close()
-    with closing(EmbeddedStore.open(path)) as store:
-        check(store, memory)
-        assert store.check_fully() == []
+    assert caplog.messages == []
+    for _ in range(2):  # only the first one updates the file
+        with closing(EmbeddedStore.open(path)) as store:
+            check(store, memory)
+            assert store.check_fully() == []
+    (message,) = caplog.messages
+    assert message.startswith("updating `")
+    assert "index.knot" in message
     assert rows_of(path, "sqlite_schema WHERE sql LIKE '%fts5%'") == 0
     assert rows_of(path, "text_chunk_page") == 7
 
