@@ -20,6 +20,7 @@ from knotwork._stores.embedded import EmbeddedStore, text_pages
 from knotwork._stores.embedded.text_pages import ItemTerms
 from knotwork._stores.memory import MemoryStore
 from knotwork._stores.packed_terms import pack_terms
+from knotwork.errors import IndexDamaged
 from knotwork.records import content_id
 from knotwork.testing._text_index_contract import TextIndexContract
 
@@ -160,6 +161,30 @@ def test_a_full_check_finds_pages_that_differ(tmp_path: Path, change: str) -> No
         connection.execute(change)
         connection.close()
         assert [fault for fault in store.check_fully() if "full text" in fault]
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE text_chunk_posting SET items = x'ffff0100'",
+        "UPDATE text_chunk_posting SET items = x'00'",
+        "UPDATE text_chunk_page SET keys = x'0000000000000000'",
+        "UPDATE text_chunk_page SET lengths = x'00'",
+    ],
+)
+def test_a_search_says_that_a_page_is_damaged(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "index.knot"
+    with closing(EmbeddedStore.open(path, create=True)) as store:
+        store.texts("chunk").add((content_id(n), f"word{n} word1") for n in range(10))
+    connection = opened(path)
+    connection.execute(change)
+    connection.close()
+    with (
+        closing(EmbeddedStore.open(path, read_only=True)) as reader,
+        pytest.raises(IndexDamaged, match="full text"),
+    ):
+        reader.texts("chunk").search("word1", k=3)
 
 
 items = st.lists(st.lists(st.sampled_from(_WORDS), max_size=12), max_size=20)

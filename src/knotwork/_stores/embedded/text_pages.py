@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._cancellation import check_cancelled
+from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.sql.packing import decodes
 
@@ -105,6 +106,8 @@ class TextPages:
         self.keys = _joined([row[2] for row in rows], "<i8").astype(np.int64)
         self.lengths = _joined([row[3] for row in rows], "<i4").astype(np.int32)
         sizes = [len(row[2]) // 8 for row in rows]
+        if sizes != [len(row[3]) // 4 for row in rows]:
+            raise DamagedValue("a page of full text has not one length for each item")
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         self._order = np.argsort(self.keys)
         self._ordered = self.keys[self._order]
@@ -157,6 +160,8 @@ class TextPages:
         sizes = np.array([len(row[2]) // _POSTING.itemsize for row in rows], dtype=np.int64)
         items = np.frombuffer(b"".join(row[2] for row in rows), _POSTING)
         places = np.repeat(self.starts[pages], sizes) + items["place"]
+        if (places >= np.repeat(self.starts[pages + 1], sizes)).any():
+            raise IndexError("an item that the page does not have")
         ends = np.concatenate([[0], np.cumsum(sizes)])
         found = {}
         for number, term in enumerate(terms):
