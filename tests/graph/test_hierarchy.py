@@ -129,7 +129,7 @@ def test_a_new_community_appears_and_the_others_stay():
 @given(st.integers(0, 500), st.integers(1, 25), st.booleans())
 def test_what_is_kept_is_nearly_as_good_as_a_search_from_scratch(seed, removed, is_very_large):
     with pytest.MonkeyPatch.context() as patch:
-        if is_very_large:  # then Leiden begins anew, as continuing would take too much memory
+        if is_very_large:  # then Leiden starts from scratch, in less memory
             patch.setattr(hierarchy, "_MOST_CONTINUED", 0)
         check_what_is_kept(seed, removed)
 

@@ -6,6 +6,7 @@ A part that fails once leaves a file first, which the next attempt finds.
 import os
 import random
 import signal
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,20 @@ if __name__ == "__main__":
                 sys.stdin.readline()
 """
 """The program of a process that indexes on Ray, and waits after each document that is stored."""
+
+
+def kill_a_run(place, folder):
+    """Index a folder in a process that is killed after its first document is stored."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, place, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as driver:
+        assert driver.stdout.readline() == "stored\n"
+        driver.send_signal(signal.SIGKILL)
 
 
 @contextmanager

@@ -3,9 +3,6 @@
 Each test has a real cluster of two processors on this machine.
 """
 
-import os
-import signal
-import subprocess
 import sys
 from contextlib import closing
 from functools import partial
@@ -13,12 +10,12 @@ from threading import Lock
 
 import pytest
 from tests.indexing.ray_parts import (
-    DRIVER,
     ActorEmbedder,
     HereOnly,
     KillingExtractor,
     WastefulExtractor,
     built,
+    kill_a_run,
     open_index,
     read_with_lock,
     two_processors,
@@ -175,16 +172,7 @@ def test_a_file_that_no_node_has_is_read_on_the_machine_of_the_run(cluster, tmp_
 
 def test_the_run_goes_on_after_its_process_was_killed(cluster, tmp_path, folder):
     path = tmp_path / "ray.knot"
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
-    with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, path, folder],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    ) as driver:
-        assert driver.stdout.readline() == "stored\n"
-        driver.send_signal(signal.SIGKILL)
+    kill_a_run(path, folder)
     with open_index(path) as kb:
         stored = set(kb.store.ledger.get([f"docs/{n:02}.txt" for n in range(24)]))
         assert stored

@@ -2,16 +2,15 @@
 
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 
 import pytest
 from tests.indexing.ray_parts import (
-    DRIVER,
     built,
     is_below_ray,
     is_first,
+    kill_a_run,
     open_index,
     two_processors,
     write_documents,
@@ -121,16 +120,7 @@ def test_a_commit_that_always_costs_its_writer_stops_the_run(
 
 
 def test_the_run_goes_on_after_its_process_was_killed(cluster, tmp_path, folder, postgres_url):
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
-    with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, postgres_url, folder],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    ) as driver:
-        assert driver.stdout.readline() == "stored\n"
-        driver.send_signal(signal.SIGKILL)
+    kill_a_run(postgres_url, folder)
     with open_index(postgres_url) as kb:
         kb.index(folder)
         resumed = snapshot(kb.store)

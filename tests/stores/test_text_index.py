@@ -59,7 +59,7 @@ def test_the_best_are_those_of_the_oracle(stores, k: int) -> None:
 
 
 def test_few_postings_are_held(stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork._stores.embedded.postings._MOST_KEPT", 100)
+    monkeypatch.setattr("knotwork._stores.embedded.text_pages._MOST_KEPT", 100)
     memory, embedded = (store.texts("chunk") for store in stores)
     for question in questions():
         found, expected = embedded.search(question, k=10), memory.search(question, k=10)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stores.earlier_files import undo_migrations
-from tests.stores.raw_files import opened
+from tests.stores.raw_files import change, opened
 
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
@@ -125,13 +125,12 @@ def test_an_index_with_tables_of_fts5_is_brought_up_to_date(
     with closing(EmbeddedStore.open(path, create=True)) as writer:
         writer.texts("chunk").add(texts)
     undo_migrations(path, since="0014")
-    connection = opened(path)
-    connection.execute(
+    change(
+        path,
         "CREATE VIRTUAL TABLE text_chunk USING fts5(terms, content='', contentless_delete=1);"
         "CREATE VIRTUAL TABLE text_chunk_terms USING fts5vocab(text_chunk, row);"
-        "INSERT INTO text_chunk (rowid, terms) SELECT id, 'word1' FROM text_chunk_counts"
+        "INSERT INTO text_chunk (rowid, terms) SELECT id, 'word1' FROM text_chunk_counts",
     )
-    connection.close()
     assert caplog.messages == []
     for _ in range(2):  # only the first one updates the file
         with closing(EmbeddedStore.open(path)) as store:
@@ -146,26 +145,24 @@ def test_an_index_with_tables_of_fts5_is_brought_up_to_date(
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "DELETE FROM text_chunk_posting WHERE term = (SELECT max(term) FROM text_chunk_posting)",
         "DELETE FROM text_chunk_change",
         "UPDATE text_chunk_page SET keys = zeroblob(length(keys)) WHERE page = 2",
     ],
 )
-def test_a_full_check_finds_pages_that_differ(tmp_path: Path, change: str) -> None:
+def test_a_full_check_finds_pages_that_differ(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "index.knot"
     with closing(EmbeddedStore.open(path, create=True)) as store:
         store.texts("chunk").add((content_id(n), f"word{n} word1") for n in range(10))
-        connection = opened(path)
-        connection.execute(change)
-        connection.close()
+        change(path, statement)
         assert [fault for fault in store.check_fully() if "full text" in fault]
 
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "UPDATE text_chunk_posting SET items = x'ffff0100'",
         "UPDATE text_chunk_posting SET items = x'00'",
@@ -173,13 +170,11 @@ def test_a_full_check_finds_pages_that_differ(tmp_path: Path, change: str) -> No
         "UPDATE text_chunk_page SET lengths = x'00'",
     ],
 )
-def test_a_search_says_that_a_page_is_damaged(tmp_path: Path, change: str) -> None:
+def test_a_search_says_that_a_page_is_damaged(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "index.knot"
     with closing(EmbeddedStore.open(path, create=True)) as store:
         store.texts("chunk").add((content_id(n), f"word{n} word1") for n in range(10))
-    connection = opened(path)
-    connection.execute(change)
-    connection.close()
+    change(path, statement)
     with (
         closing(EmbeddedStore.open(path, read_only=True)) as reader,
         pytest.raises(IndexDamaged, match="full text"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stores.raw_files import opened
+from tests.stores.raw_files import change, opened
 
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
@@ -248,22 +248,20 @@ def test_an_index_without_pages_is_searched_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "UPDATE vector_code SET data = zeroblob(length(data)) WHERE page = 1",
         "DELETE FROM vector_code WHERE page = 1",
     ],
 )
-def test_a_full_check_finds_codes_of_other_vectors(tmp_path: Path, change: str) -> None:
+def test_a_full_check_finds_codes_of_other_vectors(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "index.knot"
     rows = clustered(120, 12, seed=11)
     with closing(EmbeddedStore.open(path, create=True)) as writer:
         for start in range(0, 120, 30):
             part = enumerate(rows[start : start + 30], start)
             writer.vectors("chunk").put((content_id(n), "", row[np.newaxis]) for n, row in part)
-        connection = opened(path)
-        connection.execute(change)
-        connection.close()
+        change(path, statement)
         (fault,) = [one for one in writer.check_fully() if "code" in one]
         assert fault.endswith("vectors of `chunk` without their code")
 

@@ -42,6 +42,12 @@ def term_hash(term: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
+def signed_hash(term: str) -> int:
+    """Return the hash of a term as databases store it, whose integers have a sign."""
+    number = term_hash(term)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
 def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
     """Return the sorted hashes of the distinct terms and the count of each, as bytes."""
     found = np.fromiter(map(term_hash, terms), dtype=_HASH)

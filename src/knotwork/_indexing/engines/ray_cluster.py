@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from typing import Any
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.file_reading import worker_count
-from knotwork.errors import ConfigError, IndexingError, MissingExtra
+from knotwork.errors import ConfigError, IndexingError, KnotworkError, MissingExtra
 
 _log = logging.getLogger("knotwork.indexing")
 
@@ -29,6 +29,9 @@ _CLIENT = "ray://"
 _PROBE_S = 60.0
 _POLL_S = 0.1
 _ANSWER_S = 10.0
+
+ACTOR_RETRIES = 3
+"""How often a call is repeated whose actor was lost."""
 
 CONTINUE_FIX = "Run the same command again to continue; finished documents are kept."
 
@@ -244,6 +247,20 @@ def cancel_all(cluster: RayCluster, refs: Sequence[object]) -> None:
             cluster.ray.cancel(ref)
         except Exception as error:  # noqa: BLE001 - the cluster may be gone, as the task then is
             _log.debug("a task of Ray was not cancelled: %s", error)
+
+
+def actor_result(cluster: RayCluster, ref: object, *, lost: Callable[[str], KnotworkError]) -> Any:  # noqa: ANN401 - of any method
+    """Wait for what a method of an actor returns, and return it, or raise it if it is our error.
+
+    Raises ``lost`` of the reason if each attempt has ended the actor.
+    """
+    try:
+        value = cluster.result(ref)
+    except cluster.lost_errors as error:
+        raise lost(str(error).strip().splitlines()[0]) from error
+    if isinstance(value, KnotworkError):
+        raise value
+    return value
 
 
 def end_actors(cluster: RayCluster, actors: Sequence[Any]) -> None:

@@ -21,7 +21,13 @@ import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import EmbeddingSettings
-from knotwork._indexing.engines.ray_cluster import Node, RayCluster, end_actors
+from knotwork._indexing.engines.ray_cluster import (
+    ACTOR_RETRIES,
+    Node,
+    RayCluster,
+    actor_result,
+    end_actors,
+)
 from knotwork._indexing.worker_pool import UNSENDABLE, pickled
 from knotwork._inference.embedder import Embedder, FloatMatrix, PassageText, PassageVectors
 from knotwork._inference.model_registry import AUTO_EMBEDDER, EMBEDDERS, open_embedder
@@ -40,7 +46,6 @@ _GROUPS_AHEAD = 3
 """Calls in progress for each actor: one runs, and the next ones are there before it ends."""
 
 _NAMES = 64
-_RETRIES = 3
 _START_S = 600.0
 _SLOW_START_S = 30.0
 
@@ -174,7 +179,7 @@ class RayEmbedder:
                 num_cpus=0,  # reserved ones would keep out the tasks that read
                 num_gpus=int(has_gpu),
                 max_restarts=-1,
-                max_task_retries=_RETRIES,
+                max_task_retries=ACTOR_RETRIES,
                 scheduling_strategy=ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                     place.node_id, soft=True
                 ),
@@ -251,17 +256,14 @@ class RayEmbedder:
 
     def _value(self, ref: object) -> Any:  # noqa: ANN401 - of any method
         """Return the result of a call. Raises the error of the model, or ModelError."""
-        try:
-            value = self._cluster.result(ref)
-        except self._cluster.lost_errors as error:
-            raise ModelError(
-                f"The Ray worker that embeds with `{self.name}` died {_RETRIES + 1} times at the "
-                f"same texts: {str(error).strip().splitlines()[0]}",
-                fix="Check its memory in the logs of Ray. Run the same command again to continue.",
-            ) from error
-        if isinstance(value, KnotworkError):
-            raise value
-        return value
+        return actor_result(self._cluster, ref, lost=self._lost)
+
+    def _lost(self, reason: str) -> ModelError:
+        return ModelError(
+            f"The Ray worker that embeds with `{self.name}` died {ACTOR_RETRIES + 1} times at the "
+            f"same texts: {reason}",
+            fix="Check its memory in the logs of Ray. Run the same command again to continue.",
+        )
 
 
 class EmbeddingActor:

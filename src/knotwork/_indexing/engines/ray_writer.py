@@ -19,7 +19,13 @@ import numpy as np
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.commits import Commit
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.engines.ray_cluster import CONTINUE_FIX, RayCluster, end_actors
+from knotwork._indexing.engines.ray_cluster import (
+    ACTOR_RETRIES,
+    CONTINUE_FIX,
+    RayCluster,
+    actor_result,
+    end_actors,
+)
 from knotwork._indexing.writers import Committed, DirectWriter, write_commit
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors
 from knotwork._stores.base import LedgerEntry, Store
@@ -30,7 +36,6 @@ _SLOTS_PER_ACTOR = 3
 _FEWEST_ACTORS = 2
 _COMMITS_AHEAD = 2
 """Commits in progress for each actor: the next one is there when one ends."""
-_RETRIES = 3
 
 Rows = dict[str, FloatMatrix]
 """Vectors by the text that they were made of."""
@@ -142,7 +147,7 @@ class RayWriter:
         make = self._cluster.ray.remote(
             num_cpus=0,  # reserved ones would keep out the tasks that read
             max_restarts=-1,
-            max_task_retries=_RETRIES,
+            max_task_retries=ACTOR_RETRIES,
         )(WritingActor)
         self._actors = [make.remote(setup) for _ in range(count)]
 
@@ -159,24 +164,22 @@ class RayWriter:
     def _finish(self, pending: _Pending) -> Committed:
         """Wait for a commit, and send it again while it lacks vectors."""
         while True:
-            try:
-                value = self._cluster.result(pending.result)
-            except self._cluster.lost_errors as error:
-                raise IndexingError(
-                    f"The Ray worker that stores documents died {_RETRIES + 1} times: "
-                    f"{str(error).strip().splitlines()[0]}",
-                    fix=CONTINUE_FIX,
-                ) from error
+            value = actor_result(self._cluster, pending.result, lost=_lost)
             if isinstance(value, TextsMissing):
                 found = self._embedding.embed_names(value.texts)
                 pending.rows |= dict(zip(value.texts, found, strict=True))
                 pending.result = self._send(pending.actor, pending.sent, pending.rows)
                 continue
-            if isinstance(value, KnotworkError):
-                raise value
             collided, reused = value
             self._embedding.reused += reused
             return Committed(pending.commit, collided)
+
+
+def _lost(reason: str) -> IndexingError:
+    return IndexingError(
+        f"The Ray worker that stores documents died {ACTOR_RETRIES + 1} times: {reason}",
+        fix=CONTINUE_FIX,
+    )
 
 
 @dataclass(frozen=True, slots=True)

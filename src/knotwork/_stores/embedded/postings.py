@@ -18,17 +18,14 @@ from knotwork._stores.embedded.text_pages import (
     read_state,
 )
 from knotwork._stores.id_sets import is_among
-from knotwork._stores.packed_terms import term_hash
+from knotwork._stores.packed_terms import signed_hash
 from knotwork._stores.vectors import top_scores
-
-_MOST_KEPT = 8_000_000
-"""Number of postings that are kept between searches, of six bytes each."""
 
 
 class Postings:
     """The pages of a full-text index and the items that wait for one, as one list of items.
 
-    All calls must see the index at ``generation``. Threads can share an object.
+    All calls must see the state of the index that was read. Threads can share an object.
     """
 
     def __init__(self, pages: TextPages, waiting: ItemTerms, changed: NDArray[np.int64]) -> None:
@@ -49,8 +46,8 @@ class Postings:
 
     def items_of(self, connection: apsw.Connection, terms: Collection[str]) -> dict[str, TermItems]:
         """Return the items with each term."""
-        hashes = {term: _signed_hash(term) for term in terms}
-        paged = self.pages.items_of(connection, hashes.values(), most_kept=_MOST_KEPT)
+        hashes = {term: signed_hash(term) for term in terms}
+        paged = self.pages.items_of(connection, hashes.values())
         found = {}
         for term, hashed in hashes.items():
             places, times = paged[hashed]
@@ -98,9 +95,3 @@ class Postings:
             near = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
             matching, scores = matching[near], scores[near]
         return top_scores(self._keys[matching].tolist(), scores.tolist(), k)
-
-
-def _signed_hash(term: str) -> int:
-    """Return the hash of a term as SQLite stores it, with a sign."""
-    hashed = term_hash(term)
-    return hashed - (1 << 64) if hashed >> 63 else hashed

@@ -30,6 +30,8 @@ PAGE_ITEMS = 4_096
 
 _LEAST_ALIVE = 0.5
 """Share of a page's items that must still be in the index; those of other pages are moved."""
+_MOST_KEPT = 8_000_000
+"""Number of postings that are kept between searches, of six bytes each."""
 _BLANK = -1
 """The key of an item that a page no longer has."""
 
@@ -121,15 +123,13 @@ class TextPages:
         near = np.searchsorted(self._ordered, keys).clip(max=len(self._ordered) - 1)
         return np.asarray(self._order[near[self._ordered[near] == keys]])
 
-    def items_of(
-        self, connection: apsw.Connection, terms: Collection[int], *, most_kept: int
-    ) -> dict[int, TermItems]:
+    def items_of(self, connection: apsw.Connection, terms: Collection[int]) -> dict[int, TermItems]:
         """Return the items of each term, alive or not; what was read is kept."""
         found = {term: self._terms[term] for term in terms if term in self._terms}
         if missing := [term for term in terms if term not in found]:
             read = self._read(connection, missing)
             found |= read
-            if self._kept > most_kept:
+            if self._kept > _MOST_KEPT:
                 self._terms, self._kept = {}, 0
             self._terms |= read
             self._kept += sum(len(items.places) for items in read.values())
@@ -212,8 +212,8 @@ def update_pages(connection: apsw.Connection, table: str, *, version: int) -> No
 
     ``version`` is that of the index once this is committed.
     """
-    ((changed,),) = connection.execute(f"SELECT count(*) FROM {table}_change").fetchall()  # noqa: S608
-    if int(str(changed)) < PAGE_ITEMS:
+    changed: Any = connection.execute(f"SELECT count(*) FROM {table}_change").get  # noqa: S608
+    if changed < PAGE_ITEMS:
         return
     _blank_changed(connection, table, version)
     while len(rows := _waiting(connection, table, PAGE_ITEMS)) == PAGE_ITEMS:

@@ -29,7 +29,7 @@ from knotwork._stores.embedded.vector_matrix import (
     decode_blocks,
 )
 from knotwork._stores.packed_terms import check_index_name
-from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
     as_query,
@@ -132,11 +132,7 @@ class EmbeddedVectors:
                 exists, vectors = lookup.get(list(keys.values()))
                 existing = compress(keys, exists.tolist())
                 return {i: row[np.newaxis] for i, row in zip(existing, vectors, strict=True)}
-            rows = self._database.fetch(
-                "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
-                f" CROSS JOIN {self._table} v ON v.id = j.value",
-                (SQLITE.bind_keys(keys.values()),),
-            )
+            rows = self._rows_of(keys.values())
         blobs: dict[int, bytes] = dict(rows)
         found = {identifier: blobs[key] for identifier, key in keys.items() if key in blobs}
         return self._unpack(found, table.dimension)
@@ -399,13 +395,17 @@ class EmbeddedVectors:
             yield book.encode(keys, vectors.astype(np.float32, copy=False))
 
     def _read_rows(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatMatrix]:
-        rows = self._database.fetch(
-            "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
-            f" CROSS JOIN {self._table} v ON v.id = j.value",
-            (SQLITE.bind_keys(keys.tolist()),),
-        )
+        rows = self._rows_of(keys.tolist())
         ((found, vectors),) = decode_blocks(rows, self._stored, size=len(keys))
         return found, vectors.astype(np.float32, copy=False)
+
+    def _rows_of(self, keys: Iterable[int]) -> list[Row]:
+        """Return the keys and packed vectors of those keys that exist."""
+        return self._database.fetch(
+            "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
+            f" CROSS JOIN {self._table} v ON v.id = j.value",
+            (SQLITE.bind_keys(keys),),
+        )
 
     def _all_rows(self) -> PackedRows:
         """Return the keys and packed vectors of the table, in the order in which they lie there."""

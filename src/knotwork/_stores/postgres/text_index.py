@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import K1, MARGIN, B, QueryTermWeights
 from knotwork._stores.contents import TextItem
-from knotwork._stores.packed_terms import check_index_name, count_terms, pack_terms, term_hash
+from knotwork._stores.packed_terms import check_index_name, count_terms, pack_terms, signed_hash
 from knotwork._stores.postgres.copying import int4, int8, number_rows, packed_rows
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import TEXT_INDEXES, create_text_index
@@ -212,7 +212,7 @@ class PostgresTexts:
         """
         idfs = dict(zip(weights.terms, weights.idfs, strict=True))
         bindings = [
-            [_signed(term_hash(term)) for term in asked],
+            [signed_hash(term) for term in asked],
             [idfs[term] for term in asked],
             K1 * (1 - B),
             K1 * B / weights.mean_length,
@@ -253,7 +253,7 @@ class PostgresTexts:
             "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
             f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"
             " ON p.term = q.term GROUP BY q.place",
-            ([_signed(term_hash(term)) for term in asked],),
+            ([signed_hash(term) for term in asked],),
         )
         return {asked[place - 1]: items for place, items in rows}
 
@@ -269,11 +269,6 @@ _MATCH = (
     " ORDER BY score DESC, item LIMIT CASE WHEN $6::bigint = 0 THEN NULL ELSE $5::bigint END)"
     " SELECT t.id, t.length, t.hashes, t.times FROM near n JOIN {table} t ON t.id = n.item"
 )
-
-
-def _signed(number: int) -> int:
-    """Return an unsigned 64-bit number as PostgreSQL stores it."""
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _postings(
