@@ -301,7 +301,8 @@ class ModelError(KnotworkError):
 class ModelUnavailable(ModelError):
     """An embedder or a model server failed temporarily.
 
-    ``retry_after_s`` is the delay that the server requested, or None.
+    ``retry_after_s`` is the delay that the server requested, or None. ``timed_out`` is True if the
+    server was silent for too long. ``is_final`` is True if a retry would fail in the same way.
     """
 
     code = "model_unavailable"
@@ -315,9 +316,12 @@ class ModelUnavailable(ModelError):
         fix: str = "",
         status: int | None = None,
         retry_after_s: float | None = None,
+        timed_out: bool = False,
     ) -> None:
         super().__init__(message, fix=fix, status=status)
         self.retry_after_s = retry_after_s
+        self.timed_out = timed_out
+        self.is_final = False
 
 
 class BudgetExceeded(ModelError):

@@ -92,4 +92,5 @@ def serve(*answers: Answer) -> Iterator[Server]:
 def reply(status: int, body: object = "", **headers: str) -> Answer:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
+    named.setdefault("Content-Type", "application/json")
     return lambda _: (status, named, content)

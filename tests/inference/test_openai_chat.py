@@ -62,6 +62,8 @@ def test_a_request_is_sent_whole_and_its_labels_are_not():
         "max_tokens": 9,
         "temperature": 0.5,
         "stop": ["\n"],
+        "stream": True,
+        "stream_options": {"include_usage": True},
     }
     assert "Authorization" not in {name.title() for name in server.headers[0]}
 
@@ -438,7 +440,7 @@ def test_an_unset_key_a_wrong_address_and_a_missing_extra_are_told(monkeypatch):
 def test_newer_models_of_openai_get_the_limit_they_know():
     for url in ("https://api.openai.com/v1", "https://mine.openai.azure.com/openai/v1/"):
         model = connect(url)
-        sent = model._dialect.phrase("m", ask(), stream=False)
+        sent = model._dialect.phrase("m", ask())
         assert "max_completion_tokens" in sent
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from knotwork.errors import Unparsable
@@ -76,11 +76,17 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A model's reply without its thinking; ``usage`` is an estimate if the server reports none."""
+    """A model's reply without its thinking; ``usage`` is an estimate if the server reports none.
+
+    ``thought_tokens`` is how many of the output tokens were thinking, and ``wait_s`` the seconds
+    until the first piece arrived, 0 if unknown. A cached reply has neither.
+    """
 
     text: str
     finish_reason: FinishReason = "stop"
     usage: TokenUsage = TokenUsage()
+    thought_tokens: int = field(default=0, compare=False)
+    wait_s: float = field(default=0.0, compare=False)
 
 
 class ChatModel(Protocol):

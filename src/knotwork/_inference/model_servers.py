@@ -47,6 +47,8 @@ _SLOW_FIXES = {
 _FAULT_FIX = "Try again later, or check the log of the server."
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 _SHOWN_CHARACTERS = 300
+_WHOLE_BODIES = ("application/json", "text/html")
+"""Types of responses that are not streams: of a server that does not stream, or of a gateway."""
 
 
 class Refusal(ModelError):
@@ -128,7 +130,7 @@ class ModelServer:
                 stream=True, stream_cls=kind,
             )  # fmt: skip
         try:
-            if events.response.headers.get("Content-Type", "").startswith("application/json"):
+            if events.response.headers.get("Content-Type", "").startswith(_WHOLE_BODIES):
                 with _ErrorTranslation(self, path):  # a server that does not stream
                     body = events.response.read().decode("utf-8", "replace")
                 yield self._check_object(self._parse(body, path), path)
@@ -294,6 +296,7 @@ class _ErrorTranslation:
             return ModelUnavailable(
                 f"`{url}` did not respond within {server.timeout_s:g} s.",
                 fix=_SLOW_FIXES[server.section],
+                timed_out=True,
             )
         if isinstance(error, openai.APIConnectionError):
             reason = server.mask(str(error.__cause__ or error))

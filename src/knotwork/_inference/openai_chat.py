@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from knotwork._cancellation import run_apart
 from knotwork._inference.chat import (
     ChatReply,
     ChatRequest,
@@ -30,6 +33,8 @@ T = TypeVar("T")
 
 _CHAT_PATH = "/chat/completions"
 _NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
+_THINKING_HOSTS = (".aliyuncs.com",)
+"""Servers whose models think in streams alone, unless they are told not to."""
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -45,10 +50,12 @@ _FILTER_CODES = frozenset({"content_filter", "data_inspection_failed", "datainsp
 class OpenAIChat:
     """A chat model on a server; a call is one attempt, without waiting.
 
-    If the server refuses the form of a request (the name of the limit, a temperature, structured
-    output), the request is repeated at once in another form, which is remembered. ``temperature``
-    and ``max_output_tokens``, unless 0, replace those of each request; models that think need a
-    larger limit. Raises ModelUnavailable for temporary failures, ModelError for all others.
+    Every reply is streamed, so that the time-out of the server limits its silence and never the
+    length of a reply; a server that refuses to stream gets plain calls. If the server refuses the
+    form of a request (the name of the limit, a temperature, structured output), the request is
+    repeated at once in another form, which is remembered. ``temperature`` and
+    ``max_output_tokens``, unless 0, replace those of each request; models that think need a larger
+    limit. Raises ModelUnavailable for temporary failures, ModelError for all others.
     """
 
     def __init__(
@@ -65,7 +72,10 @@ class OpenAIChat:
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         host = urlsplit(server.base_url).hostname or ""
-        self._dialect = ServerDialect(completion_limit=host.endswith(_NEW_LIMIT_HOSTS))
+        self._dialect = ServerDialect(
+            completion_limit=host.endswith(_NEW_LIMIT_HOSTS),
+            forbids_thinking=host.endswith(_THINKING_HOSTS),
+        )
         self._habit = ThinkingHabit()
         self._lock = threading.Lock()
         parts = [f"openai:{model}"]
@@ -77,14 +87,32 @@ class OpenAIChat:
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply without its thinking."""
-        request = self._with_defaults(request)
+        return run_apart(partial(self._gather, request))
+
+    def _gather(self, request: ChatRequest) -> ChatReply:
+        """Read a stream to its end. What arrives before the end is of no use to the caller."""
         try:
-            answer = self._send(
-                request, lambda payload: self._server.post(_CHAT_PATH, payload), stream=False
-            )
-        except Refusal as error:
-            return _filtered_reply(error, request)
-        return parse_completion(answer, request, habit=self._habit, url=self._url)
+            *_, reply = self.stream(request)
+        except _UnfinishedStream as error:
+            # Perhaps the server ends its streams without saying that a reply is complete.
+            try:
+                reply = self._complete_plainly(request)
+            except ModelError:
+                raise error from None
+        assert isinstance(reply, ChatReply)
+        return replace(reply, text=_cut_at_stop(reply.text, request.stop))
+
+    def _complete_plainly(self, request: ChatRequest) -> ChatReply:
+        """Return the reply of a plain call, and stream no more if there is one."""
+        plain = replace(self._dialect, streams=False)
+        request = self._with_defaults(request)
+        body = self._server.post(_CHAT_PATH, plain.phrase(self._model, request))
+        streamed = _StreamedReply(request, self._habit, self._url)
+        streamed.add(body)
+        _, reply = streamed.finish()
+        with self._lock:
+            self._dialect = plain
+        return reply
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, without its thinking, then the whole reply.
@@ -93,8 +121,9 @@ class OpenAIChat:
         back.
         """
         request = self._with_defaults(request)
+        started = time.monotonic()
         try:
-            event, events = self._send(request, self._open_stream, stream=True)
+            event, events = self._send(request, self._open_stream)
         except Refusal as error:
             yield _filtered_reply(error, request)
             return
@@ -102,8 +131,11 @@ class OpenAIChat:
         waits_for_end = bool(request.stop) and not self._dialect.takes_stop
         try:
             streamed = _StreamedReply(request, self._habit, self._url)
-            while event is not None:
+            wait_s = 0.0
+            while event is not None and not streamed.is_endless:
                 piece = streamed.add(event)
+                if streamed.begun and not wait_s:
+                    wait_s = time.monotonic() - started
                 if piece and not waits_for_end:
                     yield piece
                 event = next(events, None)
@@ -115,7 +147,7 @@ class OpenAIChat:
             rest = reply.text
         if rest:
             yield rest
-        yield reply
+        yield replace(reply, wait_s=wait_s)
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
@@ -128,19 +160,20 @@ class OpenAIChat:
         self, payload: Mapping[str, object]
     ) -> tuple[dict[str, Any] | None, Generator[dict[str, Any]]]:
         """Return the first event and the rest, since a refusal arrives before the first event."""
-        events = self._server.stream(_CHAT_PATH, payload)
+        if "stream" in payload:
+            events = self._server.stream(_CHAT_PATH, payload)
+        else:
+            events = _only(self._server.post(_CHAT_PATH, payload))
         return next(events, None), events
 
-    def _send(
-        self, request: ChatRequest, send: Callable[[dict[str, object]], T], *, stream: bool
-    ) -> T:
+    def _send(self, request: ChatRequest, send: Callable[[dict[str, object]], T]) -> T:
         """Send the request in the server's dialect, and learn from its refusals."""
         while True:
             dialect = self._dialect
             try:
-                return send(dialect.phrase(self._model, request, stream=stream))
+                return send(dialect.phrase(self._model, request))
             except ModelError as error:
-                learned = dialect.learn(error, request, stream=stream)
+                learned = dialect.learn(error, request)
                 if learned is None:
                     raise
                 with self._lock:
@@ -149,8 +182,25 @@ class OpenAIChat:
                         self._dialect = learned
 
 
+def _only(event: dict[str, Any]) -> Generator[dict[str, Any]]:
+    yield event
+
+
+class _UnfinishedStream(ModelUnavailable):
+    """A stream ended without the reason why the reply ended."""
+
+
+_MOST_CHARACTERS_A_TOKEN = 32
+_LEAST_LIMIT_TOKENS = 8_192
+"""Limit assumed for bounding a reply: some servers do not count thinking towards the limit."""
+
+
 class _StreamedReply:
-    """A reply under construction from the events of a stream."""
+    """A reply under construction from the events of a stream.
+
+    ``begun`` is True once a piece of the reply or of its thinking arrived, and ``is_endless`` once
+    it is far longer than the request allows, as from a server that ignores the limit.
+    """
 
     def __init__(self, request: ChatRequest, habit: ThinkingHabit, url: str) -> None:
         self._request = request
@@ -160,6 +210,8 @@ class _StreamedReply:
         self._raw: list[str] = []
         self._thinking: list[str] = []
         self._finish: object = None
+        self._left = _MOST_CHARACTERS_A_TOKEN * max(request.max_output_tokens, _LEAST_LIMIT_TOKENS)
+        self.begun = self._refused = False
         self._usage: Mapping[str, Any] | None = None
 
     def add(self, event: Mapping[str, Any]) -> str:
@@ -169,45 +221,46 @@ class _StreamedReply:
         choice = _first_choice(event)
         if choice is None:
             return ""
-        self._finish = choice.get("finish_reason") or self._finish
         # A server that does not stream sends the whole message at once.
-        delta = choice.get("delta") or choice.get("message") or {}
-        self._thinking.append(_thinking_of(delta))
-        piece = _text_of(delta)
+        whole = choice.get("message")
+        self._finish = (
+            choice.get("finish_reason")
+            or self._finish
+            or ("stop" if isinstance(whole, dict) else None)
+        )
+        delta = choice.get("delta") or whole or {}
+        if not isinstance(delta, dict):
+            return ""
+        thinking, piece = _thinking_of(delta), _text_of(delta)
+        refusal = delta.get("refusal")
+        if not piece and isinstance(refusal, str) and refusal:
+            piece, self._refused = refusal, True
+        self._thinking.append(thinking)
         self._raw.append(piece)
+        self._left -= len(thinking) + len(piece)
+        self.begun = self.begun or bool(thinking or piece)
         return self._stripper.feed(piece)
+
+    @property
+    def is_endless(self) -> bool:
+        return self._left < 0
 
     def finish(self) -> tuple[str, ChatReply]:
         """Return the last piece and the whole reply; raise ModelUnavailable if it is incomplete."""
+        if self.is_endless:
+            self._finish = "length"
+        if self._finish is None and self._usage is not None:
+            self._finish = "stop"  # usage is sent behind the last piece
         if self._finish is None:
-            raise ModelUnavailable(f"`{self._url}` ended the stream before the end of the reply.")
-        reason = _finish_reason(self._finish, self._url)
+            raise _UnfinishedStream(f"`{self._url}` ended the stream before the end of the reply.")
+        reason = "filter" if self._refused else _finish_reason(self._finish, self._url)
         rest = self._stripper.finish(cut_off=reason == "length")
         raw = "".join(self._raw)
-        usage = _usage_of(self._usage, self._request, raw + "".join(self._thinking))
+        thinking = "".join(self._thinking)
+        usage = _usage_of(self._usage, self._request, raw + thinking)
         text = self._habit.take_out(raw, cut_off=reason == "length")
-        return rest, ChatReply(text, reason, usage)
-
-
-def parse_completion(
-    answer: Mapping[str, Any], request: ChatRequest, *, habit: ThinkingHabit, url: str
-) -> ChatReply:
-    """Return the reply in a response of ``url``, without its thinking.
-
-    Raises ModelUnavailable for an invalid response, which a server under load may send.
-    """
-    choice = _first_choice(answer)
-    message = choice.get("message") if choice else None
-    if choice is None or not isinstance(message, dict):
-        raise ModelUnavailable(f"`{url}` returned no message.", status=200)
-    reason = _finish_reason(choice.get("finish_reason"), url)
-    raw = _text_of(message)
-    if not raw and isinstance(message.get("refusal"), str):
-        raw, reason = message["refusal"], "filter"
-    text = _cut_at_stop(habit.take_out(raw, cut_off=reason == "length"), request.stop)
-    usage = answer.get("usage")
-    usage = usage if isinstance(usage, dict) else None
-    return ChatReply(text, reason, _usage_of(usage, request, raw + _thinking_of(message)))
+        thought = _thought_tokens(self._usage, thinking, raw, text)
+        return rest, ChatReply(text, reason, usage, thought_tokens=thought)
 
 
 def _cut_at_stop(text: str, stops: tuple[str, ...]) -> str:
@@ -239,6 +292,15 @@ def _thinking_of(message: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value:
             return value
     return ""
+
+
+def _thought_tokens(reported: Mapping[str, Any] | None, thinking: str, raw: str, text: str) -> int:
+    """Return the tokens of a reply that are thinking: reported, or else estimated."""
+    details = reported.get("completion_tokens_details") if reported else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    if isinstance(count, int) and count > 0:
+        return count
+    return estimate_text_tokens(thinking) + estimate_text_tokens(raw[: len(raw) - len(text)])
 
 
 def _finish_reason(value: object, url: str) -> FinishReason:
@@ -273,7 +335,8 @@ SchemaForm = Literal["json_schema", "json_object", "words"]
 _REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni|unknown|unexpected|not permitted|not allowed"
-    r"|forbidden|unavailable|only|must be|invalid (?:param|temperature)|deprecated|instead",
+    r"|forbidden|unavailable|only|must be|invalid (?:param|temperature)|deprecated|instead"
+    r"|restricted",
     re.IGNORECASE,
 )
 _SCHEMA_REFUSAL = re.compile(
@@ -283,6 +346,7 @@ _SCHEMA_REFUSAL = re.compile(
 _OWN_SCHEMA = re.compile(r"invalid (?:json )?schema|schema (?:is )?invalid", re.IGNORECASE)
 _REFUSED_NAMES: dict[str, Callable[[str], object]] = {
     "usage": re.compile(r"stream_options").search,
+    "streams": re.compile(r"\bstream(?:ing|ed|s)?\b", re.IGNORECASE).search,
     "thinking": re.compile(r"enable_thinking").search,
     "limit": re.compile(r"max_(?:completion_)?tokens").search,
     "temperature": re.compile(r"temperature").search,
@@ -301,12 +365,14 @@ class ServerDialect:
 
     ``completion_limit`` uses the name of the token limit that newer models of OpenAI require and
     other servers do not know. ``forbids_thinking`` turns thinking off, which DashScope requires for
-    models that think only in streams. ``loose_schemas`` are the single schemas that the server
-    refused.
+    models that think only in streams, and which those that always think refuse. ``loose_schemas``
+    are the single schemas that the server refused.
     """
 
     completion_limit: bool = False
     limit_is_known: bool = False
+    streams: bool = True
+    thinking_is_known: bool = False
     takes_temperature: bool = True
     takes_stop: bool = True
     takes_system: bool = True
@@ -321,7 +387,7 @@ class ServerDialect:
             return "json_object"
         return self.schema_form
 
-    def phrase(self, model: str, request: ChatRequest, *, stream: bool) -> dict[str, object]:
+    def phrase(self, model: str, request: ChatRequest) -> dict[str, object]:
         """Return the payload of a request. Raises ConfigError if its schema is not valid JSON."""
         payload: dict[str, object] = {"model": model, "messages": self._messages(request)}
         limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
@@ -334,15 +400,13 @@ class ServerDialect:
             payload["response_format"] = self._response_format(request.schema)
         if self.forbids_thinking:
             payload["enable_thinking"] = False
-        if stream:
+        if self.streams:
             payload["stream"] = True
             if self.tells_usage:
                 payload["stream_options"] = {"include_usage": True}
         return payload
 
-    def learn(
-        self, error: ModelError, request: ChatRequest, *, stream: bool
-    ) -> ServerDialect | None:
+    def learn(self, error: ModelError, request: ChatRequest) -> ServerDialect | None:
         """Return the dialect without the refused parameter; None if the error refuses none."""
         if error.status not in _REFUSING_STATUSES:
             return None
@@ -353,19 +417,20 @@ class ServerDialect:
             return None
         refused = (
             dialect
-            for name, dialect in self._simpler_dialects(request, stream)
+            for name, dialect in self._simpler_dialects(request)
             if _REFUSED_NAMES[name](message)
         )
         return next(refused, None)
 
-    def _simpler_dialects(
-        self, request: ChatRequest, stream: bool
-    ) -> Iterator[tuple[str, ServerDialect]]:
+    def _simpler_dialects(self, request: ChatRequest) -> Iterator[tuple[str, ServerDialect]]:
         """Yield each parameter of this request that can be dropped, and the dialect without it."""
-        if stream and self.tells_usage:
+        if self.streams and self.tells_usage:
             yield "usage", replace(self, tells_usage=False)
-        if not self.forbids_thinking:
-            yield "thinking", replace(self, forbids_thinking=True)
+        if not self.thinking_is_known:
+            other = not self.forbids_thinking
+            yield "thinking", replace(self, forbids_thinking=other, thinking_is_known=True)
+        if self.streams:
+            yield "streams", replace(self, streams=False)
         if not self.limit_is_known:
             other = not self.completion_limit
             yield "limit", replace(self, completion_limit=other, limit_is_known=True)

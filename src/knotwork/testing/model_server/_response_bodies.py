@@ -201,12 +201,14 @@ def rerank_body(body: Mapping[str, Any], *, model: str) -> dict[str, Any]:
     return {"model": model, "results": results, "usage": usage(told)}
 
 
-def models_body(models: Sequence[str]) -> dict[str, Any]:
-    """Return the list of `/models`."""
-    data = [
+def models_body(models: Sequence[str], *, window: int = 0) -> dict[str, Any]:
+    """Return the list of `/models`, with the context ``window`` of each unless it is 0."""
+    data: list[dict[str, Any]] = [
         {"id": name, "object": "model", "created": _CREATED, "owned_by": "knotwork"}
         for name in models
     ]
+    for model in data if window else ():
+        model["max_model_len"] = window
     return {"object": "list", "data": data}
 
 

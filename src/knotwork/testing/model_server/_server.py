@@ -125,6 +125,11 @@ class ModelTestServer:
         if self.latency_s > 0:
             self._sleep(self.latency_s)
 
+    def wait_for_piece(self) -> None:
+        """Wait between two pieces of a stream."""
+        if self.faults.piece_s > 0:
+            self._sleep(self.faults.piece_s)
+
     def sent_text(self) -> str:
         """Return all strings in the bodies of the recorded calls, in order."""
         return "\n".join("\n".join(strings_in(call.body)) for call in self.traffic.calls)
@@ -201,7 +206,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         """Answer `/models` and `/traffic`."""
         model_server = self.server.model_server
         if self.path == "/v1/models":
-            self._write(200, models_body([model_server.model]))
+            self._write(200, models_body([model_server.model], window=_listed_window(model_server)))
         elif self.path == "/traffic":
             self._write(200, asdict(model_server.traffic.totals))
         else:
@@ -317,6 +322,10 @@ class ConnectionHandler(BaseHTTPRequestHandler):
                 return
             if fault is Fault.BROKEN_JSON and place == half:
                 event = event[: len(event) // 2] + b"\n\n"  # noqa: PLW2901  the same event, broken
+            if fault is Fault.STALL and place == half:
+                self.server.model_server.wait_for_release()
+            if place:
+                self.server.model_server.wait_for_piece()
             if place == len(events) - 1:
                 self._end_call()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
@@ -377,6 +386,9 @@ def answer_chat(server: ModelTestServer, call: Call, content: bytes) -> ChatAnsw
     body, fault = call.body, call.fault
     messages = read_messages(body)
     clean = [Message(m.role, without_surrogates(m.content)) for m in messages]
+    sent_tokens = sum(count_tokens(message.content) for message in clean)
+    if server.faults.context_tokens:
+        sent_tokens = _check_window(server, sent_tokens, body)
     if fault is Fault.GARBAGE:
         text = server.faults.garbage(content)
     else:
@@ -386,16 +398,38 @@ def answer_chat(server: ModelTestServer, call: Call, content: bytes) -> ChatAnsw
     text, cut = end_reply(text, stop=_stop_texts(body), max_output_tokens=_token_limit(body))
     if fault is Fault.TRUNCATED:
         text, cut = text[: len(text) // 2], True
-    reasoning = THINKING if fault is Fault.REASONING else ""
+    reasoning = THINKING if fault in {Fault.REASONING, Fault.EXHAUSTED} else ""
+    if fault is Fault.EXHAUSTED:
+        text, cut = "", True
     return ChatAnswer(
         model=str(body.get("model", server.model)),
         text=text,
         finish_reason="length" if cut else "stop",
-        input_tokens=sum(count_tokens(message.content) for message in clean),
+        input_tokens=sent_tokens,
         output_tokens=count_tokens(text) + count_tokens(reasoning),
         reasoning=reasoning,
         has_usage=fault is not Fault.NO_USAGE,
     )
+
+
+def _listed_window(server: ModelTestServer) -> int:
+    return 0 if server.faults.cuts_prompts else server.faults.context_tokens
+
+
+def _check_window(server: ModelTestServer, sent_tokens: int, body: dict[str, object]) -> int:
+    """Return the tokens of a prompt that the model reads. Raises BadRequest if it is too long."""
+    window, wanted = server.faults.context_tokens, _token_limit(body)
+    if server.faults.cuts_prompts:
+        return min(sent_tokens, window)
+    wanted = 0 if wanted == _NO_LIMIT else wanted
+    if sent_tokens + wanted > window:
+        raise BadRequest(
+            f"This model's maximum context length is {window} tokens. However, you requested "
+            f"{sent_tokens + wanted} tokens ({sent_tokens} in the messages, {wanted} in the "
+            "completion). Please reduce the length of the messages or completion.",
+            "messages",
+        )
+    return sent_tokens
 
 
 def _stop_texts(body: dict[str, object]) -> list[str]:

@@ -37,6 +37,10 @@ class Fault(StrEnum):
     """The reply comes with reasoning in the field ``reasoning_content``."""
     NO_USAGE = "no-usage"
     """The response has no usage."""
+    STALL = "stall"
+    """A stream stops in the middle until the test calls `release`."""
+    EXHAUSTED = "exhausted"
+    """All tokens of the limit are reasoning, and the reply is empty."""
 
 
 HTTP_STATUS = {Fault.RATE_LIMITED: 429, Fault.SERVER_ERROR: 500, Fault.UNAVAILABLE: 503}
@@ -52,6 +56,9 @@ class FaultPlan:
     the order of threads, and a retry may succeed. ``at`` gives calls by number, from 1, and takes
     precedence. Only calls to ``endpoints`` fail. A request with a field in ``refuses`` (such as
     "response_format", "max_tokens" or "stream_options") gets status 400 with its name.
+    The pieces of a stream are ``piece_s`` seconds apart. A server with ``context_tokens`` refuses a
+    prompt that exceeds this window together with the limit of its reply, as vLLM does; with
+    ``cuts_prompts`` it silently drops the beginning of a longer prompt, as Ollama does.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -60,6 +67,9 @@ class FaultPlan:
     endpoints: frozenset[str] = frozenset({"/chat/completions"})
     refuses: frozenset[str] = frozenset()
     retry_after_s: float = 0.01
+    piece_s: float = 0.0
+    context_tokens: int = 0
+    cuts_prompts: bool = False
 
     def __post_init__(self) -> None:
         shares = self.rates.values()
