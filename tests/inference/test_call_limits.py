@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.inference.chat_fakes import EchoModel, ask, echo
 
 from knotwork._inference.call_limits import (
     Halt,
@@ -322,3 +323,40 @@ def test_jitter_lengthens_waits_and_never_shortens_what_was_asked():
 
     assert policy.call(act) == "done"
     assert waits == [0.625, 10.0, 2.5]
+
+
+def timing_out(limiter, times, clock_calls):
+    """Return a model that times out ``times`` times, behind the limiter and with retries."""
+
+    def answer(request):
+        clock_calls.append(limiter.allowed)
+        if len(clock_calls) <= times:
+            raise ModelUnavailable("silent", fix="Raise llm.timeout_s.", timed_out=True)
+        return echo(request)
+
+    retries = RetryPolicy(sleep=lambda seconds: None)
+    return RetryingChat(RateLimitedChat(EchoModel(answer), limiter), retries)
+
+
+def test_a_call_that_timed_out_is_repeated_only_with_fewer_beside_it():
+    calls = []
+    model = timing_out(RateLimiter(concurrency=4), 2, calls)
+    assert model.complete(ask("a")).text == "re: a"
+    assert calls == [4, 2, 1]
+
+
+def test_a_call_that_timed_out_alone_is_given_up_with_the_setting_to_raise():
+    calls = []
+    model = timing_out(RateLimiter(concurrency=1), 9, calls)
+    with pytest.raises(ModelUnavailable, match="silent") as caught:
+        model.complete(ask("a"))
+    assert calls == [1]
+    assert "llm.timeout_s" in caught.value.fix
+
+
+def test_a_call_that_times_out_again_and_again_is_given_up():
+    calls = []
+    model = timing_out(RateLimiter(concurrency="auto"), 99, calls)
+    with pytest.raises(ModelUnavailable):
+        model.complete(ask("a"))
+    assert calls == [4, 2, 1]

@@ -6,6 +6,7 @@ No other package reads the environment.
 from knotwork._config.index_urls import is_server_url, shown_url
 from knotwork._config.loading import CONFIG_FILE, Loaded, load_settings
 from knotwork._config.settings import (
+    AUTO,
     AnswerSettings,
     CommunitySettings,
     EmbeddingSettings,
@@ -25,6 +26,7 @@ from knotwork._config.settings import (
 from knotwork._config.toml_writer import render_config, write_default_config
 
 __all__ = [
+    "AUTO",
     "CONFIG_FILE",
     "AnswerSettings",
     "CommunitySettings",

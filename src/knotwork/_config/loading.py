@@ -15,7 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from knotwork._config.settings import SecretRef, SettingField, Settings, sections, setting_fields
+from knotwork._config.settings import (
+    AUTO,
+    NumberOrAuto,
+    SecretRef,
+    SettingField,
+    Settings,
+    sections,
+    setting_fields,
+)
 from knotwork.errors import ConfigError, UnknownName
 
 CONFIG_FILE = "knotwork.toml"
@@ -220,6 +228,7 @@ _EXPECTED: dict[object, str] = {
     bool: "true or false",
     int: "an integer",
     float: "a number",
+    NumberOrAuto: f'an integer, or "{AUTO}"',
     tuple[str, ...]: "a list of strings",
 }
 
@@ -264,7 +273,7 @@ def parse_variable(entry: SettingField, text: str, origin: str) -> object:
     if entry.kind is bool:
         word = text.strip().lower()
         raw = True if word in _TRUE else False if word in _FALSE else text
-    elif entry.kind in (int, float):
+    elif entry.kind in (int, float, NumberOrAuto):
         raw = _parse_number(text)
     elif entry.kind == tuple[str, ...]:
         raw = _parse_list(text)
@@ -272,6 +281,8 @@ def parse_variable(entry: SettingField, text: str, origin: str) -> object:
 
 
 def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...] | None:
+    if kind == NumberOrAuto:
+        kind = str if value == AUTO else int
     if kind is bool or isinstance(value, bool):
         return value if kind is bool and isinstance(value, bool) else None
     if kind is str:

@@ -12,10 +12,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from hashlib import blake2b
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from knotwork._config.index_urls import shown_url
 from knotwork.errors import ConfigError
+
+AUTO: Literal["auto"] = "auto"
+"""A number that is chosen when it is needed."""
+NumberOrAuto = int | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +147,15 @@ class LlmSettings:
         None, 'the variable with its key, for example { env = "OPENAI_API_KEY" }'
     )
     timeout_s: float = _setting(
-        120.0, "seconds to wait for data from the server", minimum=0.1, maximum=3_600
+        120.0,
+        "longest silence of the server in seconds; a reply that goes on arriving may take longer",
+        minimum=0.1,
+        maximum=3_600,
     )
-    concurrency: int = _setting(
-        16,
-        "maximum number of concurrent calls; reduced while the server is overloaded",
+    concurrency: NumberOrAuto = _setting(  # noqa: RUF009  it is a dataclass field
+        AUTO,
+        'maximum number of concurrent calls, reduced while the server is overloaded; "auto" finds\n'
+        "the fewest at which it computes the most tokens per second, up to 64",
         minimum=1,
         maximum=256,
     )

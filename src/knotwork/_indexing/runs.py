@@ -29,6 +29,7 @@ from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import IndexingStages, compose_stages
 from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import (
     PriceTable,
     RunEstimate,
@@ -135,7 +136,7 @@ class IndexingRun:
             self.models,
             self.stages.tier,
             embedding=self.stages.embedding,
-            concurrency=self._settings.llm.concurrency,
+            concurrency=most_calls(self._settings.llm.concurrency),
             retry=self._retry,
             communities=CommunityOptions.of(self._settings.communities),
             done=done,

@@ -11,6 +11,7 @@ from decimal import Decimal
 from itertools import islice
 
 from knotwork._config import Settings
+from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import DocumentStore, Store, companions_of
@@ -93,7 +94,7 @@ def propose_for_index(
             sample,
             most_types=most_types,
             most_relations=most_relations,
-            concurrency=settings.llm.concurrency,
+            concurrency=most_calls(settings.llm.concurrency),
             halt=models.halt,
         )
         return ProposalReport(

@@ -13,6 +13,7 @@ from knotwork._indexing.chunk_questions import QuestionWriter, questions_identit
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Recipe
 from knotwork._indexing.splitters import Splitter, make_splitter
+from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._inference.role_models import ModelRun
@@ -94,7 +95,7 @@ def compose_stages(
     )
     model_extractor = (
         _make_model_extractor(
-            extraction, schema, models, rules, concurrency=settings.llm.concurrency
+            extraction, schema, models, rules, concurrency=most_calls(settings.llm.concurrency)
         )
         if wants_model
         else None

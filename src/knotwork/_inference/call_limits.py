@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from knotwork._cancellation import checks_due, in_context, sleep, wait_for
+from knotwork._inference.call_concurrency import FinishedCall, open_limit
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
 from knotwork.errors import ModelError, ModelUnavailable
 
@@ -105,6 +106,9 @@ _OVERLOAD_STATUSES = frozenset({None, 408, 429, 503, 504, 529})
 _LONGEST_NAP_S = 0.5
 """Longest single wait, since not every system interrupts a longer one on Ctrl-C."""
 _LONGEST_PAUSE_S = 120.0
+_ALONE_FIX = (
+    "Raise llm.timeout_s: no other call was running, so that fewer at a time would be no faster."
+)
 _BURST_SHARE = 0.1
 
 
@@ -161,28 +165,29 @@ class TokenBucket:
 class RateLimiter:
     """Starts calls to one server in order of arrival, within its limits. Thread-safe.
 
-    At most ``concurrency`` calls run at a time: half as many after an overload, then slowly more
-    with every success (additive increase, multiplicative decrease: Chiu and Jain, 1989). If the
-    server asks for a pause, all callers wait.
+    ``concurrency`` is a number of calls at a time, or "auto", as in `open_limit`; ``timeout_s`` is
+    the longest silence of the server. If the server asks for a pause, all callers wait. A call that
+    timed out though nothing else was to run at its time is final.
     """
 
     def __init__(
         self,
         *,
-        concurrency: int,
+        concurrency: int | str,
         requests_per_minute: float = 0,
         tokens_per_minute: float = 0,
+        timeout_s: float = float("inf"),
         halt: Halt | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock: Clock = clock or _SystemClock()
         now = self._clock.now()
         self._halt = halt or Halt()
-        self._ceiling = self._allowed = float(concurrency)
+        self._limit = open_limit(concurrency, now=now, timeout_s=timeout_s)
         self._requests = TokenBucket(requests_per_minute, now=now)
         self._tokens = TokenBucket(tokens_per_minute, now=now)
         self._running = 0
-        self._paused_until = self._cut_at = now
+        self._paused_until = now
         self._lock = threading.Lock()
         self._queue: deque[threading.Condition] = deque()
         """The waiting callers. Each has its own condition, so that a notice wakes only one."""
@@ -190,30 +195,46 @@ class RateLimiter:
     @property
     def allowed(self) -> int:
         """The number of calls that may currently run at a time."""
-        return int(self._allowed)
+        return self._limit.allowed
 
     @contextmanager
     def turn(self, tokens: int) -> Iterator[CallTurn]:
         """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use."""
-        started = self._enter(tokens)
+        started, was_alone = self._enter(tokens)
         turn = CallTurn(tokens)
         try:
             yield turn
         except ModelUnavailable as error:
+            if error.timed_out and was_alone:
+                error.is_final = True
+                error.fix = _ALONE_FIX
             self._learn_failure(error, started)
             raise
         else:
-            if turn.succeeded:
+            if turn.reply is not None:
                 with self._lock:
-                    self._allowed = min(self._ceiling, self._allowed + 1 / self._allowed)
+                    self._limit.succeed(self._finished(turn.reply, started))
         finally:
             with self._lock:
                 self._running -= 1
                 self._tokens.take(turn.used - tokens)
                 self._notify_first()
 
-    def _enter(self, tokens: int) -> float:
-        """Wait in the queue until the call may start; return the time of the start."""
+    def _finished(self, reply: ChatReply, started: float) -> FinishedCall:
+        return FinishedCall(
+            started,
+            self._clock.now(),
+            reply.usage.input_tokens,
+            reply.usage.output_tokens,
+            running=self._running,
+            wait_s=reply.wait_s,
+        )
+
+    def _enter(self, tokens: int) -> tuple[float, bool]:
+        """Wait in the queue until the call may start.
+
+        Return the time of the start, and True if no other call may run beside it.
+        """
         waiter = threading.Condition(self._lock)
         with self._lock:
             self._queue.append(waiter)
@@ -233,7 +254,7 @@ class RateLimiter:
                 # Also on Ctrl-C and on a halt, or the others would wait forever.
                 self._queue.remove(waiter)
                 self._notify_first()
-        return now
+            return now, self.allowed == 1
 
     def _notify_first(self) -> None:
         """Wake the first caller of the queue; the lock is held."""
@@ -255,26 +276,26 @@ class RateLimiter:
             return
         with self._lock:
             now = self._clock.now()
-            # A call that started before the last cut says nothing about the current concurrency.
-            if started >= self._cut_at:
-                self._allowed = max(1.0, self._allowed / 2)
-                self._cut_at = now
+            self._limit.overload(started, now)
             asked_s = error.retry_after_s or 0.0
             if asked_s <= _LONGEST_PAUSE_S:
                 self._paused_until = max(self._paused_until, now + asked_s)
 
 
 class CallTurn:
-    """A call in progress; ``used`` is its tokens, as reserved and after `settle` as reported."""
+    """A call in progress; ``used`` is its tokens, as reserved and after `settle` as reported.
+
+    ``reply`` is the reply of a call that succeeded.
+    """
 
     def __init__(self, tokens: int) -> None:
         self.used = tokens
-        self.succeeded = False
+        self.reply: ChatReply | None = None
 
     def settle(self, reply: ChatReply) -> None:
         """Record that the call succeeded, and its usage."""
         self.used = reply.usage.input_tokens + reply.usage.output_tokens
-        self.succeeded = True
+        self.reply = reply
 
 
 class RateLimitedChat:
@@ -320,13 +341,15 @@ class RetryPolicy:
     The wait doubles from ``first_wait_s`` to ``longest_wait_s``. A longer wait that the server asks
     for is respected up to ``patience_s``; beyond that, the error is raised at once. ``jitter``
     lengthens each wait by a random share of up to that factor, so that callers do not return all at
-    the same time.
+    the same time. A call that timed out is repeated only if that may help: not if the error is
+    final, and not more than ``timeouts`` times.
     """
 
     attempts: int = 6
     first_wait_s: float = 0.5
     longest_wait_s: float = 30.0
     patience_s: float = 120.0
+    timeouts: int = 2
     jitter: float = 0.0
     sleep: Callable[[float], None] = sleep
     chance: Callable[[], float] = random.random
@@ -334,12 +357,15 @@ class RetryPolicy:
     def call(self, action: Callable[[], T]) -> T:
         """Return what ``action`` returns; raise its last ModelUnavailable, or any other error."""
         wait_s = self.first_wait_s
+        timeouts = 0
         for attempt in range(1, self.attempts + 1):
             try:
                 return action()
             except ModelUnavailable as error:
                 asked_s = error.retry_after_s or 0.0
-                if attempt == self.attempts or asked_s > self.patience_s:
+                timeouts += error.timed_out
+                gives_up = error.is_final or timeouts > self.timeouts
+                if gives_up or attempt == self.attempts or asked_s > self.patience_s:
                     raise
                 pause_s = max(wait_s, asked_s) * (1 + self.jitter * self.chance())
                 _log.info("attempt %d failed, next in %.1f s: %s", attempt, pause_s, error.message)

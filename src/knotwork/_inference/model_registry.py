@@ -182,6 +182,7 @@ class ChatModels:
             concurrency=settings.concurrency,
             requests_per_minute=settings.requests_per_minute,
             tokens_per_minute=settings.tokens_per_minute,
+            timeout_s=settings.timeout_s,
             halt=halt,
         )
         self._opened: dict[str, ChatModel] = {}

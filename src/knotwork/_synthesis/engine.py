@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
+from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
@@ -185,7 +186,7 @@ class AnswerEngine:
             reports=reports,
             writer=writer,
             model=models.answer if models else None,
-            concurrency=self._settings.llm.concurrency,
+            concurrency=most_calls(self._settings.llm.concurrency),
             fallback=fallback,
         )
         yield from _answer_in_mode(inquiry, evidence)

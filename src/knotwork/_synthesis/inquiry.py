@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from knotwork._config import AnswerSettings, Settings
+from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels
 from knotwork._inference.prompt_files import escape_passage
@@ -64,7 +65,7 @@ class CommunityReports:
             model if self.part is None else None,
             models=self.models,
             options=CommunityOptions.of(self.settings.communities),
-            concurrency=self.settings.llm.concurrency,
+            concurrency=most_calls(self.settings.llm.concurrency),
         )
         return opened if self.part is None else StoredReports(self.part, notes=opened.notes)
 
