@@ -120,3 +120,17 @@ def test_wrong_settings_are_told(options, detail, monkeypatch):
     assert not check.ok
     assert detail in check.detail
     assert check.fix
+
+
+def test_a_model_that_replies_something_else_fails():
+    with serve(say("I am a teapot.")) as server:
+        (check,) = check_chat_models(settings_for(server.url))
+    assert not check.ok
+    assert "I am a teapot." in check.detail
+    assert check.fix
+
+
+def test_a_model_that_was_still_thinking_passes():
+    with serve(say("", finish="length", reasoning_content="The user wants")) as server:
+        (check,) = check_chat_models(settings_for(server.url))
+    assert check.ok

@@ -7,6 +7,7 @@ import pytest
 from tests.indexing.brained import brained, documents_of
 from tests.indexing.snapshots import snapshot
 
+from knotwork._diagnosis.index import check_readings
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName
 from knotwork.records import ReadingStatus
 from knotwork.testing._chat_models import ScriptedChatModel
@@ -220,3 +221,40 @@ def test_an_estimate_asks_a_few_and_another_one_nobody(opened, tmp_path):
     usage = report.usage["extract"]
     assert first.run.input_tokens.low <= usage.input_tokens <= first.run.input_tokens.high
     assert usage.calls == first.run.calls
+
+
+def test_a_retry_is_estimated_by_what_it_would_ask(opened, tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(6):
+        text = f"Ada Smith founded Acme London in {1900 + number}. Bob Jones led it from Vienna."
+        (folder / f"{number}.txt").write_text(text, "utf-8")
+    garbage = {"1901", "1903"}
+
+    def spoil(request, reply):
+        asked = request.messages[-1].content
+        return "]]}{" if any(year in asked for year in garbage) else reply
+
+    kb = opened(brained(spoil), llm_tier="full")
+    kb.index(folder)
+    assert kb.store.capabilities.readings.counts()[ReadingStatus.QUARANTINED] == 2
+    check = check_readings(kb.store)[0]
+    assert check.ok
+    assert kb.estimate(folder).chunks == 0
+    estimate = kb.estimate(folder, retry=True)
+    assert (estimate.documents, estimate.chunks, estimate.kept) == (2, 2, 0)
+    assert (estimate.sampled, estimate.readable) == (2, 0)
+    garbage.clear()
+    assert kb.estimate(folder, retry=True).readable == 2
+    report = kb.index(folder, retry=True)
+    assert report.usage["extract"].calls == 0  # the estimate asked, and its replies are cached
+    assert ReadingStatus.QUARANTINED not in kb.store.capabilities.readings.counts()
+
+
+def test_readings_that_are_all_quarantined_are_a_fault(opened):
+    kb = opened(brained(lambda request, reply: "]]}{"), llm_tier="full")
+    report = kb.index_documents(documents_of(TEXTS))
+    (check,) = check_readings(kb.store)
+    assert not check.ok
+    assert "--retry" in check.fix
+    assert report.chunks == len(TEXTS)

@@ -127,6 +127,7 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
     spent = estimate.spent.input_tokens + estimate.spent.output_tokens
     if estimate.sampled:
         terminal.say(f"Sample    {count_of(estimate.sampled, 'chunk')} read now, {spent:,} tokens")
+        terminal.say(f"          {estimate.readable:,} of {estimate.sampled:,} replies were usable")
     else:
         terminal.say("Sample    none needed: enough replies are cached")
     terminal.say(f"Calls     {run.calls:,}")

@@ -239,6 +239,9 @@ def check_readings(store: Store) -> list[Check]:
         "Ask the model again with: knotwork index FOLDER --retry. Until then, these chunks have "
         "only what the rules found."
     )
+    if set(counts) == {ReadingStatus.QUARANTINED}:
+        fix = f"No reply of the model could be used: use a larger one for llm.extract. {fix}"
+        return [Check("Readings", ok=False, detail=detail, fix=fix)]
     return [Check("Readings", ok=True, detail=detail, fix=fix)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from knotwork._inference import (
     open_embedder,
 )
 from knotwork._inference.call_limits import RetryPolicy
+from knotwork._inference.chat import ChatReply, is_mostly_thinking
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
     NO_CHAT_MODEL,
@@ -114,12 +116,17 @@ def _report_missing_embedder(settings: EmbeddingSettings, index: IndexFindings) 
 _LANGUAGE_MODEL = "Language model"
 _PROBE_REQUEST = ChatRequest((Message("user", "Reply with the word yes."),), max_output_tokens=16)
 _SHOWN_MODELS = 5
+_SHOWN_CHARACTERS = 80
+_WRONG_FIX = (
+    "Use a larger model that follows instructions, or check the chat template of the server."
+)
 
 
 def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
     """Check that each configured model replies, with one call of at most 16 output tokens each.
 
-    A truncated reply passes: reasoning models need more tokens than that.
+    A reply that is cut off while it thinks passes: reasoning models need more tokens than that. Any
+    other reply without the word asked for fails.
     """
     roles: dict[str, list[ModelRole]] = {}
     for role in MODEL_ROLES:
@@ -153,7 +160,17 @@ def _check_model(
     seconds = time.perf_counter() - started
     tokens = reply.usage.input_tokens + reply.usage.output_tokens
     detail = f"{model.name}{use}, first reply after {seconds:.1f} s, {tokens} tokens"
+    if not _is_right(reply):
+        shown = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
+        detail += f"; asked to reply with the word yes, it wrote: {shown or 'nothing'}"
+        return Check(_LANGUAGE_MODEL, ok=False, detail=detail, fix=_WRONG_FIX)
     return Check(_LANGUAGE_MODEL, ok=True, detail=detail)
+
+
+def _is_right(reply: ChatReply) -> bool:
+    """Return True for the word asked for, and for a model that was still thinking at its limit."""
+    cut_off = reply.finish_reason == "length" and is_mostly_thinking(reply)
+    return cut_off or re.search(r"\byes\b", reply.text, re.IGNORECASE) is not None
 
 
 def _report_missing_model(error: ModelError, settings: LlmSettings, spec: str) -> Check:

@@ -6,14 +6,14 @@ few chunks to price what a model would read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from knotwork._config import Settings
 from knotwork._indexing.changes import Tier, compare_with_ledger
-from knotwork._indexing.document_reader import jobs_of
+from knotwork._indexing.document_reader import jobs_of, quarantined_documents
 from knotwork._indexing.engines.engine import Engine, open_engine
 from knotwork._indexing.pipeline import Pipeline, Tally
 from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
@@ -46,6 +46,7 @@ from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
 from knotwork.errors import ModelError, ModelUnavailable
+from knotwork.records import ReadingStatus
 
 
 class IndexOptions(TypedDict, total=False):
@@ -179,6 +180,8 @@ class IndexingRun:
             stages=self.stages,
             prices=self.models.prices,
             engine=self.engine,
+            retry=self._retry,
+            reread=quarantined_documents(self._store) if self._retry else frozenset(),
         )
 
     def close(self) -> None:
@@ -199,7 +202,7 @@ class IndexEstimate:
 
     It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
     are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
-    ``run`` is the cost of the rest.
+    The replies about ``readable`` of them could be used. ``run`` is the cost of the rest.
     """
 
     documents: int
@@ -209,6 +212,7 @@ class IndexEstimate:
     sampled: int
     spent: TokenUsage
     run: RunEstimate
+    readable: int = 0
 
 
 def estimate_reading(
@@ -218,9 +222,12 @@ def estimate_reading(
     stages: IndexingStages,
     prices: PriceTable,
     engine: Engine,
+    retry: bool = False,
+    reread: Container[str] = frozenset(),
 ) -> IndexEstimate:
     """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
 
+    ``retry`` and ``reread`` are those of `compare_with_ledger`.
     Leaves out sources that cannot be read. Raises ModelError if the model fails.
     """
     extractor = stages.model_extractor
@@ -229,7 +236,7 @@ def estimate_reading(
     model = extractor.model
     wanted = [
         source
-        for source in compare_with_ledger(sources, ledger, stages.tiers)
+        for source in compare_with_ledger(sources, ledger, stages.tiers, retry=retry, reread=reread)
         if source.wants_model and source.needs_reading
     ]
     jobs = list(_jobs(wanted, stages.recipe, extractor, engine))
@@ -242,7 +249,8 @@ def estimate_reading(
     free = _spread(cached, SAMPLED_CHUNKS)
     bought = _spread(new, SAMPLED_CHUNKS - len(free))
     before = _spent(model)
-    calls = [_sample(extractor, job, request) for job, request in (*free, *bought)]
+    samples = [_sample(extractor, job, request) for job, request in (*free, *bought)]
+    calls = [call for call, _ in samples]
     spent = _spent(model).since(before)
     left = [request for job, request in new if not any(job is other for other, _ in bought)]
     planned = plan_calls(model.name, left, count_tokens=count_tokens)
@@ -254,6 +262,7 @@ def estimate_reading(
         sampled=len(bought),
         spent=spent,
         run=estimate_run(calls, planned, prices=prices),
+        readable=sum(is_readable for _, is_readable in samples[len(free) :]),
     )
 
 
@@ -285,8 +294,12 @@ def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:
     return list(pairs[:: max(1, len(pairs) // max(most, 1))][: max(most, 0)])
 
 
-def _sample(extractor: ModelExtractor, job: ChunkJob, request: ChatRequest) -> SampledCall:
-    """Have the model read one chunk, with all turns, and return the cost, now or when cached.
+def _sample(
+    extractor: ModelExtractor, job: ChunkJob, request: ChatRequest
+) -> tuple[SampledCall, bool]:
+    """Have the model read one chunk, with all turns.
+
+    Return the cost, now or when cached, and True if a reply could be used.
 
     Raises ModelError, such as ModelUnavailable if no server answers.
     """
@@ -297,7 +310,8 @@ def _sample(extractor: ModelExtractor, job: ChunkJob, request: ChatRequest) -> S
         raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
     usage = _spent(model, with_saved=True).since(before)
     counted = count_request(request, count_tokens)
-    return SampledCall(request.stage, model.name, counted, usage.input_tokens, usage.output_tokens)
+    call = SampledCall(request.stage, model.name, counted, usage.input_tokens, usage.output_tokens)
+    return call, outcome.status is not ReadingStatus.QUARANTINED
 
 
 def _spent(model: ChatModel, *, with_saved: bool = False) -> TokenUsage:

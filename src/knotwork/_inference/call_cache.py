@@ -34,6 +34,7 @@ from knotwork._inference.chat import (
     parse_reply,
 )
 from knotwork._inference.single_flight import KeyLocks, SingleFlight
+from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY, Row
 from knotwork.errors import Unparsable
 
@@ -47,8 +48,9 @@ class CachedChatModel:
 
     A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
     reply is never served: its reason is raised again as Unparsable, without a call, unless
-    ``retry_rejected`` is set. Equal requests at the same time make one call, also from several
-    processes. Wrap budgets and rate limits inside this class: cached replies need neither.
+    ``retry_rejected`` is set; nor is a request sent in a stage that ``breaker`` stopped. Equal
+    requests at the same time make one call, also from several processes. Wrap
+    budgets and rate limits inside this class: cached replies need neither.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class CachedChatModel:
         *,
         meter: UsageMeter | None = None,
         retry_rejected: bool = False,
+        breaker: StageBreaker | None = None,
     ) -> None:
+        self._breaker = breaker or StageBreaker()
         self._model = model
         self._cache = cache
         self._meter = meter or UsageMeter()
@@ -119,6 +123,7 @@ class CachedChatModel:
                 yield known.text
             yield parsed
             return
+        self._breaker.check(request.stage)
         for item in self._model.stream(request):
             if isinstance(item, ChatReply):
                 yield keep(key, request, replace(item, usage=item.usage.with_a_call()))
@@ -136,6 +141,7 @@ class CachedChatModel:
                 known = self._look_up(key)
                 if known is not None:
                     return known
+                self._breaker.check(request.stage)
                 reply = self._model.complete(request)
                 reply = replace(reply, usage=reply.usage.with_a_call())
                 made.append(keep(key, request, reply))
@@ -195,12 +201,14 @@ class CachedChatModel:
             parsed = parse_reply(reply, parse)
         except Unparsable as error:
             self._cache.reject(key, self.name, request, reply, error.reason)
+            self._breaker.note(request.stage, usable=False)
             raise
         except BaseException:
             # A bug of the parser says nothing about the reply, but the call was paid for.
             self._cache.count_call(self.name, request, reply.usage)
             raise
         self._cache.accept(key, self.name, request, reply)
+        self._breaker.note(request.stage, usable=True)
         return parsed
 
 

@@ -141,7 +141,18 @@ def parse_reply(reply: ChatReply, parse: Callable[[ChatReply], T]) -> T:
         return parse(reply)
     except Unparsable as error:
         error.text = error.text or reply.text
+        if reply.finish_reason == "length" and is_mostly_thinking(reply):
+            raise Unparsable(
+                f"Thinking used up the limit of {reply.usage.output_tokens:,} tokens before the "
+                "reply was complete. Raise llm.max_output_tokens, or turn thinking off.",
+                text=error.text,
+            ) from error
         raise
+
+
+def is_mostly_thinking(reply: ChatReply) -> bool:
+    """Return True if a reply is empty, or if at least half of its tokens were thinking."""
+    return not reply.text.strip() or reply.thought_tokens * 2 >= max(reply.usage.output_tokens, 1)
 
 
 def is_whole(reply: ChatReply) -> bool:

@@ -16,10 +16,14 @@ from knotwork._inference.call_database import CALLS, CallDatabase
 from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
+from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
 
 NOT_KEPT_NOTE = "Replies of language models are not cached for later runs: {reason}"
+
+_REST_S = 300.0
+"""Seconds without a call in a stage with unusable replies, unless a run decides otherwise."""
 
 _log = logging.getLogger("knotwork.inference")
 
@@ -53,8 +57,10 @@ class RoleModels:
         model: ChatModel | None = None,
         retries: RetryPolicy | None = None,
         halt: Halt | None = None,
+        breaker: StageBreaker | None = None,
     ) -> None:
         self._companions = companions
+        self._breaker = breaker or StageBreaker(rest_s=_REST_S)
         limiter = RateLimiter(concurrency=settings.concurrency, halt=halt)
         self._model = RateLimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries, halt=halt)
@@ -81,7 +87,11 @@ class RoleModels:
             if budget is not None:
                 model = BudgetedChatModel(model, budget)
             return CachedChatModel(
-                model, self._open_cache(), meter=meter, retry_rejected=retry_rejected
+                model,
+                self._open_cache(),
+                meter=meter,
+                retry_rejected=retry_rejected,
+                breaker=self._breaker,
             )
 
     def close(self) -> None:
@@ -145,8 +155,14 @@ class ModelRun:
         self._model = model
         self._retry = retry
         self._budget = open_budget(budget, settings, count_tokens=count_tokens)
+        self._breaker = StageBreaker()
         self._models = RoleModels(
-            settings, companions=companions, model=model, retries=retries, halt=self.halt
+            settings,
+            companions=companions,
+            model=model,
+            retries=retries,
+            halt=self.halt,
+            breaker=self._breaker,
         )
 
     def has(self, role: ModelRole) -> bool:
@@ -161,8 +177,8 @@ class ModelRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Messages for the user, as in `RoleModels`."""
-        return self._models.notes
+        """Messages for the user, as in `RoleModels`, and the stages that were stopped."""
+        return (*self._models.notes, *self._breaker.notes)
 
     def close(self) -> None:
         """Close the call cache."""
