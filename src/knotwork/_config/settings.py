@@ -181,6 +181,12 @@ class LlmSettings:
         minimum=0,
         maximum=1_000_000,
     )
+    context_window: int = _setting(
+        0,
+        "tokens of a prompt and its reply together; 0 learns it when a server refuses a longer one",
+        minimum=0,
+        maximum=100_000_000,
+    )
     tier: str = _setting(
         "lean",
         '"lean" calls a model only when needed and if rules are not enough (doubtful names,\n'

@@ -197,6 +197,7 @@ class CachedChatModel:
     ) -> T:
         """Count a call, and cache its reply if it can be parsed, otherwise as rejected."""
         self._meter.add(self.name, request, reply.usage)
+        self._breaker.warn(reply.warning)
         try:
             parsed = parse_reply(reply, parse)
         except Unparsable as error:

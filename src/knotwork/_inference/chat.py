@@ -79,7 +79,8 @@ class ChatReply:
     """A model's reply without its thinking; ``usage`` is an estimate if the server reports none.
 
     ``thought_tokens`` is how many of the output tokens were thinking, and ``wait_s`` the seconds
-    until the first piece arrived, 0 if unknown. A cached reply has neither.
+    until the first piece arrived, 0 if unknown. ``warning`` is a sentence for the user, for example
+    that the server cut the prompt. A cached reply has none of these.
     """
 
     text: str
@@ -87,6 +88,7 @@ class ChatReply:
     usage: TokenUsage = TokenUsage()
     thought_tokens: int = field(default=0, compare=False)
     wait_s: float = field(default=0.0, compare=False)
+    warning: str = field(default="", compare=False)
 
 
 class ChatModel(Protocol):

@@ -217,6 +217,7 @@ def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
         server,
         temperature=settings.temperature,
         max_output_tokens=settings.max_output_tokens,
+        context_window=settings.context_window,
     )
 
 

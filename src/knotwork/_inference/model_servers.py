@@ -46,6 +46,8 @@ _SLOW_FIXES = {
 }
 _FAULT_FIX = "Try again later, or check the log of the server."
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+_STATED_SIZES = ("n_prompt_tokens", "n_ctx")
+"""Sizes that llama.cpp states beside the message of an error."""
 _SHOWN_CHARACTERS = 300
 _WHOLE_BODIES = ("application/json", "text/html")
 """Types of responses that are not streams: of a server that does not stream, or of a gateway."""
@@ -218,6 +220,8 @@ class ModelServer:
             code = str(inner.get("code") or inner.get("type") or "")
             reason = inner.get("message") or inner.get("detail")
             detail = reason if isinstance(reason, str) else json.dumps(inner, ensure_ascii=False)
+            sizes = [f"{n} {inner[n]}" for n in _STATED_SIZES if isinstance(inner.get(n), int)]
+            detail = f"{detail} ({', '.join(sizes)})" if sizes else detail
         detail = self.mask(detail)
         message = f"`{self.base_url}{path}` answered {status}: {detail or 'no reason given'}"
         if status == 429 and code in _QUOTA_CODES:

@@ -25,6 +25,7 @@ from knotwork._inference.chat import (
     estimate_input_tokens,
     estimate_text_tokens,
 )
+from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
 from knotwork._inference.model_servers import ModelServer, Refusal
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
@@ -65,7 +66,9 @@ class OpenAIChat:
         *,
         temperature: float = 0.0,
         max_output_tokens: int = 0,
+        context_window: int = 0,
     ) -> None:
+        self._window = ContextWindow(context_window)
         self._model = model
         self._server = server
         self._url = f"{server.base_url}{_CHAT_PATH}"
@@ -105,7 +108,7 @@ class OpenAIChat:
     def _complete_plainly(self, request: ChatRequest) -> ChatReply:
         """Return the reply of a plain call, and stream no more if there is one."""
         plain = replace(self._dialect, streams=False)
-        request = self._with_defaults(request)
+        request = self._window.fit(self._with_defaults(request))
         body = self._server.post(_CHAT_PATH, plain.phrase(self._model, request))
         streamed = _StreamedReply(request, self._habit, self._url)
         streamed.add(body)
@@ -130,7 +133,7 @@ class OpenAIChat:
         # If the server does not support stop strings, search for them in the complete reply.
         waits_for_end = bool(request.stop) and not self._dialect.takes_stop
         try:
-            streamed = _StreamedReply(request, self._habit, self._url)
+            streamed = _StreamedReply(self._window.fit(request), self._habit, self._url)
             wait_s = 0.0
             while event is not None and not streamed.is_endless:
                 piece = streamed.add(event)
@@ -147,7 +150,7 @@ class OpenAIChat:
             rest = reply.text
         if rest:
             yield rest
-        yield replace(reply, wait_s=wait_s)
+        yield replace(reply, wait_s=wait_s, warning=streamed.warning)
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
@@ -166,13 +169,40 @@ class OpenAIChat:
             events = _only(self._server.post(_CHAT_PATH, payload))
         return next(events, None), events
 
+    def _learn_window(self, error: ModelError, request: ChatRequest) -> bool:
+        """Learn from a request that was too long; return False if it cannot be made shorter."""
+        learned = self._window.learn(error, request, self._listed())
+        if learned is None or learned.fit(request) == request:
+            return False
+        self._window = learned
+        return True
+
+    def _listed(self) -> Mapping[str, object] | None:
+        """Return what the server lists of this model, if anything."""
+        try:
+            models = self._server.get("/models").get("data")
+        except ModelError:
+            return None
+        listed = (
+            [item for item in models if isinstance(item, dict)] if isinstance(models, list) else []
+        )
+        return next((item for item in listed if item.get("id") == self._model), None)
+
     def _send(self, request: ChatRequest, send: Callable[[dict[str, object]], T]) -> T:
         """Send the request in the server's dialect, and learn from its refusals."""
+        was_fitted = False
         while True:
             dialect = self._dialect
+            fitted = self._window.fit(request)
             try:
-                return send(dialect.phrase(self._model, request))
+                return send(dialect.phrase(self._model, fitted))
             except ModelError as error:
+                if is_context_error(error):
+                    if was_fitted or not self._learn_window(error, fitted):
+                        error.fix = _WINDOW_FIX
+                        raise
+                    was_fitted = True
+                    continue
                 learned = dialect.learn(error, request)
                 if learned is None:
                     raise
@@ -184,6 +214,12 @@ class OpenAIChat:
 
 def _only(event: dict[str, Any]) -> Generator[dict[str, Any]]:
     yield event
+
+
+_WINDOW_FIX = (
+    "Serve the model with a longer context window, or set llm.context_window, so that prompts are "
+    "packed smaller."
+)
 
 
 class _UnfinishedStream(ModelUnavailable):
@@ -212,6 +248,7 @@ class _StreamedReply:
         self._finish: object = None
         self._left = _MOST_CHARACTERS_A_TOKEN * max(request.max_output_tokens, _LEAST_LIMIT_TOKENS)
         self.begun = self._refused = False
+        self.warning = ""
         self._usage: Mapping[str, Any] | None = None
 
     def add(self, event: Mapping[str, Any]) -> str:
@@ -258,6 +295,8 @@ class _StreamedReply:
         raw = "".join(self._raw)
         thinking = "".join(self._thinking)
         usage = _usage_of(self._usage, self._request, raw + thinking)
+        told = self._usage is not None and self._usage.get("prompt_tokens") == usage.input_tokens
+        self.warning = warn_of_cut(self._request, usage.input_tokens if told else None)
         text = self._habit.take_out(raw, cut_off=reason == "length")
         thought = _thought_tokens(self._usage, thinking, raw, text)
         return rest, ChatReply(text, reason, usage, thought_tokens=thought)

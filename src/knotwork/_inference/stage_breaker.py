@@ -45,6 +45,7 @@ class StageBreaker:
         self._rest_s = rest_s
         self._now = now
         self._stages: dict[str, _Stage] = {}
+        self._warning = ""
         self._lock = threading.Lock()
 
     def check(self, stage: str) -> None:
@@ -77,13 +78,18 @@ class StageBreaker:
             if found.in_a_row >= MOST_IN_A_ROW or unusable >= _MOST_IN_WINDOW:
                 found.stopped_at = self._now()
 
+    def warn(self, warning: str) -> None:
+        """Keep the first warning that came with a reply for the notes."""
+        self._warning = self._warning or warning
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each stage that was stopped, with what to do."""
+        """A sentence for each stage that was stopped, with what to do, and the first warning."""
         with self._lock:
             stopped = [name for name, stage in self._stages.items() if stage.stopped_at is not None]
-        return tuple(
+        sentences = (
             f"The model was no longer asked in the step `{name}`, since too many of its replies "
             f"were unusable; rules did the rest. {STOPPED_FIX}"
             for name in sorted(stopped)
         )
+        return (*sentences, self._warning) if self._warning else tuple(sentences)
