@@ -35,17 +35,17 @@ def sizes(server):
     "message",
     [
         (
-            "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens "
-            "(8000 in the messages, 1000 in the completion)."
+            "This model's maximum context length is 4096 tokens. However, you requested 9000 "
+            "tokens (8000 in the messages, 1000 in the completion)."
         ),
         "the request exceeds the available context size (n_prompt_tokens 8000, n_ctx 4096)",
         (
-            "Trying to keep the first 8000 tokens when context the overflows. However, the model is "
-            "loaded with context length of only 4096 tokens, which is not enough."
+            "Trying to keep the first 8000 tokens when context the overflows. However, the model "
+            "is loaded with context length of only 4096 tokens, which is not enough."
         ),
         (
-            "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context "
-            "length is 4096 tokens and your request has 800 input tokens"
+            "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum "
+            "context length is 4096 tokens and your request has 800 input tokens"
         ),
         "prompt is too long: 8000 tokens > 4096 maximum",
         "max_model_len (4096) is exceeded by the context length",
@@ -95,7 +95,9 @@ def test_what_fits_already_is_unchanged():
 def test_a_request_that_is_too_long_is_packed_smaller_and_the_window_is_remembered():
     with ModelTestServer(lambda messages: "ok", faults=FaultPlan(context_tokens=2_000)) as server:
         model = connect(server)
-        assert model.complete(long_request(max_output_tokens=500)).text == "ok"
+        found = model.complete(long_request(max_output_tokens=500))
+        assert found.text == "ok"
+        assert "context window of 2,000" in found.warning
         assert model.complete(long_request(399, max_output_tokens=500)).text == "ok"
         first, second, third = sizes(server)
     assert second < first / 2
@@ -104,7 +106,7 @@ def test_a_request_that_is_too_long_is_packed_smaller_and_the_window_is_remember
 
 def test_a_long_reply_gives_way_to_the_prompt_first():
     with ModelTestServer(lambda messages: "ok", faults=FaultPlan(context_tokens=4_000)) as server:
-        connect(server).complete(long_request(100, max_output_tokens=3_900))
+        assert not connect(server).complete(long_request(100, max_output_tokens=3_900)).warning
         first, second = sizes(server)
         limit = server.traffic.calls[-1].body["max_tokens"]
     assert first == second

@@ -100,6 +100,16 @@ class ContextWindow:
         fitted = replace(request, max_output_tokens=output)
         return _drop_material(fitted, over) if over > 0 else fitted
 
+    def warn(self, request: ChatRequest, fitted: ChatRequest) -> str:
+        """Return a sentence if material was dropped to fit a request into the window; else ""."""
+        if fitted.messages == request.messages:
+            return ""
+        return (
+            f"A prompt of about {estimate_input_tokens(request):,} tokens was cut to fit into the "
+            f"context window of {self.tokens:,}, so that the model did not read all of it. Serve "
+            "the model with a longer window, or lower index.chunk_tokens or answer.context_tokens."
+        )
+
 
 def is_context_error(error: ModelError) -> bool:
     """Return True if a server refused a request because it is longer than the model's window."""

@@ -35,7 +35,7 @@ T = TypeVar("T")
 _CHAT_PATH = "/chat/completions"
 _NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 _THINKING_HOSTS = (".aliyuncs.com",)
-"""Servers whose models think in streams alone, unless they are told not to."""
+"""Servers whose models think in streams only, unless thinking is turned off."""
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -93,7 +93,7 @@ class OpenAIChat:
         return run_apart(partial(self._gather, request))
 
     def _gather(self, request: ChatRequest) -> ChatReply:
-        """Read a stream to its end. What arrives before the end is of no use to the caller."""
+        """Read a stream to its end. The caller needs only the complete reply."""
         try:
             *_, reply = self.stream(request)
         except _UnfinishedStream as error:
@@ -133,7 +133,8 @@ class OpenAIChat:
         # If the server does not support stop strings, search for them in the complete reply.
         waits_for_end = bool(request.stop) and not self._dialect.takes_stop
         try:
-            streamed = _StreamedReply(self._window.fit(request), self._habit, self._url)
+            fitted = self._window.fit(request)
+            streamed = _StreamedReply(fitted, self._habit, self._url)
             wait_s = 0.0
             while event is not None and not streamed.is_endless:
                 piece = streamed.add(event)
@@ -150,7 +151,9 @@ class OpenAIChat:
             rest = reply.text
         if rest:
             yield rest
-        yield replace(reply, wait_s=wait_s, warning=streamed.warning)
+        yield replace(
+            reply, wait_s=wait_s, warning=self._window.warn(request, fitted) or streamed.warning
+        )
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
