@@ -191,9 +191,9 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
     Raises ConfigError if `=` is missing or a value is invalid, UnknownName for an unknown setting.
     """
     from knotwork._config.loading import ARGUMENT, parse_variable
-    from knotwork._config.settings import setting_fields
+    from knotwork._config.settings import named_settings
 
-    known = {entry.name: entry for entry in setting_fields()}
+    known = named_settings()
     overrides: dict[str, object] = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")

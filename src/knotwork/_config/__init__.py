@@ -5,8 +5,8 @@ No other package reads the environment.
 
 from knotwork._config.index_urls import is_server_url, shown_url
 from knotwork._config.loading import CONFIG_FILE, Loaded, load_settings
+from knotwork._config.setting_values import AUTO, SecretRef, SettingTable
 from knotwork._config.settings import (
-    AUTO,
     AnswerSettings,
     CommunitySettings,
     EmbeddingSettings,
@@ -17,7 +17,6 @@ from knotwork._config.settings import (
     QuerySettings,
     RerankSettings,
     RetrievalSettings,
-    SecretRef,
     ServiceSettings,
     Settings,
     StoreSettings,
@@ -41,6 +40,7 @@ __all__ = [
     "RetrievalSettings",
     "SecretRef",
     "ServiceSettings",
+    "SettingTable",
     "Settings",
     "StoreSettings",
     "fingerprint",

@@ -7,6 +7,7 @@ defaults. Each value keeps its origin for messages and `knotwork config show --o
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import re
@@ -15,12 +16,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from knotwork._config.settings import (
+from knotwork._config.setting_values import (
     AUTO,
     NumberOrAuto,
+    RoleModel,
     SecretRef,
+    SettingTable,
+    as_json,
+    as_toml,
+)
+from knotwork._config.settings import (
     SettingField,
     Settings,
+    named_settings,
     sections,
     setting_fields,
 )
@@ -58,7 +66,7 @@ class Loaded:
         """Return value and origin of every setting for JSON, without secrets; see `rows`."""
         return {
             entry.name: {
-                "value": _to_json(entry.shown(self.settings)),
+                "value": as_json(entry.shown(self.settings)),
                 "origin": self.origins[entry.name],
             }
             for entry in setting_fields()
@@ -79,23 +87,22 @@ def load_settings(
     """
     variables = os.environ if environ is None else environ
     source = _find_file(file, variables)
-    known = {entry.name: entry for entry in setting_fields()}
-    values: dict[str, object] = {name: entry.default for name, entry in known.items()}
-    origins = dict.fromkeys(known, "default")
+    known = named_settings()
+    values: dict[str, object] = {entry.name: entry.default for entry in setting_fields()}
+    origins = dict.fromkeys(values, "default")
     if source is not None:
         origin = f"file {source}"
         for name, raw in _flatten(_read_toml(source), source):
             value = check_value(known[name], raw, origin)
-            values[name] = _resolve(known[name], value, source.parent)
-            origins[name] = origin
+            value = _resolve(known[name], value, source.parent)
+            _assign(known[name], value, origin, values, origins)
     _apply_environment(known, variables, values, origins)
     for name, raw in (overrides or {}).items():
         if name not in known:
             raise UnknownName("setting", name, known)
         if raw is not None:
-            value = check_value(known[name], raw, ARGUMENT)
-            values[name] = _resolve(known[name], value, Path())
-            origins[name] = ARGUMENT
+            value = _resolve(known[name], check_value(known[name], raw, ARGUMENT), Path())
+            _assign(known[name], value, ARGUMENT, values, origins)
     _check_together(values, origins)
     return Loaded(_build(values), origins, source)
 
@@ -150,7 +157,7 @@ def _apply_environment(
     refers to it.
     """
     by_variable = {entry.variable: entry for entry in known.values()}
-    referred = {value.env for value in values.values() if isinstance(value, SecretRef)}
+    referred = {secret.env for value in values.values() for secret in _secrets_in(value)}
     for variable in sorted(variables):
         if not variable.startswith(_PREFIX) or variable in {_FILE_VARIABLE, *referred}:
             continue
@@ -158,9 +165,36 @@ def _apply_environment(
         if entry is None:
             raise UnknownName("environment variable", variable, [*by_variable, _FILE_VARIABLE])
         origin = f"environment {variable}"
-        value = parse_variable(entry, variables[variable], origin)
-        values[entry.name] = _resolve(entry, value, Path())
-        origins[entry.name] = origin
+        value = _resolve(entry, parse_variable(entry, variables[variable], origin), Path())
+        _assign(entry, value, origin, values, origins)
+
+
+def _assign(
+    entry: SettingField,
+    value: object,
+    origin: str,
+    values: dict[str, object],
+    origins: dict[str, str],
+) -> None:
+    """Set a value; the settings of a role are entries of its table."""
+    role, _, key = entry.key.partition(".")
+    name = f"{entry.section}.{role}"
+    before = values[name]
+    if key:
+        table = before if isinstance(before, SettingTable) else {"model": before} if before else {}
+        value = SettingTable({**table, key: value})
+    elif isinstance(before, SettingTable) and isinstance(value, str) and entry.kind == RoleModel:
+        value = SettingTable({**before, "model": value})
+    values[name] = value
+    origins[name] = origin
+
+
+def _secrets_in(value: object) -> Iterator[SecretRef]:
+    if isinstance(value, SecretRef):
+        yield value
+    elif isinstance(value, SettingTable):
+        for item in value.values():
+            yield from _secrets_in(item)
 
 
 def _resolve(entry: SettingField, value: object, folder: Path) -> object:
@@ -202,15 +236,9 @@ def _build(values: Mapping[str, object]) -> Settings:
     return Settings(**built)  # type: ignore[arg-type]  # each section was built by its own class
 
 
-def _to_json(value: object) -> object:
-    if isinstance(value, SecretRef):
-        return {"env": value.env}
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _show(value: object) -> str:
-    if isinstance(value, SecretRef):
-        return f'{{ env = "{value.env}" }}'
+    if isinstance(value, SecretRef | SettingTable):
+        return as_toml(value)
     if isinstance(value, tuple):
         return ", ".join(value)
     if isinstance(value, bool):
@@ -230,7 +258,11 @@ _EXPECTED: dict[object, str] = {
     float: "a number",
     NumberOrAuto: f'an integer, or "{AUTO}"',
     tuple[str, ...]: "a list of strings",
+    SettingTable: 'a table, such as { name = "value" }',
+    RoleModel: "the name of a model, or a table of settings of a role",
 }
+_SECRET_NAME = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def check_value(entry: SettingField, value: object, origin: str) -> object:
@@ -240,6 +272,8 @@ def check_value(entry: SettingField, value: object, origin: str) -> object:
     """
     if entry.kind == _SECRET_KIND:
         return _check_secret(entry, value, origin)
+    if isinstance(value, Mapping) and entry.kind in (SettingTable, RoleModel):
+        return _check_table(entry, value, origin)
     typed = _convert(entry.kind, value)
     if typed is None:
         raise _invalid_value(entry, value, origin, f"must be {_EXPECTED[entry.kind]}")
@@ -277,12 +311,16 @@ def parse_variable(entry: SettingField, text: str, origin: str) -> object:
         raw = _parse_number(text)
     elif entry.kind == tuple[str, ...]:
         raw = _parse_list(text)
+    elif entry.kind == SettingTable or (entry.kind == RoleModel and text.strip().startswith("{")):
+        raw = _parse_table(text)
     return check_value(entry, raw, origin)
 
 
 def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...] | None:
     if kind == NumberOrAuto:
         kind = str if value == AUTO else int
+    if kind == RoleModel:
+        kind = str
     if kind is bool or isinstance(value, bool):
         return value if kind is bool and isinstance(value, bool) else None
     if kind is str:
@@ -291,9 +329,9 @@ def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...
         return value if isinstance(value, int) else None
     if kind is float:
         return float(value) if isinstance(value, int | float) else None
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    return None
+    if not isinstance(value, list | tuple) or kind is SettingTable:
+        return None
+    return tuple(value) if all(isinstance(item, str) for item in value) else None
 
 
 def _parse_list(text: str) -> object:
@@ -304,6 +342,17 @@ def _parse_list(text: str) -> object:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _parse_table(text: str) -> object:
+    """Return the table that JSON or an inline table of TOML states, else the text itself."""
+    if not text.strip():
+        return {}
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(text)
+    with contextlib.suppress(ValueError, RecursionError):
+        return tomllib.loads(f"table = {text.strip()}")["table"]
+    return text
+
+
 def _parse_number(text: str) -> object:
     for kind in (int, float):
         try:
@@ -311,6 +360,58 @@ def _parse_number(text: str) -> object:
         except ValueError:
             continue
     return text
+
+
+def _check_table(entry: SettingField, table: Mapping[object, object], origin: str) -> SettingTable:
+    if entry.kind == RoleModel:
+        return _check_role(entry, table, origin)
+    if entry.rule.holds_secrets:
+        return SettingTable(
+            {name: _check_header(entry, name, item, origin) for name, item in table.items()}  # type: ignore[misc]  # checked
+        )
+    try:
+        json.dumps(as_json(table), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _invalid_value(entry, table, origin, f"must be valid as JSON: {error}") from None
+    return SettingTable(table)  # type: ignore[arg-type]  # the keys of TOML and JSON are texts
+
+
+def _check_role(entry: SettingField, table: Mapping[object, object], origin: str) -> SettingTable:
+    prefix = f"{entry.name}."
+    known = {
+        name.removeprefix(prefix): field
+        for name, field in named_settings().items()
+        if name.startswith(prefix)
+    }
+    for key in table:
+        if key not in known:
+            raise UnknownName("setting", str(key), known, place=f" of `{entry.name}` ({origin})")
+    checked = {str(key): check_value(known[str(key)], item, origin) for key, item in table.items()}
+    return SettingTable(checked)
+
+
+def _check_header(entry: SettingField, name: object, value: object, origin: str) -> object:
+    """Return the value of a header; one that looks like a secret must be a reference."""
+    where = f"`{entry.name}` ({origin})"
+    if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+        raise ConfigError(f"{where} has `{name}`, which is not a valid name of a header.")
+    if isinstance(value, SecretRef):
+        return value
+    if isinstance(value, Mapping) and set(value) == {"env"}:
+        variable = value["env"]
+        if isinstance(variable, str) and _VARIABLE.fullmatch(variable):
+            return SecretRef(variable)
+    if _SECRET_NAME.search(name):
+        raise ConfigError(
+            f"The header `{name}` of {where} looks like a secret, which is not accepted here.",
+            fix=f'Name the environment variable with it: {name} = {{ env = "NAME" }}',
+        )
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+        raise ConfigError(
+            f"The header `{name}` of {where} must be a line of ASCII text.",
+            fix=f'Write {name} = "TEXT", or {name} = {{ env = "NAME" }} for a secret.',
+        )
+    return value
 
 
 def _check_secret(entry: SettingField, value: object, origin: str) -> SecretRef | None:

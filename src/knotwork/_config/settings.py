@@ -8,40 +8,29 @@ environment variable that does (`SecretRef`).
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, field, fields, replace
 from hashlib import blake2b
-from typing import Any, Literal, get_type_hints
+from typing import Any, get_type_hints
 
 from knotwork._config.index_urls import shown_url
-from knotwork.errors import ConfigError
+from knotwork._config.setting_values import (
+    AUTO,
+    NO_ENTRIES,
+    NumberOrAuto,
+    RoleModel,
+    SecretRef,
+    SettingRule,
+    SettingTable,
+)
+from knotwork._config.setting_values import setting as _setting
 
-AUTO: Literal["auto"] = "auto"
-"""A number that is chosen when it is needed."""
-NumberOrAuto = int | Literal["auto"]
-
-
-@dataclass(frozen=True, slots=True)
-class SettingRule:
-    """The explanation and constraints of a setting.
-
-    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks settings that change the
-    result of indexing a file. ``is_path`` values are relative to the file that sets them.
-    ``is_server`` values are URLs, which are printed and so may not have a password.
-    """
-
-    explanation: str
-    minimum: float | None = None
-    maximum: float | None = None
-    may_be_empty: bool = True
-    shapes_index: bool = False
-    is_path: bool = False
-    is_server: bool = False
-
-
-def _setting(default: object, explanation: str, **options: Any) -> Any:  # noqa: ANN401
-    return field(default=default, metadata={"rule": SettingRule(explanation, **options)})
+_API_VERSION = (
+    "the api-version of a deployment on Azure; the key is then sent as api-key. Not needed if\n"
+    "base_url ends in /openai/v1"
+)
+_EXTRA_HEADERS = 'headers of every request to the server: { x-team = "docs" }; secrets as api_key'
+_EXTRA_BODY = 'fields to add to every request to the server: { reasoning_effort = "low" }'
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +116,17 @@ class EmbeddingSettings:
     sentences: bool = _setting(
         True, "whether to embed sentences too; with an openai: model, each one is sent"
     )
+    query_prefix: str = _setting(
+        AUTO,
+        'text before each question sent to an openai: model; "auto" is that of its family\n'
+        "(e5, nomic, bge, Qwen3-Embedding …), empty is none",
+    )
+    document_prefix: str = _setting(
+        AUTO, 'text before each passage sent to an openai: model; "auto" as above, empty is none'
+    )
+    api_version: str = _setting("", _API_VERSION)
+    extra_headers: SettingTable = _setting(NO_ENTRIES, _EXTRA_HEADERS, holds_secrets=True)  # noqa: RUF009
+    extra_body: SettingTable = _setting(NO_ENTRIES, _EXTRA_BODY)  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,20 +196,29 @@ class LlmSettings:
     )
     prices: tuple[str, ...] = _setting(
         (),
-        "prices of a million input and output tokens by model, the first match counts:\n"
-        '["openai:gpt-* 0.15 0.60"]',
+        "prices of a million input and output tokens by model, the first match counts; a\n"
+        'third one is for input that the server has cached: ["openai:gpt-* 0.15 0.60 0.075"]',
     )
-    extract: str = _setting(
-        "", "the model that extracts entities and relations; empty is llm.model"
+    api_version: str = _setting("", _API_VERSION)
+    extra_headers: SettingTable = _setting(NO_ENTRIES, _EXTRA_HEADERS, holds_secrets=True)  # noqa: RUF009
+    extra_body: SettingTable = _setting(NO_ENTRIES, _EXTRA_BODY)  # noqa: RUF009
+    extract: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
+        "",
+        "the model that extracts entities and relations; empty is llm.model. A table, such as\n"
+        "[llm.extract], may set its server too: model, base_url, api_key … of this section",
     )
-    summarize: str = _setting(
-        "", "the model that writes descriptions and reports; empty is llm.model"
+    summarize: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
+        "", "the model that writes descriptions and reports; empty is llm.model, or a table"
     )
-    keyword: str = _setting(
-        "", "the model that extracts keywords from questions; empty is llm.model"
+    keyword: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
+        "", "the model that extracts keywords from questions; empty is llm.model, or a table"
     )
-    answer: str = _setting("", "the model that writes answers; empty is llm.model")
-    judge: str = _setting("", "the model that grades answers; empty is llm.model")
+    answer: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
+        "", "the model that writes answers; empty is llm.model, or a table"
+    )
+    judge: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
+        "", "the model that grades answers; empty is llm.model, or a table"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -581,7 +590,7 @@ class SettingField:
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return f"KNOTWORK_{self.section}_{self.key}".upper()
+        return f"KNOTWORK_{self.section}_{self.key}".upper().replace(".", "_")
 
     def shown(self, settings: Settings) -> object:
         """Return the value in these settings; the URL of an index without user and password."""
@@ -605,6 +614,21 @@ def setting_fields() -> Iterator[SettingField]:
             yield SettingField(section, entry.name, hints[entry.name], entry.default, rule)
 
 
+def role_fields() -> Iterator[SettingField]:
+    """Yield the settings of [llm] that a role may have of its own, such as llm.extract.base_url."""
+    llm = [entry for entry in setting_fields() if entry.section == "llm"]
+    roles = [entry for entry in llm if entry.kind == RoleModel]
+    for role in roles:
+        for entry in llm:
+            if entry not in roles and entry.key != "tier":
+                yield replace(entry, key=f"{role.key}.{entry.key}")
+
+
+def named_settings() -> dict[str, SettingField]:
+    """Return all settings that can be set, those of roles included, by name."""
+    return {entry.name: entry for entry in (*setting_fields(), *role_fields())}
+
+
 _RESULT_VERSION = 4
 """Increase it if the same settings give a different result, so that files are indexed again."""
 
@@ -624,24 +648,3 @@ def fingerprint(index: IndexSettings, embedder_identity: str, extractor_name: st
     parts = [_RESULT_VERSION, shaping, embedder_identity, extractor_name]
     data = json.dumps(parts, sort_keys=True).encode()
     return blake2b(data, digest_size=8).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class SecretRef:
-    """The name of the environment variable with a secret; written `{ env = "NAME" }`."""
-
-    env: str
-
-    def reveal(self, environ: Mapping[str, str] | None = None) -> str:
-        """Return the current value. Raises ConfigError if the variable is unset or empty."""
-        value = (os.environ if environ is None else environ).get(self.env, "").strip()
-        if not value:
-            raise ConfigError(
-                f"The environment variable `{self.env}`, which a secret refers to, is not set.",
-                fix=f"Set it before the run: export {self.env}=…",
-            )
-        return value
-
-    def is_set(self, environ: Mapping[str, str] | None = None) -> bool:
-        """Return True if the variable is set and not blank."""
-        return bool((os.environ if environ is None else environ).get(self.env, "").strip())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from knotwork._config.settings import SecretRef, SettingField, Settings, sections, setting_fields
+from knotwork._config.setting_values import as_toml
+from knotwork._config.settings import SettingField, Settings, sections, setting_fields
 from knotwork.errors import ConfigError
 
 _HEAD = """\
@@ -56,23 +56,6 @@ def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
 def _render_setting(entry: SettingField, value: object) -> list[str]:
     lines = [f"## {line}" for line in entry.rule.explanation.split("\n")]
     if value == entry.default:
-        shown = '{ env = "NAME" }' if value is None else _to_toml(value)
+        shown = '{ env = "NAME" }' if value is None else as_toml(value)
         return [*lines, f"# {entry.key} = {shown}"]
-    return [*lines, f"{entry.key} = {_to_toml(value)}"]
-
-
-def _to_toml(value: object) -> str:
-    if isinstance(value, SecretRef):
-        return f"{{ env = {_quote(value.env)} }}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_quote(item) for item in value) + "]"
-    if isinstance(value, str):
-        return _quote(value)
-    return repr(value)
-
-
-def _quote(text: str) -> str:
-    # A JSON string is a TOML basic string, except that TOML requires DEL to be escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return [*lines, f"{entry.key} = {as_toml(value)}"]

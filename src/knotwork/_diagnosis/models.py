@@ -21,6 +21,7 @@ from knotwork._inference import (
 )
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, is_mostly_thinking
+from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
     NO_CHAT_MODEL,
@@ -63,7 +64,7 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
         return Check("Embedder", ok=True, detail=detail)
     fix = (
         f"Set embedding.model to {_fitting_model(index.embedder)}, or embed the index again with "
-        f"this model: {REEMBED_COMMAND} --model {embedder.name}"
+        f"this model: {REEMBED_COMMAND} --model {without_prefixes(embedder.name)}"
     )
     return Check("Embedder", ok=False, detail=detail, fix=fix)
 
@@ -96,7 +97,7 @@ def _fitting_model(embedder: str) -> str:
     """Return the value of embedding.model that opens the embedder of an index."""
     if follows_index(embedder):
         return '"auto"'
-    name, at, _ = embedder.partition("@")
+    name, at, _ = without_prefixes(embedder).partition("@")
     return f"the folder of {name}" if at else f'"{embedder}"'
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 
 from knotwork._inference.embedder import Embedder, PassageText, PassageVectors, embedding_key
+from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._text.languages import is_read
 from knotwork.errors import SchemaMismatch
@@ -196,7 +197,7 @@ def check_not_switching(store: Store) -> None:
         raise SchemaMismatch(
             f"The index is being switched to the vectors of `{into}`, and takes no new documents "
             "until that is finished.",
-            fix=f"Finish it: {REEMBED_COMMAND} --model {into}",
+            fix=f"Finish it: {REEMBED_COMMAND} --model {without_prefixes(into)}",
         )
 
 
@@ -214,10 +215,17 @@ def check_embedder(store: Store, name: str) -> None:
             fix="Install its extra (`knotwork doctor` names it), or switch the index to a model "
             f"that is installed: {REEMBED_COMMAND}",
         )
+    if without_prefixes(stored) == without_prefixes(name):
+        raise SchemaMismatch(
+            f"The index holds vectors of `{stored}`, but the settings name `{name}`: texts get "
+            "another prefix.",
+            fix="Set embedding.query_prefix and embedding.document_prefix as they were, or embed "
+            f"the index again: {REEMBED_COMMAND}",
+        )
     raise SchemaMismatch(
         f"The index holds vectors of `{stored}`, but the settings name `{name}`.",
         fix=f'Set embedding.model to "{stored}" or "auto", or embed the index again: '
-        f"{REEMBED_COMMAND} --model {name}",
+        f"{REEMBED_COMMAND} --model {without_prefixes(name)}",
     )
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
-from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
+from knotwork._config import AUTO, EmbeddingSettings, LlmSettings, RerankSettings
 from knotwork._inference.call_limits import (
     Halt,
     RateLimitedChat,
@@ -50,6 +50,14 @@ def open_model(
     return models.create(scheme, model=model, settings=settings)
 
 
+@runtime_checkable
+class FollowsIndex(Protocol):
+    """An embedder that may embed as the vectors of an existing index were made."""
+
+    def follow(self, stored: str) -> None:
+        """Embed as the embedder ``stored`` did, if this one can."""
+
+
 NO_EMBEDDER = NONE
 AUTO_EMBEDDER = "auto"
 """Selects the model of an existing index, or the preferred local model for a new one."""
@@ -70,7 +78,10 @@ def open_embedder(
     if spec == AUTO_EMBEDDER:
         spec = choose_model(stored)
     settings = settings or EmbeddingSettings()
-    return open_model(spec, EMBEDDERS, settings, others=(NONE, AUTO_EMBEDDER))
+    embedder = open_model(spec, EMBEDDERS, settings, others=(NONE, AUTO_EMBEDDER))
+    if isinstance(embedder, FollowsIndex):
+        embedder.follow(stored)
+    return embedder
 
 
 def choose_model(stored: str = "") -> str:
@@ -106,6 +117,7 @@ def open_local_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
 
 def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     """Open an embedder on a server with the interface of OpenAI."""
+    from knotwork._inference.embedding_prefixes import choose_prefixes
     from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
 
@@ -114,7 +126,10 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,
         section="embedding",
+        extra_headers=settings.extra_headers,
+        api_version=settings.api_version,
     )
+    query, document = settings.query_prefix, settings.document_prefix
     return OpenAIEmbedder(
         model,
         server,
@@ -122,6 +137,9 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
         batch_tokens=settings.batch_tokens or BATCH_TOKENS,
         concurrency=settings.concurrency,
         embeds_sentences=settings.sentences,
+        prefixes=choose_prefixes(model, query=query, document=document),
+        follows_index=query == document == AUTO,
+        extra_body=settings.extra_body,
     )
 
 
@@ -210,14 +228,19 @@ def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     from knotwork._inference.openai_chat import OpenAIChat
 
     server = ModelServer(
-        settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
-    )  # fmt: skip
+        settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        extra_headers=settings.extra_headers,
+        api_version=settings.api_version,
+    )
     return OpenAIChat(
         model,
         server,
         temperature=settings.temperature,
         max_output_tokens=settings.max_output_tokens,
         context_window=settings.context_window,
+        extra_body=settings.extra_body,
     )
 
 

@@ -9,7 +9,7 @@ import importlib.util
 import json
 import threading
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -61,9 +61,16 @@ class Refusal(ModelError):
         self.server_code = server_code
 
 
+HeaderListener = Callable[[int, Mapping[str, str]], None]
+"""Gets the status and the headers of a response, whose names match in any case."""
+
+
 class ModelServer:
     """A server with an OpenAI-compatible API under ``base_url``, used through the OpenAI SDK.
 
+    ``extra_headers`` are sent with each request, secrets among them revealed on first use. With an
+    ``api_version`` requests are those of a deployment on Azure: the version is part of the URL, and
+    the key is sent as ``api-key``.
     ``timeout_s`` is the longest silence of the server, not the length of a call. Redirects are not
     followed, since another host would receive the key. ``section`` is the section of the settings
     that errors refer to. Raises ConfigError if the URL is invalid, MissingExtra without the SDK.
@@ -77,6 +84,8 @@ class ModelServer:
         api_key: SecretRef | None,
         timeout_s: float,
         section: Literal["llm", "embedding", "rerank"] = "llm",
+        extra_headers: Mapping[str, str | SecretRef] | None = None,
+        api_version: str = "",
     ) -> None:
         _check_url(base_url, section)
         if importlib.util.find_spec("openai") is None:
@@ -85,7 +94,10 @@ class ModelServer:
         self.section = section
         self._api_key = api_key
         self._timeout_s = timeout_s
-        self._key = ""
+        self._extra_headers = dict(extra_headers or {})
+        self._api_version = api_version
+        self._listeners: list[HeaderListener] = []
+        self._secrets: tuple[str, ...] = ()
         self._options: Any = {}  # of a type that the SDK does not export
         self._opened: openai.OpenAI | None = None
         self._lock = threading.Lock()
@@ -151,7 +163,15 @@ class ModelServer:
 
     def mask(self, text: str) -> str:
         """Return ``text`` on one line, shortened, with the key masked."""
-        return shorten_error(text, self._key)
+        return shorten_error(text, *self._secrets)
+
+    def listen(self, listener: HeaderListener) -> None:
+        """Call ``listener`` with the status and headers of every response from now on."""
+        self._listeners.append(listener)
+
+    def _note_response(self, response: Any) -> None:  # noqa: ANN401  of the SDK's own client
+        for listener in self._listeners:
+            listener(response.status_code, response.headers)
 
     def _url(self, path: str) -> str:
         """Return the complete URL, which is faster than having the SDK join its parts."""
@@ -165,20 +185,41 @@ class ModelServer:
             if self._opened is None:
                 from openai import DefaultHttpxClient, OpenAI, Timeout
 
-                self._key = self._api_key.reveal() if self._api_key else ""
+                key = self._api_key.reveal() if self._api_key else ""
+                extra = {
+                    name: value.reveal() if isinstance(value, SecretRef) else value
+                    for name, value in self._extra_headers.items()
+                }
+                hidden = (n for n, v in self._extra_headers.items() if isinstance(v, SecretRef))
+                self._secrets = tuple(secret for secret in (key, *map(extra.get, hidden)) if secret)
                 timeout = Timeout(
                     self._timeout_s, connect=min(self._timeout_s, _LONGEST_CONNECT_S), pool=None
                 )
                 client = OpenAI(
-                    api_key=self._key or "none",
+                    api_key=key or "none",
                     base_url=self.base_url,
                     max_retries=0,
                     timeout=timeout,
-                    http_client=DefaultHttpxClient(follow_redirects=False, timeout=timeout),
+                    http_client=DefaultHttpxClient(
+                        follow_redirects=False,
+                        timeout=timeout,
+                        event_hooks={"response": [self._note_response]},
+                    ),
                 )
                 # Connections stay open for later calls, until this object is collected.
                 weakref.finalize(self, client.close)
-                self._options = {"headers": _omitted_headers(client, has_key=bool(self._key))}
+                is_bearer = bool(key) and not self._api_version
+                own = {name.lower() for name in extra}
+                headers: dict[str, Any] = {
+                    name: omit
+                    for name, omit in _omitted_headers(client, has_key=is_bearer).items()
+                    if name.lower() not in own
+                } | extra
+                self._options = {"headers": headers}
+                if self._api_version:
+                    self._options["params"] = {"api-version": self._api_version}
+                    if key:
+                        headers["api-key"] = key
                 self._opened = client  # last, since other threads read it without the lock
             return self._opened
 
@@ -333,10 +374,10 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
-def shorten_error(body: bytes | str, key: str) -> str:
-    """Return the text of a response for an error message: on one line, shortened, key masked."""
+def shorten_error(body: bytes | str, *secrets: str) -> str:
+    """Return the text of a response for an error message: a line, shortened, secrets masked."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     text = " ".join(text.split())
-    if key:
-        text = text.replace(key, "***")
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

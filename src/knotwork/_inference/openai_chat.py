@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -26,7 +27,7 @@ from knotwork._inference.chat import (
     estimate_text_tokens,
 )
 from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
-from knotwork._inference.model_servers import ModelServer, Refusal
+from knotwork._inference.model_servers import HeaderListener, ModelServer, Refusal
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 
@@ -56,7 +57,8 @@ class OpenAIChat:
     form of a request (the name of the limit, a temperature, structured output), the request is
     repeated at once in another form, which is remembered. ``temperature`` and
     ``max_output_tokens``, unless 0, replace those of each request; models that think need a larger
-    limit. Raises ModelUnavailable for temporary failures, ModelError for all others.
+    limit. ``extra_body`` is added to each request, and replaces fields of the same name. Raises
+    ModelUnavailable for temporary failures, ModelError for all others.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class OpenAIChat:
         temperature: float = 0.0,
         max_output_tokens: int = 0,
         context_window: int = 0,
+        extra_body: Mapping[str, object] | None = None,
     ) -> None:
+        self._extra_body = dict(extra_body or {})
         self._window = ContextWindow(context_window)
         self._model = model
         self._server = server
@@ -86,7 +90,14 @@ class OpenAIChat:
             parts.append(f"temperature={temperature:g}")
         if max_output_tokens:
             parts.append(f"max_output_tokens={max_output_tokens}")
+        if self._extra_body:
+            body = json.dumps(self._extra_body, sort_keys=True, default=repr)
+            parts.append(f"extra_body={blake2b(body.encode(), digest_size=4).hexdigest()}")
         self.name = " ".join(parts)
+
+    def listen(self, listener: HeaderListener) -> None:
+        """Call ``listener`` with the status and headers of every response of the server."""
+        self._server.listen(listener)
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply without its thinking."""
@@ -109,7 +120,7 @@ class OpenAIChat:
         """Return the reply of a plain call, and stream no more if there is one."""
         plain = replace(self._dialect, streams=False)
         request = self._window.fit(self._with_defaults(request))
-        body = self._server.post(_CHAT_PATH, plain.phrase(self._model, request))
+        body = self._server.post(_CHAT_PATH, self._phrase(plain, request))
         streamed = _StreamedReply(request, self._habit, self._url)
         streamed.add(body)
         _, reply = streamed.finish()
@@ -155,6 +166,9 @@ class OpenAIChat:
             reply, wait_s=wait_s, warning=self._window.warn(request, fitted) or streamed.warning
         )
 
+    def _phrase(self, dialect: ServerDialect, request: ChatRequest) -> dict[str, object]:
+        return dialect.phrase(self._model, request) | self._extra_body
+
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
             request,
@@ -198,7 +212,7 @@ class OpenAIChat:
             dialect = self._dialect
             fitted = self._window.fit(request)
             try:
-                return send(dialect.phrase(self._model, fitted))
+                return send(self._phrase(dialect, fitted))
             except ModelError as error:
                 if is_context_error(error):
                     if was_fitted or not self._learn_window(error, fitted):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,26 +14,32 @@ import numpy as np
 from knotwork._cancellation import in_context, wait_for
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
+from knotwork._inference.embedding_limits import MOST_TEXTS, limits_of, stated_limit
+from knotwork._inference.embedding_prefixes import NO_PREFIXES, Prefixes
 from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ModelError, ModelUnavailable
 
 BATCH_TOKENS = 8_192
-_LARGEST_BATCH = 2_048
-"""Most texts in one request: the limit of OpenAI's API."""
 _PATH = "/embeddings"
 _PROBE = "dimension"
+WITHOUT_SENTENCES = " without sentences"
+_DIMENSIONS = re.compile(r"dimension|matryoshka", re.IGNORECASE)
+_DIMENSION_FIX = "Set embedding.dimension to the model's dimension, or to 0 to accept any."
 
 
 class OpenAIEmbedder:
     """Embeds texts on a server, in batches by tokens and with concurrent requests.
 
+    A batch that the server refuses as too large is sent in smaller ones, as are all later ones.
+    ``prefixes`` are put before texts; with ``follows_index``, an index whose vectors were made
+    without them goes on without them. ``extra_body`` is added to each request.
     ``dimension`` 0 accepts the model's own length; any other is requested and checked. Without
     ``embeds_sentences``, each sentence gets the vector of its passage, which saves tokens but makes
     the sentences of a passage indistinguishable. Raises ModelUnavailable if the server is still
     unavailable after all attempts, ModelError if it refuses a request or its response is invalid.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is an independent option of a server
         self,
         model: str,
         server: ModelServer,
@@ -41,9 +48,16 @@ class OpenAIEmbedder:
         batch_tokens: int = BATCH_TOKENS,
         concurrency: int = 4,
         embeds_sentences: bool = True,
+        prefixes: Prefixes = NO_PREFIXES,
+        follows_index: bool = False,
+        extra_body: Mapping[str, object] | None = None,
         retries: RetryPolicy | None = None,
     ) -> None:
         self._server = server
+        self._limits = limits_of(server.base_url, model)
+        self._prefixes = prefixes
+        self._follows_index = follows_index
+        self._extra_body = dict(extra_body or {})
         self._model = model
         self._asked_dimension = dimension
         self._dimension = dimension
@@ -53,7 +67,18 @@ class OpenAIEmbedder:
         self._retries = retries or RetryPolicy()
         self._lock = threading.Lock()
         size = f"/{dimension}" if dimension else ""
-        self.name = f"openai:{model}{size}{'' if embeds_sentences else ' without sentences'}"
+        without = "" if embeds_sentences else WITHOUT_SENTENCES
+        self._plain_name = f"openai:{model}{size}{without}"
+        self.name = f"{self._plain_name}{prefixes.label}"
+
+    def follow(self, stored: str) -> None:
+        """Embed without prefixes if the vectors of an index, of the embedder ``stored``, are.
+
+        Has no effect if the prefixes were set and are not those of the model's family.
+        """
+        if self._follows_index and stored == self._plain_name:
+            self._prefixes = NO_PREFIXES
+            self.name = stored
 
     @property
     def dimension(self) -> int:
@@ -66,7 +91,10 @@ class OpenAIEmbedder:
         """Return unit rows of shape (len(texts), dimension), for questions and names."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        batches = list(batch_texts(texts, batch_tokens=self._batch_tokens))
+        return self._embed([f"{self._prefixes.query}{text}" for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> FloatMatrix:
+        batches = list(self._batches_of(texts))
         with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
             futures = [pool.submit(in_context(self._embed_batch), batch) for batch in batches]
             try:
@@ -83,7 +111,8 @@ class OpenAIEmbedder:
             texts += [
                 passage.text[s.start : s.end] for passage in passages for s in passage.sentences
             ]
-        rows = self.embed(texts) if texts else np.zeros((0, 0), dtype=np.float32)
+        texts = [f"{self._prefixes.document}{text}" for text in texts]
+        rows = self._embed(texts) if texts else np.zeros((0, 0), dtype=np.float32)
         vectors, start = [], len(passages)
         for chunk, passage in zip(rows, passages, strict=False):
             count = len(passage.sentences)
@@ -95,22 +124,53 @@ class OpenAIEmbedder:
             vectors.append(PassageVectors(chunk, sentences))
         return vectors
 
+    def _batches_of(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        return batch_texts(texts, batch_tokens=self._batch_tokens, most=self._limits.texts)
+
     def _embed_batch(self, texts: Sequence[str]) -> FloatMatrix:
+        """Return unit rows of a batch, in smaller ones if the server refuses its size."""
+        if len(texts) > self._limits.texts:  # learned after this batch was made
+            return np.concatenate([self._embed_batch(part) for part in self._batches_of(texts)])
+        try:
+            return self._request(texts)
+        except ModelError as error:
+            limit = stated_limit(error, sent=len(texts))
+            if limit is None:
+                raise
+            if limit:
+                self._limits.lower(limit)
+            size = limit or (len(texts) + 1) // 2
+            parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+            rows = np.concatenate([self._embed_batch(part) for part in parts])
+            # Not before: a single text may be what the server refuses.
+            self._limits.lower(size)
+            return rows
+
+    def _request(self, texts: Sequence[str]) -> FloatMatrix:
         payload: dict[str, object] = {
             "model": self._model,
             # Servers refuse an empty text, and UTF-8 has no lone surrogates.
             "input": [
                 text.encode("utf-8", "replace").decode() if text.strip() else " " for text in texts
             ],
-            "encoding_format": "base64",
         }
+        if self._limits.takes_format:
+            payload["encoding_format"] = "base64"
         if self._asked_dimension:
             payload["dimensions"] = self._asked_dimension
+        payload |= self._extra_body
 
         def request() -> FloatMatrix:
             return parse_embeddings(self._server.exchange(_PATH, payload), count=len(texts))
 
-        rows = self._retries.call(request)
+        try:
+            rows = self._retries.call(request)
+        except ModelError as error:
+            if "encoding_format" in payload and self._limits.refuses_format(error):
+                return self._request(texts)
+            if self._asked_dimension and _DIMENSIONS.search(error.message):
+                error.fix = _DIMENSION_FIX
+            raise
         self._check_dimension(rows.shape[1])
         return normalise_rows(rows)
 
@@ -123,17 +183,22 @@ class OpenAIEmbedder:
         raise ModelError(
             f"The model `{self._model}` returned vectors of dimension {found}, not "
             f"{self._dimension}.",
-            fix="Set embedding.dimension to the model's dimension, or to 0 to accept any.",
+            fix=_DIMENSION_FIX,
         )
 
 
-def batch_texts(texts: Sequence[str], *, batch_tokens: int) -> Iterator[list[str]]:
-    """Yield the texts, in order, in batches of about ``batch_tokens`` tokens (or of one text)."""
+def batch_texts(
+    texts: Sequence[str], *, batch_tokens: int, most: int = MOST_TEXTS
+) -> Iterator[list[str]]:
+    """Yield the texts, in order, in batches of about ``batch_tokens`` tokens (or of one text).
+
+    A batch has at most ``most`` texts.
+    """
     batch: list[str] = []
     total = 0
     for text in texts:
         count = estimate_tokens(text)
-        if batch and (total + count > batch_tokens or len(batch) == _LARGEST_BATCH):
+        if batch and (total + count > batch_tokens or len(batch) == most):
             yield batch
             batch, total = [], 0
         batch.append(text)

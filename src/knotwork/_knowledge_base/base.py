@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from knotwork._config import Settings, load_settings
-from knotwork._config.settings import setting_fields
+from knotwork._config.settings import named_settings
 from knotwork._graph_servers.served_graphs import ServedGraphs
 from knotwork._graph_servers.served_store import ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
@@ -566,7 +566,7 @@ def _given(part: Any, group: str) -> Any:  # noqa: ANN401 - a part of any kind
 def _load_settings(
     settings: Settings | str | Path | None, overrides: dict[str, object]
 ) -> Settings:
-    known = {entry.name.replace(".", "_"): entry.name for entry in setting_fields()}
+    known = {name.replace(".", "_"): name for name in named_settings()}
     for name in overrides:
         if name not in known:
             raise UnknownName("setting", name, known)

@@ -13,6 +13,7 @@ from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.reembedding import EmbedEvent, Reembedding, identities
 from knotwork._indexing.stages import plain_fingerprints
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._inference.model_registry import choose_model, open_embedder
 from knotwork.errors import ConfigError, MissingExtra
 
@@ -83,4 +84,4 @@ def _settings_notes(settings: Settings, embedder: Embedder) -> Iterator[str]:
     except MissingExtra:
         found = None
     if found is None or found.name != embedder.name:
-        yield SETTINGS_NOTE.format(wanted=wanted, embedder=embedder.name)
+        yield SETTINGS_NOTE.format(wanted=wanted, embedder=without_prefixes(embedder.name))

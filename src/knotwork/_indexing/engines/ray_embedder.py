@@ -74,7 +74,7 @@ class ModelSource:
             return found
         wanted = self.settings.model
         spec = self.name if wanted == AUTO_EMBEDDER else wanted
-        opened = open_embedder(spec, replace(self.settings, threads=threads))
+        opened = open_embedder(spec, replace(self.settings, threads=threads), stored=self.name)
         if opened is None or opened.name != self.name:
             raise ModelError(
                 f"A Ray worker has the embedding model `{opened.name if opened else 'none'}`, not "

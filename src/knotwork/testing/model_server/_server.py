@@ -286,6 +286,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         model = str(call.body.get("model", self.server.model_server.model))
         if call.endpoint == _EMBEDDINGS:
             dimension = self.server.model_server.dimension
+            _check_texts(call.body, self.server.model_server.faults.most_texts)
             body = embedding_body(call.body, model=model, dimension=dimension)
         else:
             body = rerank_body(call.body, model=model)
@@ -370,6 +371,14 @@ def _check_fields(body: Mapping[str, Any], refused: frozenset[str]) -> None:
     found = sorted(refused & set(body))
     if found:
         raise BadRequest(f"Unsupported parameter: '{found[0]}' is not supported.", found[0])
+
+
+def _check_texts(body: Mapping[str, Any], most: int) -> None:
+    given = body.get("input")
+    if most and isinstance(given, list) and len(given) > most:
+        raise BadRequest(
+            f"Value error, batch size is invalid, it should not be larger than {most}.", "input"
+        )
 
 
 def _encode(events: Iterator[dict[str, Any] | str]) -> Iterator[bytes]:

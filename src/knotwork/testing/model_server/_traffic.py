@@ -58,7 +58,8 @@ class FaultPlan:
     "response_format", "max_tokens" or "stream_options") gets status 400 with its name.
     The pieces of a stream are ``piece_s`` seconds apart. A server with ``context_tokens`` refuses a
     prompt that exceeds this window together with the limit of its reply, as vLLM does; with
-    ``cuts_prompts`` it silently drops the beginning of a longer prompt, as Ollama does.
+    ``cuts_prompts`` it silently drops the beginning of a longer prompt, as Ollama does. One with
+    ``most_texts`` embeds at most this number of texts in a request, and says so as DashScope does.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class FaultPlan:
     piece_s: float = 0.0
     context_tokens: int = 0
     cuts_prompts: bool = False
+    most_texts: int = 0
 
     def __post_init__(self) -> None:
         shares = self.rates.values()

@@ -1,0 +1,131 @@
+"""Values of settings beyond plain ones, and the rules that constrain a setting."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from knotwork.errors import ConfigError
+
+AUTO: Literal["auto"] = "auto"
+"""A number that is chosen when it is needed."""
+NumberOrAuto = int | Literal["auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRule:
+    """The explanation and constraints of a setting.
+
+    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks settings that change the
+    result of indexing a file. ``is_path`` values are relative to the file that sets them.
+    ``is_server`` values are URLs, which are printed and so may not have a password. The entries of
+    a table that ``holds_secrets`` are texts or names of environment variables.
+    """
+
+    explanation: str
+    minimum: float | None = None
+    maximum: float | None = None
+    may_be_empty: bool = True
+    shapes_index: bool = False
+    is_path: bool = False
+    is_server: bool = False
+    holds_secrets: bool = False
+
+
+def setting(default: object, explanation: str, **options: Any) -> Any:  # noqa: ANN401
+    """Return the dataclass field of a setting, with the options of `SettingRule`."""
+    return field(default=default, metadata={"rule": SettingRule(explanation, **options)})
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """The name of the environment variable with a secret; written `{ env = "NAME" }`."""
+
+    env: str
+
+    def reveal(self, environ: Mapping[str, str] | None = None) -> str:
+        """Return the current value. Raises ConfigError if the variable is unset or empty."""
+        value = (os.environ if environ is None else environ).get(self.env, "").strip()
+        if not value:
+            raise ConfigError(
+                f"The environment variable `{self.env}`, which a secret refers to, is not set.",
+                fix=f"Set it before the run: export {self.env}=…",
+            )
+        return value
+
+    def is_set(self, environ: Mapping[str, str] | None = None) -> bool:
+        """Return True if the variable is set and not blank."""
+        return bool((os.environ if environ is None else environ).get(self.env, "").strip())
+
+
+class SettingTable(Mapping[str, Any]):
+    """A table of a settings file, as a constant: equal tables are equal and have one hash."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[str, object] | None = None) -> None:
+        self._entries: dict[str, Any] = dict(entries or {})
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  a value of a settings file
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._entries == dict(other)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"SettingTable({self._entries!r})"
+
+    def __reduce__(self) -> tuple[type[SettingTable], tuple[dict[str, Any]]]:
+        return SettingTable, (self._entries,)
+
+    @property
+    def text(self) -> str:
+        """The table as canonical JSON; secrets are references."""
+        return json.dumps(as_json(self), sort_keys=True, ensure_ascii=False)
+
+
+NO_ENTRIES = SettingTable()
+RoleModel = str | SettingTable
+"""The model of a role: its name, or a table of settings of [llm] that replace those."""
+
+
+def as_json(value: object) -> Any:  # noqa: ANN401  any JSON value
+    """Return a value of a setting as JSON; a secret is the name of its variable."""
+    if isinstance(value, SecretRef):
+        return {"env": value.env}
+    if isinstance(value, Mapping):
+        return {name: as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return value
+
+
+def as_toml(value: object) -> str:
+    """Return a value of a setting as TOML."""
+    if isinstance(value, SecretRef):
+        return f"{{ env = {_quote(value.env)} }}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(as_toml(item) for item in value) + "]"
+    if isinstance(value, Mapping):
+        parts = [f"{_quote(name)} = {as_toml(item)}" for name, item in value.items()]
+        return "{ " + ", ".join(parts) + " }" if parts else "{}"
+    return _quote(value) if isinstance(value, str) else repr(value)
+
+
+def _quote(text: str) -> str:
+    # A JSON string is a TOML basic string, except that TOML requires DEL to be escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
