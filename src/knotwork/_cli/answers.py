@@ -114,8 +114,9 @@ def describe_cost(answer: Answer) -> str:
         return f"{tokens} model tokens"
     calls = [count_of(usage.model_calls, "call")] if usage.model_calls else []
     calls += [f"{usage.reused_calls:,} cached"] if usage.reused_calls else []
+    cached = f", {usage.cached_tokens:,} of them cached" if usage.cached_tokens else ""
     text = (
-        f"{tokens:,} model tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out) "
+        f"{tokens:,} model tokens ({usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out) "
         f"in {' and '.join(calls)}"
     )
     if usage.model_calls and usage.money is not None:

@@ -149,8 +149,10 @@ def print_model_usage(terminal: Terminal, report: IndexReport) -> None:
     reused = f", {count_of(total.reused, 'cached reply', 'cached replies')}" if total.reused else ""
     calls = f"{count_of(total.calls, 'call')}{reused}"
     money = "" if report.money is None or not total.calls else f", cost {report.money:,.4f}"
+    cached = f" ({total.cached_tokens:,} of them cached)" if total.cached_tokens else ""
     terminal.say(
-        f"Model      {calls}: {total.input_tokens:,} tokens in, {total.output_tokens:,} out{money}"
+        f"Model      {calls}: {total.input_tokens:,} tokens in{cached}, "
+        f"{total.output_tokens:,} out{money}"
     )
     for stage, used in report.usage.items():
         tokens = f"{used.input_tokens:,} in, {used.output_tokens:,} out"

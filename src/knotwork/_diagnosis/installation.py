@@ -9,8 +9,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 
@@ -162,13 +162,25 @@ def check_components(settings: Settings) -> Check:
 def check_secrets(loaded: Loaded) -> Iterator[Check]:
     """Check that the environment variables of secrets are set, without reading their values."""
     settings = loaded.settings
-    secrets = [("embedding", settings.embedding.api_key), ("llm", settings.llm.api_key)]
-    for section, secret in secrets:
-        if not isinstance(secret, SecretRef):
-            continue
+    sections = {"embedding": settings.embedding, "llm": settings.llm}
+    for name, secret in (
+        found for section, values in sections.items() for found in find_secrets(section, values)
+    ):
         ok = secret.is_set()
-        detail = f"{section}.api_key is in `{secret.env}`, which is {'set' if ok else 'not set'}"
+        detail = f"{name} is in `{secret.env}`, which is {'set' if ok else 'not set'}"
         yield Check("Secrets", ok, detail, "" if ok else f"Set it: export {secret.env}=…")
+
+
+def find_secrets(name: str, value: object) -> Iterator[tuple[str, SecretRef]]:
+    """Yield the secrets of a section or table by the name of their setting."""
+    if isinstance(value, SecretRef):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from find_secrets(f"{name}.{key}", item)
+    elif is_dataclass(value):
+        for entry in fields(value):
+            yield from find_secrets(f"{name}.{entry.name}", getattr(value, entry.name))
 
 
 def check_disk(settings: StoreSettings) -> Check:

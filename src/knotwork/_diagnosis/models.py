@@ -27,12 +27,12 @@ from knotwork._inference.model_registry import (
     NO_CHAT_MODEL,
     NO_EMBEDDER,
     NO_READER,
-    chat_model_spec,
     explain_choice,
     follows_index,
+    open_chat_server,
     open_reader,
+    role_settings,
 )
-from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import KnotworkError, ModelError
 
 _PROBE_TEXT = "A short text."
@@ -129,34 +129,36 @@ def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
     A reply that is cut off while it thinks passes: reasoning models need more tokens than that. Any
     other reply without the word asked for fails.
     """
-    roles: dict[str, list[ModelRole]] = {}
+    roles: dict[LlmSettings, list[ModelRole]] = {}
+    unused: list[ModelRole] = []
     for role in MODEL_ROLES:
-        roles.setdefault(chat_model_spec(settings, role), []).append(role)
-    unused = roles.pop(NO_CHAT_MODEL, [])
+        own = role_settings(settings, role)
+        group = unused if own.model == NO_CHAT_MODEL else roles.setdefault(own, [])
+        group.append(role)
     if not roles:
         detail = "none: only rules are used, and no tokens are spent"
         yield Check(_LANGUAGE_MODEL, ok=True, detail=detail)
         return
     models = ChatModels(settings, retries=RetryPolicy(attempts=1))
-    for spec, its_roles in roles.items():
+    for own, its_roles in roles.items():
         shared = len(its_roles) == len(MODEL_ROLES)
-        yield _check_model(models, settings, spec, () if shared else its_roles)
+        yield _check_model(models, own, () if shared else its_roles)
     if unused:
         yield Check(_LANGUAGE_MODEL, ok=True, detail=f"none for {', '.join(unused)}")
 
 
 def _check_model(
-    models: ChatModels, settings: LlmSettings, spec: str, roles: list[ModelRole] | tuple[()]
+    models: ChatModels, settings: LlmSettings, roles: list[ModelRole] | tuple[()]
 ) -> Check:
     started = time.perf_counter()
     use = f" for {', '.join(roles)}" if roles else ""
     try:
-        model = models.open(roles[0] if roles else None)
+        model = models.open(roles[0] if roles else "extract")
         assert model is not None
         reply = model.complete(_PROBE_REQUEST)
     except KnotworkError as error:
         if isinstance(error, ModelError) and error.status == 404:
-            return _report_missing_model(error, settings, spec)
+            return _report_missing_model(error, settings)
         return failed_check(_LANGUAGE_MODEL, error)
     seconds = time.perf_counter() - started
     tokens = reply.usage.input_tokens + reply.usage.output_tokens
@@ -174,15 +176,15 @@ def _is_right(reply: ChatReply) -> bool:
     return cut_off or re.search(r"\byes\b", reply.text, re.IGNORECASE) is not None
 
 
-def _report_missing_model(error: ModelError, settings: LlmSettings, spec: str) -> Check:
+def _report_missing_model(error: ModelError, settings: LlmSettings) -> Check:
     """Return the failed check, with similar names if the server lists its models."""
-    server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    server = open_chat_server(settings)
     try:
         listed = server.get("/models").get("data")
     except ModelError:
         return failed_check(_LANGUAGE_MODEL, error)
     names = [str(item["id"]) for item in listed or [] if isinstance(item, dict) and "id" in item]
-    wanted = spec.partition(":")[2]
+    wanted = settings.model.partition(":")[2]
     if not names or wanted in names:
         return failed_check(_LANGUAGE_MODEL, error)
     near = get_close_matches(wanted, names, n=_SHOWN_MODELS, cutoff=0.3) or sorted(names)

@@ -29,7 +29,6 @@ from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import IndexingStages, compose_stages
 from knotwork._inference.call_cache import CachedChatModel
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import (
     PriceTable,
     RunEstimate,
@@ -40,6 +39,7 @@ from knotwork._inference.call_costs import (
 )
 from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import calls_at_once
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import Ledger, Store, companions_of
 from knotwork._text.token_counts import count_tokens
@@ -137,7 +137,7 @@ class IndexingRun:
             self.models,
             self.stages.tier,
             embedding=self.stages.embedding,
-            concurrency=most_calls(self._settings.llm.concurrency),
+            concurrency=calls_at_once(self._settings.llm, "summarize"),
             retry=self._retry,
             communities=CommunityOptions.of(self._settings.communities),
             done=done,

@@ -11,8 +11,8 @@ from decimal import Decimal
 from itertools import islice
 
 from knotwork._config import Settings
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
+from knotwork._inference.model_registry import calls_at_once
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import DocumentStore, Store, companions_of
 from knotwork._text.names import normal_form
@@ -94,7 +94,7 @@ def propose_for_index(
             sample,
             most_types=most_types,
             most_relations=most_relations,
-            concurrency=most_calls(settings.llm.concurrency),
+            concurrency=calls_at_once(settings.llm, "extract"),
             halt=models.halt,
         )
         return ProposalReport(

@@ -13,9 +13,8 @@ from knotwork._indexing.chunk_questions import QuestionWriter, questions_identit
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Recipe
 from knotwork._indexing.splitters import Splitter, make_splitter
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.model_registry import NO_EMBEDDER
+from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
 from knotwork._inference.role_models import ModelRun
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
@@ -95,7 +94,7 @@ def compose_stages(
     )
     model_extractor = (
         _make_model_extractor(
-            extraction, schema, models, rules, concurrency=most_calls(settings.llm.concurrency)
+            extraction, schema, models, rules, concurrency=calls_at_once(settings.llm, "extract")
         )
         if wants_model
         else None

@@ -31,20 +31,27 @@ _PRICED_TOKENS = Decimal(1_000_000)
 class Price:
     """The price of a million input tokens and of a million output tokens.
 
-    Raises ConfigError for a price that is negative or not a finite number.
+    ``cached_per_million`` is that of input tokens in the cache of the server; None is the price of
+    all others. Raises ConfigError for a price that is negative or not a finite number.
     """
 
     input_per_million: Decimal
     output_per_million: Decimal
+    cached_per_million: Decimal | None = None
 
     def __post_init__(self) -> None:
-        for price in (self.input_per_million, self.output_per_million):
-            if not price.is_finite() or price < 0:
+        for price in (self.input_per_million, self.output_per_million, self.cached_per_million):
+            if price is not None and (not price.is_finite() or price < 0):
                 raise _invalid_price(price)
 
-    def of(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """Return the price of these numbers of tokens."""
-        cost = input_tokens * self.input_per_million + output_tokens * self.output_per_million
+    def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> Decimal:
+        """Return the price of tokens; ``cached_tokens`` are a part of ``input_tokens``."""
+        cached = self.cached_per_million
+        cost = (
+            (input_tokens - cached_tokens) * self.input_per_million
+            + cached_tokens * (self.input_per_million if cached is None else cached)
+            + output_tokens * self.output_per_million
+        )
         return cost / _PRICED_TOKENS
 
 
@@ -72,18 +79,19 @@ class PriceTable:
     def read(cls, lines: Iterable[str]) -> Self:
         """Return a table from lines ``PATTERN INPUT OUTPUT``, such as ``openai:gpt-* 0.15 0.60``.
 
-        Raises ConfigError for an invalid line.
+        A line may end with the price of input tokens that the server has cached. Raises ConfigError
+        for an invalid line.
         """
         rules = []
         for line in lines:
             parts = line.split()
-            if len(parts) != 3:
+            if len(parts) not in {3, 4}:
                 raise ConfigError(
                     f"`{line}` is not the price of a model.",
                     fix="Write its name and the prices of a million input and output tokens, such "
-                    'as "openai:gpt-* 0.15 0.60".',
+                    'as "openai:gpt-* 0.15 0.60", then, if it differs, that of cached input.',
                 )
-            rules.append((parts[0], Price(_read_price(parts[1]), _read_price(parts[2]))))
+            rules.append((parts[0], Price(*map(_read_price, parts[1:]))))
         return cls(rules)
 
     def __bool__(self) -> bool:
@@ -102,7 +110,7 @@ class PriceTable:
             price = self.price(model)
             if price is None:
                 return None
-            total += price.of(usage.input_tokens, usage.output_tokens)
+            total += price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
         return total
 
     def without_price(self, models: Iterable[str]) -> list[str]:

@@ -260,6 +260,9 @@ def _add_new(
 Dimension = Literal["stage", "source", "model"]
 DIMENSIONS: tuple[Dimension, ...] = ("stage", "source", "model")
 
+_CACHED = " (cached)"
+"""Behind the name of a model: the row counts input tokens that the server had cached."""
+
 _COUNT_CALL = """
 INSERT INTO spent VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (stage, source, model) DO UPDATE SET
@@ -310,6 +313,10 @@ class CallLedger:
         wanted = {"stage": stage, "source": source, "model": model}
         filters = {name: storable(value) for name, value in wanted.items() if value is not None}
         where = equal(filters)
+        if model is not None:  # the last of the filters
+            filters["cached"] = storable(f"{model}{_CACHED}")
+            place = len(filters)
+            where = where.replace(f"model = ${place - 1}", f"model IN (${place - 1}, ${place})")
         unknown = [name for name in by if name not in DIMENSIONS]
         if unknown:
             raise ValueError(f"Unknown dimension `{unknown[0]}`. Valid: {', '.join(DIMENSIONS)}.")
@@ -323,7 +330,7 @@ class CallLedger:
         )
         groups: dict[tuple[str, ...], list[_CountedCall]] = {} if by else {(): []}
         for row in rows:
-            counted = _CountedCall.of(row, width=len(by))
+            counted = _CountedCall.of(row, by=by)
             groups.setdefault(counted.group, []).append(counted)
         return [self._sum(group, parts) for group, parts in groups.items()]
 
@@ -351,14 +358,20 @@ class _CountedCall:
     rejected: int
 
     @classmethod
-    def of(cls, row: Sequence[object], *, width: int) -> _CountedCall:
-        group = tuple(str(value) for value in row[:width])
+    def of(cls, row: Sequence[object], *, by: Sequence[Dimension]) -> _CountedCall:
+        width = len(by)
+        group = tuple(
+            str(value).removesuffix(_CACHED) if name == "model" else str(value)
+            for name, value in zip(by, row, strict=False)
+        )
         counts = [int(str(value)) for value in row[width + 1 :]]
         calls, rejected, tokens_in, tokens_out, reused, saved_in, saved_out = counts
+        model = str(row[width])
+        cached = tokens_in if model.endswith(_CACHED) else 0
         return cls(
             group,
-            str(row[width]),
-            TokenUsage(tokens_in, tokens_out, calls, reused),
+            model.removesuffix(_CACHED),
+            TokenUsage(tokens_in, tokens_out, calls, reused, cached),
             TokenUsage(saved_in, saved_out, 0, reused),
             rejected,
         )
@@ -373,8 +386,12 @@ def add_call(
     rejected: bool = False,
 ) -> None:
     """Count a call in the ledger, inside the open transaction."""
-    counts = (usage.calls, int(rejected), usage.input_tokens, usage.output_tokens, 0, 0, 0)
+    uncached = usage.input_tokens - usage.cached_tokens
+    counts = (usage.calls, int(rejected), uncached, usage.output_tokens, 0, 0, 0)
     tables.change(_COUNT_CALL, (*_names(model, request), *counts))
+    if usage.cached_tokens:
+        counts = (0, 0, usage.cached_tokens, 0, 0, 0, 0)
+        tables.change(_COUNT_CALL, (*_names(f"{model}{_CACHED}", request), *counts))
 
 
 def add_reuse(

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 from knotwork._cancellation import checks_due, in_context, sleep, wait_for
 from knotwork._inference.call_concurrency import FinishedCall, open_limit
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
+from knotwork._inference.stated_limits import StatedLimits
 from knotwork.errors import ModelError, ModelUnavailable
 
 T = TypeVar("T")
@@ -110,6 +111,7 @@ _ALONE_FIX = (
     "Raise llm.timeout_s: no other call was running, so that fewer at a time would be no faster."
 )
 _BURST_SHARE = 0.1
+_FAULTS = 500
 
 
 class Clock(Protocol):
@@ -166,8 +168,9 @@ class RateLimiter:
     """Starts calls to one server in order of arrival, within its limits. Thread-safe.
 
     ``concurrency`` is a number of calls at a time, or "auto", as in `open_limit`; ``timeout_s`` is
-    the longest silence of the server. If the server asks for a pause, all callers wait. A call that
-    timed out though nothing else was to run at its time is final.
+    the longest silence of the server. If the server asks for a pause, or states that too little of
+    its own limits is left (`heed`), callers wait. A call that timed out though nothing else was to
+    run at its time is final.
     """
 
     def __init__(
@@ -186,6 +189,7 @@ class RateLimiter:
         self._limit = open_limit(concurrency, now=now, timeout_s=timeout_s)
         self._requests = TokenBucket(requests_per_minute, now=now)
         self._tokens = TokenBucket(tokens_per_minute, now=now)
+        self._stated = StatedLimits()
         self._running = 0
         self._paused_until = now
         self._lock = threading.Lock()
@@ -250,6 +254,7 @@ class RateLimiter:
                 self._running += 1
                 self._requests.take(1)
                 self._tokens.take(tokens)
+                self._stated.take(tokens)
             finally:
                 # Also on Ctrl-C and on a halt, or the others would wait forever.
                 self._queue.remove(waiter)
@@ -269,7 +274,15 @@ class RateLimiter:
             self._paused_until - now,
             self._requests.wait_for(1, now=now),
             self._tokens.wait_for(tokens, now=now),
+            self._stated.wait_for(tokens, now=now),
         )
+
+    def heed(self, status: int, headers: Mapping[str, str]) -> None:
+        """Let later calls wait as the headers of a response ask, of which a few state limits."""
+        if status >= _FAULTS:
+            return  # a gateway in front of a server that is down knows no limits
+        with self._lock:
+            self._stated.read(headers, now=self._clock.now())
 
     def _learn_failure(self, error: ModelUnavailable, started: float) -> None:
         if error.status not in _OVERLOAD_STATUSES:

@@ -45,13 +45,15 @@ class TokenUsage:
     """Token counts of one call or of many.
 
     ``calls`` is the number of calls that went to a server, ``reused`` the number of replies that
-    came from the cache and used no tokens.
+    came from our cache and used no tokens. ``cached_tokens`` are those input tokens that the server
+    had in its own cache, at a lower price.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     calls: int = 0
     reused: int = 0
+    cached_tokens: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
@@ -59,6 +61,7 @@ class TokenUsage:
             self.output_tokens + other.output_tokens,
             self.calls + other.calls,
             self.reused + other.reused,
+            self.cached_tokens + other.cached_tokens,
         )
 
     def since(self, before: TokenUsage) -> TokenUsage:
@@ -67,6 +70,7 @@ class TokenUsage:
             self.input_tokens - before.input_tokens,
             self.output_tokens - before.output_tokens,
             self.calls - before.calls,
+            cached_tokens=self.cached_tokens - before.cached_tokens,
         )
 
     def with_a_call(self) -> TokenUsage:

@@ -7,11 +7,15 @@ called with ``model``, the part of the name after the colon, and ``settings``, i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from urllib.parse import urlsplit
 
-from knotwork._config import AUTO, EmbeddingSettings, LlmSettings, RerankSettings
+from knotwork._config import AUTO, EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
+from knotwork._inference.call_concurrency import most_calls
+from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
     Halt,
     RateLimitedChat,
@@ -24,6 +28,9 @@ from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
+
+if TYPE_CHECKING:
+    from knotwork._inference.model_servers import ModelServer
 
 NONE = "none"
 """The name that disables a model."""
@@ -170,6 +177,14 @@ EMBEDDERS: Registry[Embedder] = Registry(
 )
 
 
+@runtime_checkable
+class OnServer(Protocol):
+    """A chat model on a server, whose responses have headers."""
+
+    def listen(self, listener: Callable[[int, Mapping[str, str]], None]) -> None:
+        """Call ``listener`` with the status and headers of every response."""
+
+
 NO_CHAT_MODEL = NONE
 ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge"]
 MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
@@ -178,12 +193,80 @@ _RETRY_JITTER = 0.5
 
 def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str:
     """Return the name of the model for a role: the setting of the role, else ``llm.model``."""
+    return role_settings(settings, role).model
+
+
+_OF_A_SERVER = ("api_key", "extra_headers", "api_version")
+"""Settings that a role with a server of its own does not take from the section."""
+
+
+def role_settings(settings: LlmSettings, role: ModelRole | None = None) -> LlmSettings:
+    """Return the settings of the model of a role, those of the section where it has none.
+
+    A key, headers and the version of a server are never sent to another server: a role with its
+    own ``base_url`` has only its own.
+    """
     own = getattr(settings, role) if role else ""
-    return own.strip() or settings.model
+    entries = dict(own) if isinstance(own, SettingTable) else {"model": own}
+    model = str(entries.pop("model", "")).strip() or settings.model
+    if not is_same_server(str(entries.get("base_url", settings.base_url)), settings.base_url):
+        defaults = LlmSettings()
+        entries = {name: getattr(defaults, name) for name in _OF_A_SERVER} | entries
+    # Without what is no part of a call, so that roles with the same model share it.
+    apart: dict[str, Any] = {"model": model, "prices": (), **dict.fromkeys(MODEL_ROLES, "")}
+    return replace(settings, **(entries | apart))
+
+
+def calls_at_once(settings: LlmSettings, role: ModelRole) -> int:
+    """Return the most calls of a role that may ever run at a time."""
+    return most_calls(role_settings(settings, role).concurrency)
+
+
+def is_same_server(url: str, other: str) -> bool:
+    """Return True if two URLs name the same scheme, host and port."""
+    return urlsplit(url)[:2] == urlsplit(other)[:2]
+
+
+def price_table(settings: LlmSettings) -> PriceTable:
+    """Return the prices of all models; those that a role states come first.
+
+    Raises ConfigError for an invalid price.
+    """
+    lines: list[str] = []
+    for role in MODEL_ROLES:
+        own = getattr(settings, role)
+        lines += own.get("prices", ()) if isinstance(own, SettingTable) else ()
+    return PriceTable.read([*lines, *settings.prices])
+
+
+class _Limiters:
+    """The rate limiters of servers: one for each server, and each set of limits on it."""
+
+    def __init__(self, halt: Halt) -> None:
+        self._halt = halt
+        self._opened: dict[tuple[object, ...], RateLimiter] = {}
+
+    def of(self, settings: LlmSettings) -> RateLimiter:
+        """Return the limiter of the calls that these settings describe."""
+        key = (
+            settings.base_url.rstrip("/"),
+            settings.concurrency,
+            settings.requests_per_minute,
+            settings.tokens_per_minute,
+        )
+        if key not in self._opened:
+            self._opened[key] = RateLimiter(
+                concurrency=settings.concurrency,
+                requests_per_minute=settings.requests_per_minute,
+                tokens_per_minute=settings.tokens_per_minute,
+                timeout_s=settings.timeout_s,
+                halt=self._halt,
+            )
+        return self._opened[key]
 
 
 class ChatModels:
-    """The chat models of all roles, which share one rate limiter, since they share one server.
+    """The chat models of all roles. Roles with one server and equal limits share a rate limiter.
 
     ``halt`` ends all waits when it is set; ``retries`` defaults to a `RetryPolicy` with jitter.
     Roles with the same model get the same object. Use this object from one thread; the models that
@@ -196,14 +279,8 @@ class ChatModels:
         halt = halt or Halt()
         self._settings = settings
         self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
-        self._limiter = RateLimiter(
-            concurrency=settings.concurrency,
-            requests_per_minute=settings.requests_per_minute,
-            tokens_per_minute=settings.tokens_per_minute,
-            timeout_s=settings.timeout_s,
-            halt=halt,
-        )
-        self._opened: dict[str, ChatModel] = {}
+        self._limiters = _Limiters(halt)
+        self._opened: dict[LlmSettings, ChatModel] = {}
 
     def open(self, role: ModelRole | None = None) -> ChatModel | None:
         """Return the model for a role, with rate limits and retries; None if it is "none".
@@ -211,32 +288,40 @@ class ChatModels:
         The server is contacted on first use. Raises UnknownName for an unknown scheme, MissingExtra
         if a library is not installed, and ConfigError for other faults of the name.
         """
-        spec = chat_model_spec(self._settings, role)
-        if spec == NO_CHAT_MODEL:
+        settings = role_settings(self._settings, role)
+        if settings.model == NO_CHAT_MODEL:
             return None
-        if spec not in self._opened:
-            opened = open_model(spec, CHAT_MODELS, self._settings)
-            client = RateLimitedChat(opened, self._limiter)
+        if settings not in self._opened:
+            opened = open_model(settings.model, CHAT_MODELS, settings)
+            limiter = self._limiters.of(settings)
+            if isinstance(opened, OnServer):
+                opened.listen(limiter.heed)
+            client = RateLimitedChat(opened, limiter)
             # Retries go outside, so that a call that waits to be repeated holds no slot.
-            self._opened[spec] = RetryingChat(client, self._retries)
-        return self._opened[spec]
+            self._opened[settings] = RetryingChat(client, self._retries)
+        return self._opened[settings]
 
 
-def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model on a server with the interface of OpenAI."""
+def open_chat_server(settings: LlmSettings) -> ModelServer:
+    """Open the server of language models."""
     from knotwork._inference.model_servers import ModelServer
-    from knotwork._inference.openai_chat import OpenAIChat
 
-    server = ModelServer(
+    return ModelServer(
         settings.base_url,
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,
         extra_headers=settings.extra_headers,
         api_version=settings.api_version,
     )
+
+
+def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model on a server with the interface of OpenAI."""
+    from knotwork._inference.openai_chat import OpenAIChat
+
     return OpenAIChat(
         model,
-        server,
+        open_chat_server(settings),
         temperature=settings.temperature,
         max_output_tokens=settings.max_output_tokens,
         context_window=settings.context_window,

@@ -37,6 +37,8 @@ _CHAT_PATH = "/chat/completions"
 _NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 _THINKING_HOSTS = (".aliyuncs.com",)
 """Servers whose models think in streams only, unless thinking is turned off."""
+_SCHEMALESS_HOSTS = ("api.anthropic.com",)
+"""Servers that ignore the schema of a reply, without an error: it becomes part of the prompt."""
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -82,6 +84,7 @@ class OpenAIChat:
         self._dialect = ServerDialect(
             completion_limit=host.endswith(_NEW_LIMIT_HOSTS),
             forbids_thinking=host.endswith(_THINKING_HOSTS),
+            schema_form="words" if host.endswith(_SCHEMALESS_HOSTS) else "json_schema",
         )
         self._habit = ThinkingHabit()
         self._lock = threading.Lock()
@@ -373,10 +376,15 @@ def _usage_of(reported: Mapping[str, Any] | None, request: ChatRequest, output: 
         return value if isinstance(value, int) and value >= 0 else None
 
     sent, received = count("prompt_tokens"), count("completion_tokens")
+    details = reported.get("prompt_tokens_details") if reported else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    if not isinstance(cached, int):
+        cached = count("prompt_cache_hit_tokens")  # DeepSeek
     return TokenUsage(
         input_tokens=estimate_input_tokens(request) if sent is None else sent,
         output_tokens=estimate_text_tokens(output) if received is None else received,
         calls=1,
+        cached_tokens=min(max(cached or 0, 0), sent or 0),
     )
 
 

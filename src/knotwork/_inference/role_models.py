@@ -11,11 +11,19 @@ from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.call_database import CALLS, CallDatabase
 from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
+from knotwork._inference.model_registry import (
+    MODEL_ROLES,
+    NO_CHAT_MODEL,
+    ChatModels,
+    ModelRole,
+    chat_model_spec,
+    price_table,
+    role_settings,
+)
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
@@ -124,8 +132,10 @@ def open_budget(
     return CallBudget(
         parse_ceiling(ceiling),
         count_tokens=count_tokens,
-        prices=PriceTable.read(settings.prices),
-        max_output_tokens=settings.max_output_tokens,
+        prices=price_table(settings),
+        max_output_tokens=max(
+            role_settings(settings, role).max_output_tokens for role in MODEL_ROLES
+        ),
     )
 
 
@@ -150,7 +160,7 @@ class ModelRun:
     ) -> None:
         self.halt = Halt()
         self.meter = UsageMeter()
-        self.prices = PriceTable.read(settings.prices)
+        self.prices = price_table(settings)
         self._settings = settings
         self._model = model
         self._retry = retry

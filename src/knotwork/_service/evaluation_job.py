@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from knotwork._indexing.embedding import EMBEDDER_META
-from knotwork._inference.call_costs import PriceTable
+from knotwork._inference.model_registry import price_table
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._retrieval.retriever_registry import may_ask_model, may_rerank
 from knotwork._service.evaluation_store import (
@@ -111,7 +111,7 @@ class _Run:
                 models=models if self._plan.use_llm else None,
                 reranker=self._base.reranker if may_rerank(retriever) else None,
                 budget=open_budget(self._budget.remaining(), settings, count_tokens=count_tokens),
-                prices=PriceTable.read(settings.prices),
+                prices=price_table(settings),
                 depth=self._plan.k,
                 skipping=True,
             )

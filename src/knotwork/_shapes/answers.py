@@ -40,6 +40,8 @@ class UsageShape(Shape):
     output_tokens: int
     reused_calls: int
     """Calls that were answered from the cache, at no cost."""
+    cached_tokens: int = 0
+    """Input tokens that the server of the model had cached, at a lower price."""
     embedded_texts: int = 0
     seconds: float
     money: str | None

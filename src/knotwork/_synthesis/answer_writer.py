@@ -183,9 +183,17 @@ class AnswerWriter:
             input_tokens=total.input_tokens,
             output_tokens=total.output_tokens,
             reused_calls=total.reused,
+            cached_tokens=total.cached_tokens,
             money=self._model.meter.money(self._prices),
             stages=tuple(
-                StageUsage(stage, used.calls, used.input_tokens, used.output_tokens, used.reused)
+                StageUsage(
+                    stage,
+                    used.calls,
+                    used.input_tokens,
+                    used.output_tokens,
+                    used.reused,
+                    used.cached_tokens,
+                )
                 for stage, used in self._model.meter.by_stage().items()
             ),
         )

@@ -13,10 +13,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.model_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
+from knotwork._inference.model_registry import (
+    NO_CHAT_MODEL,
+    ModelRole,
+    calls_at_once,
+    chat_model_spec,
+)
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
@@ -186,7 +190,7 @@ class AnswerEngine:
             reports=reports,
             writer=writer,
             model=models.answer if models else None,
-            concurrency=most_calls(self._settings.llm.concurrency),
+            concurrency=calls_at_once(self._settings.llm, "answer"),
             fallback=fallback,
         )
         yield from _answer_in_mode(inquiry, evidence)

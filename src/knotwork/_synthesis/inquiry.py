@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from knotwork._config import AnswerSettings, Settings
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.chat import ChatRequest
-from knotwork._inference.model_registry import QueryModels
+from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._inference.prompt_files import escape_passage
 from knotwork._retrieval.community_search import ReportSource, StoredReports
 from knotwork._stores.base import Store
@@ -65,7 +64,7 @@ class CommunityReports:
             model if self.part is None else None,
             models=self.models,
             options=CommunityOptions.of(self.settings.communities),
-            concurrency=most_calls(self.settings.llm.concurrency),
+            concurrency=calls_at_once(self.settings.llm, "summarize"),
         )
         return opened if self.part is None else StoredReports(self.part, notes=opened.notes)
 

@@ -132,14 +132,16 @@ class StageUsage:
     input_tokens: int = 0
     output_tokens: int = 0
     reused_calls: int = 0
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The cost of an operation.
 
-    ``reused_calls`` were answered from the cache, without tokens. ``money`` is in the currency of
-    the configured prices, None if a price is unknown. ``stages`` is the language model usage by
+    ``reused_calls`` were answered from the cache, without tokens. ``cached_tokens`` are input
+    tokens that the server of the model had cached, at a lower price. ``money`` is in the currency
+    of the configured prices, None if a price is unknown. ``stages`` is the language model usage by
     stage, ordered by name.
     """
 
@@ -151,6 +153,7 @@ class Usage:
     reused_calls: int = 0
     money: Decimal | None = None
     stages: tuple[StageUsage, ...] = ()
+    cached_tokens: int = 0
 
 
 class Strength(StrEnum):

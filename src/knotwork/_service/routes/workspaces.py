@@ -8,9 +8,8 @@ from fastapi import APIRouter
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._inference.call_cache import CallCache
-from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_database import CALLS, CallDatabase, CallTotal
-from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
+from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
 from knotwork._service.access import (
     Caller,
     ReadWorkspace,
@@ -116,7 +115,7 @@ def _read_usage(workspace: Workspace) -> dict[str, Any]:
         database = CallDatabase(IN_MEMORY_COMPANIONS.open(CALLS))
     cache = CallCache(database)
     try:
-        ledger = cache.ledger(prices=PriceTable.read(settings.prices))
+        ledger = cache.ledger(prices=price_table(settings))
         return {
             "total": _total(ledger.total()),
             "by_stage": {total.group[0]: _total(total) for total in ledger.totals("stage")},
@@ -132,6 +131,7 @@ def _total(total: CallTotal) -> dict[str, Any]:
         "input_tokens": total.usage.input_tokens,
         "output_tokens": total.usage.output_tokens,
         "reused_calls": total.usage.reused,
+        "cached_tokens": total.usage.cached_tokens,
         "saved_input_tokens": total.saved.input_tokens,
         "saved_output_tokens": total.saved.output_tokens,
         "rejected": total.rejected,
