@@ -161,7 +161,9 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
     "keywords": keywords.parse_keywords,
     "mode": keywords._parse_mode,
-    "rewritten": lambda reply: parse_rewritten(reply, "Where did she grow up?"),
+    "rewritten": lambda reply: parse_rewritten(
+        reply, "Where did she grow up?", ["Ann Lee is tall."]
+    ),
     "reports": lambda reply: read_reports(reply, BRIEFS),
     "descriptions": lambda reply: parse_descriptions(reply, _ENTRIES),
     "one description": lambda reply: parse_descriptions(reply, _ENTRIES[:1]),

@@ -1,5 +1,7 @@
 """Follow-up questions are rewritten so that they stand alone."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,8 @@ from knotwork._synthesis.questions.follow_ups import (
     read_turns,
     rewrite_follow_up,
 )
-from knotwork.errors import ModelUnavailable
+from knotwork._synthesis.questions.rewriting_checks import check_rewritten
+from knotwork.errors import ModelUnavailable, Unparsable
 from knotwork.testing._chat_models import ScriptedChatModel
 
 FILM = [
@@ -121,14 +124,108 @@ def test_a_longer_conversation_is_followed():
 
 
 def test_a_model_writes_what_leans_and_may_name_only_what_was_said():
-    model = ScriptedChatModel(["Where did Marta Ilves grow up?"])
-    assert ask_after(FILM, "And where's she from?", model).text == "Where did Marta Ilves grow up?"
+    model = ScriptedChatModel(["Where is Marta Ilves from?"])
+    assert ask_after(FILM, "And where's she from?", model).text == "Where is Marta Ilves from?"
     (request,) = model.requests
     assert "Silver Lantern" in request.messages[-1].content
     for reply in ("Where did Greta Garbo grow up?", "", "Two\nlines", "x" * 600):
         understood = ask_after(FILM, "Where did she grow up?", ScriptedChatModel([reply]))
         assert understood.text == "Where did Marta Ilves grow up?"
         assert "by rules" in understood.note
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Where did she grow up?", "Where did Marta Ilves of Silver Lantern grow up?"),
+        ("Is it not a film?", "Isn't Silver Lantern a film?"),
+        ("Why?", "Why did Marta Ilves direct Silver Lantern?"),
+        ("and in colour?", "Is Silver Lantern directed in colour?"),
+        ("tell me about her uncles", "Tell me about the uncles of Marta Ilves."),
+        ("How many awards did it win in 1960?", "How many awards did Silver Lantern win in 1960?"),
+    ],
+)
+def test_a_question_that_resolves_what_was_said_is_used(question, reply):
+    assert ask_after(FILM, question, ScriptedChatModel([reply])) == (reply, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("它是什么时候拍的？", "电影《银灯》是什么时候拍的？"),
+        (
+            "那部片子获得了哪些奖？它是什么时候拍的？",
+            "《银灯》获得了哪些奖？那部片子是什么时候拍的？",
+        ),
+        ("为什么？", "为什么《银灯》是1954年拍摄的？"),
+        ("它没有续集吗？", "《银灯》没有续集吗？"),
+    ],
+)
+def test_a_chinese_question_that_resolves_what_was_said_is_used(question, reply):
+    turns = [("电影《银灯》是谁导演的？", FILM_ZH[0][1])]
+    assert ask_after(turns, question, ScriptedChatModel([reply])) == (reply, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Where did she grow up?", "As an AI, I cannot say where Marta Ilves did grow up."),
+        ("Where did she grow up?", "Where did Marta Ilves grow up? " * 60),
+        ("Where did she grow up?", " ".join(["Where did Marta Ilves grow up?"] * 4)),
+        ("Where did she grow up?", "Who directed Silver Lantern?"),
+        ("Where did she grow up?", "Marta Ilves grow up."),
+        ("Where did she grow up?", "When did Marta Ilves grow up?"),
+        ("Where did she grow up?", "Where did Marta Ilves grow up in 1960?"),
+        ("Where did she grow up?", "Where did Marta Ilves not grow up?"),
+        ("Where did she grow up?", "Where did Marta Ilves of Estonia grow up?"),
+        ("Where did she grow up?", "Where did MARTA ILVES GARBO grow up?"),
+        ("Which prizes did it win in 1960?", "Which prizes did Silver Lantern win in 1954?"),
+        ("Which prizes did it not win?", "Which prizes did Silver Lantern win?"),
+        ("Did she make more films?", "Did Marta Ilves make films?"),
+        ("Was it made before 1950?", "Was Silver Lantern made after 1950?"),
+        ("When was it made?", "Silver Lantern was made in 1954."),
+        ("Did Will meet her?", "Did Marta Ilves meet her?"),
+        ("Was it liked by Ben Cole?", "Was Silver Lantern liked by Marta Ilves?"),
+        ("and in colour", "Silver Lantern is in colour"),
+        ("When was it made?", "???"),
+        ("When was it made?", "\u200b"),
+        ("When was it made?", "《银灯》是什么时候拍的？"),
+    ],
+)
+def test_a_reply_that_asks_something_else_is_not_used(question, reply):
+    by_rules_alone = ask_after(FILM, question).text
+    understood = ask_after(FILM, question, ScriptedChatModel([reply]))
+    assert understood.text == by_rules_alone
+    assert "by rules" in understood.note
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("它是什么时候拍的？", "作为人工智能，我无法回答它是什么时候拍的？"),
+        ("它是什么时候拍的？", "《银灯》是什么时候拍的？" * 20),
+        ("它是什么时候拍的？", "《银灯》是1954年拍的。"),
+        ("它是什么时候拍的？", "《银灯》是谁拍的？"),
+        ("它是什么时候拍的？", "《银灯》是什么时候上映的？"),
+        ("它是什么时候拍的？", "《铜壶》是什么时候拍的？"),
+        ("它是什么时候拍的？", "《银灯》不是什么时候拍的？"),
+        ("它有续集吗？", "《银灯》没有续集吗？"),
+        ("它1960年获奖了吗？", "《银灯》1954年获奖了吗？"),
+        ("它有续集吗？", "有"),
+        ("它有续集吗？", "When was it made?"),
+    ],
+)
+def test_a_chinese_reply_that_asks_something_else_is_not_used(question, reply):
+    by_rules_alone = ask_after(FILM_ZH, question).text
+    understood = ask_after(FILM_ZH, question, ScriptedChatModel([reply]))
+    assert understood.text == by_rules_alone
+    assert "by rules" in understood.note
+
+
+@given(st.text(max_size=80), st.text(max_size=200))
+def test_any_reply_is_judged(question, reply):
+    with suppress(Unparsable):
+        check_rewritten(reply, question, ["Who is Ann Lee?"])
 
 
 def test_rules_go_on_where_the_model_fails():

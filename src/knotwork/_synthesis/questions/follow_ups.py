@@ -24,9 +24,9 @@ from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._synthesis.prompt_context import fill_prompt
+from knotwork._synthesis.questions.rewriting_checks import check_rewritten
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
-from knotwork._text.terms import content_terms
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Span
 
@@ -418,14 +418,12 @@ UNDERSTAND_OUTPUT_TOKENS = 120
 SHOWN_TURNS = 3
 SHOWN_CHARACTERS = 300
 LONGEST_REWRITTEN = 500
-LEAST_SHARE_SAID = 0.6
-"""The least share of a rewritten question's terms that occur in the conversation."""
 
 
 def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: ChatModel) -> str:
     """Ask a model for the question in a form that can be understood without the earlier turns.
 
-    A question with a name that is not in the conversation is rejected. Raises ModelError as
+    A reply that asks for something else is rejected (see `check_rewritten`). Raises ModelError as
     `complete_checked`.
     """
     shown = turns[-SHOWN_TURNS:]
@@ -435,21 +433,15 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     request = ChatRequest(
         messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
     )
-    said = f"{question} {before}"
-    return complete_checked(model, request, lambda reply: parse_rewritten(reply, said))
+    said = [text for turn in shown for text in (turn.question, turn.answer) if text]
+    return complete_checked(model, request, lambda reply: parse_rewritten(reply, question, said))
 
 
-def parse_rewritten(reply: ChatReply, said: str) -> str:
-    """Parse a rewritten question; ``said`` is the text of the conversation. Raises Unparsable."""
+def parse_rewritten(reply: ChatReply, question: str, said: Sequence[str]) -> str:
+    """Parse a rewritten question; ``said`` are earlier questions and answers. Raises Unparsable."""
     lines = [line.strip() for line in require_whole(reply).text.splitlines() if line.strip()]
     text = lines[0].strip("\"“”'` ") if len(lines) == 1 else ""
     if not 0 < len(text) <= LONGEST_REWRITTEN:
         raise Unparsable("The reply is not one question.")
-    form = normal_form(said)
-    for name in capital_names(text):
-        if normal_form(name.name) not in form:
-            raise Unparsable(f"The name `{name.name}` does not occur in the conversation.")
-    terms = set(content_terms(text))
-    if len(terms.intersection(content_terms(said))) < LEAST_SHARE_SAID * len(terms):
-        raise Unparsable("The question is about something else.")
+    check_rewritten(text, question, said)
     return text
