@@ -160,7 +160,7 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "ratings": lambda reply: parse_ratings(reply, {1, 2, 3}),
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
     "keywords": keywords.parse_keywords,
-    "mode": keywords._parse_mode,
+    "mode": keywords.parse_mode,
     "rewritten": lambda reply: parse_rewritten(
         reply, "Where did she grow up?", ["Ann Lee is tall."]
     ),

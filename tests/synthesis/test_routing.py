@@ -3,9 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.synthesis.routing_questions import PASSAGES, WHOLE
 
+from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import find_topic
+from knotwork._synthesis.engine import needs_reports
 from knotwork._synthesis.questions.classification import choose_mode
+from knotwork._synthesis.questions.keywords import parse_mode
+from knotwork.errors import Unparsable
 
 
 @pytest.mark.parametrize(
@@ -94,3 +99,45 @@ def test_the_focus_is_what_is_asked_beside_the_whole(question, focus):
 
     found = find_topic(question)
     assert set(content_terms(found)) == set(content_terms(focus))
+
+
+@pytest.mark.parametrize("question", WHOLE)
+def test_development_questions_about_the_whole_use_reports(question):
+    assert needs_reports(question, "auto")
+
+
+@pytest.mark.parametrize("question", PASSAGES)
+def test_development_questions_for_a_fact_search_passages(question):
+    assert not needs_reports(question, "auto")
+
+
+@pytest.mark.parametrize(
+    ("reply", "mode"),
+    [
+        ("global", "global"),
+        ("**Local**", "local"),
+        ("Mode: basic", "basic"),
+        ("basic - it asks for a fact", "basic"),
+        ("答案：global。", "global"),
+        ("The answer is local.", "local"),
+    ],
+)
+def test_a_reply_names_the_mode(reply, mode):
+    assert parse_mode(ChatReply(reply)) == mode
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "dunno",
+        "global warming is",
+        "It is not global",
+        "global or local",
+        "globally",
+        "local food",
+    ],
+)
+def test_any_other_reply_leaves_the_choice_to_the_rules(reply):
+    with pytest.raises(Unparsable):
+        parse_mode(ChatReply(reply))

@@ -109,6 +109,9 @@ _OF_THE_DOCUMENTS = re.compile(
     r" (?:documents?|files?|texts?|corpus|collections?|materials?|data ?sets?|knowledge base"
     r"|papers|articles|notes|sources|transcripts|reports) (?:mainly |mostly |all )?"
     r"(?:about|cover|say|contain|discuss|deal|talk|describe)"
+    r"|(?:what|how) (?:do|are) (?:all )?(?:of )?(?:these|those|the|my|our|all)(?: \w+)?"
+    r" (?:documents|files|texts|papers|articles|notes|sources|transcripts|reports|interviews)"
+    r" (?:have in common|differ|agree|disagree|relate|related|share)"
     r"|(?:across|throughout) the (?:documents|files|texts|corpus|collection|papers|articles|notes"
     r"|sources|transcripts|reports)"
     r"|(?:across|throughout|in|over) (?:all|the whole|the entire|these|my|our)(?: of)?(?: the)?"
@@ -116,20 +119,49 @@ _OF_THE_DOCUMENTS = re.compile(
     r"|articles|notes|sources|transcripts|reports))\b",
     re.IGNORECASE,
 )
+_SPEAKS = (
+    r"(?:discuss(?:es|ed|ing)?|mention(?:s|ed|ing)?|talk(?:s|ed|ing)?|speak(?:s|ing)?|spoken|cited?"
+    r"|broach(?:ed)?|emphasi[sz]ed?|highlight(?:s|ed)?|refer(?:red)? to|referenced|described?"
+    r"|identified|expressed?|debated?|argued?|commented|suggested|presented as|perceived?"
+    r"|addressed)"
+)
+"""Verbs of saying. "How often" asks about the whole corpus only with one of them."""
+_SPEAKERS = (
+    r"(?:guests?|leaders|authors|writers|speakers|participants|interviewees|respondents|experts"
+    r"|critics|reviewers|commentators|hosts?|episodes|discussions?|conversations?|dialogues?"
+    r"|interviews|talks|documents|articles|reports|transcripts|papers|texts|sources|essays|stories"
+    r"|podcasts?|anecdotes|perspectives|views|opinions|insights|predictions|themes|topics|trends|debates)"
+)
+"""Nouns for those who say something, and for what they say."""
 _PREVALENCE = re.compile(
-    r"\b(?:how (?:often|frequently|commonly) (?:do|does|are|is)"
+    rf"\b(?:how (?:often|frequently|commonly) (?:do|does|did|are|is|was|were)\b.*\b{_SPEAKS}\b"
+    r"|how (?:often|frequently|commonly)\b.*\b(?:issue|topic|question|concern|problem|point"
+    r"|subject)s? .*\b(?:raised|come up|comes up)\b"
     r"|(?:mentioned|discussed|cited|raised|named) (?:the )?(?:most|often|frequently)\b"
     r"|most (?:frequently|commonly|often|prominent|common|frequent) (?:\w+ )?(?:mention|discuss|cit"
-    r"|raised|used|rais|themes|topics|issues|challenges|concerns)"
-    r"|(?:are|is) there (?:\w+ ){0,3}(?:patterns?|trends?|themes?|differences?|similarit|recurring"
-    r"|common|shared|discussions?|conversations?|stories|anecdotes|examples|areas|technologies"
-    r"|opinions|views|phrases|episodes|cases|mentions)"
-    r"|do (?:any|some|most|certain|the|many|all)? ?[a-z]+s (?:\w+ )?(?:discuss|mention|talk|share"
-    r"|speak|describe|address|appear|use|feature|focus|lead|follow|agree)\b"
-    r"|(?:which|what) (?:[a-z]+ )?[a-z]+s (?:discuss|talk|share|speak|deal|feature|address|focus"
-    r"|contain|mention|emphasi[sz]e|highlight)\b)",
+    r"|raised|themes|topics)"
+    r"|(?:are|is) there (?:\w+ ){0,3}(?:patterns?|trends?|themes?|recurring|common|shared"
+    r"|discussions?|conversations?|stories|anecdotes|opinions|phrases|episodes|mentions)"
+    rf"|(?:are|is) there (?:\w+ ){{0,3}}(?:differences?|similarit\w+|views|examples|areas|cases"
+    rf"|technologies)\b.*\b(?:{_SPEAKS}|{_SPEAKERS})\b"
+    r"|do (?:any|some|most|certain|the|many|all)? ?(?:\w+ )?[a-z]+s (?:\w+ )?(?:discuss|mention"
+    r"|talk|speak|describe)\b"
+    rf"|do (?:any|some|most|certain|the|many|all)? ?(?:\w+ )?{_SPEAKERS} (?:\w+ )?(?:share|address"
+    r"|appear|use|feature|focus|lead|follow|agree|contain)\b"
+    r"|do (?:certain|some) (?:types|kinds) of questions lead\b"
+    r"|(?:which|what) (?:[a-z]+ )?[a-z]+s (?:discuss|talk|speak|mention|emphasi[sz]e|highlight)\b"
+    rf"|(?:which|what) (?:[a-z]+ )?{_SPEAKERS} (?:share|deal|feature|address|focus|contain)\b)",
     re.IGNORECASE,
 )
+_IS_SAID = re.compile(rf"\b(?:{_SPEAKS}|{_SPEAKERS})\b", re.IGNORECASE)
+_OF_ONE_THING = re.compile(
+    r"\b(?:points|issues|challenges|concerns|questions|concepts|patterns|lessons|findings|arguments"
+    r"|conclusions|messages)"
+    r" (?:with|of|for|on|at|in|to) (?:(?:the|an?|this|that|our|my|your|its) )?"
+    rf"(?!\w*\s*(?:documents?|files?|texts?|corpus|collection|{_SPEAKERS})\b)\w+",
+    re.IGNORECASE,
+)
+"""Matches "key issues with the left valve": its subject is an object, not the corpus."""
 _MANY = (
     r"(?:discussions|conversations|episodes|guests|leaders|stories|anecdotes|perspectives|views"
     r"|opinions|topics|themes|trends|patterns|challenges|obstacles|barriers|strategies|insights"
@@ -153,12 +185,24 @@ _IN_GENERAL = re.compile(
 _MANY_WORDS = re.compile(rf"\b{_MANY}\b", re.IGNORECASE)
 
 _OVERVIEW_ZH = re.compile(
-    r"总结|總結|概括|概述|综述|綜述|归纳|歸納|梳理|中心思想|主要内容|主要內容|内容概要|大意|纵览"
+    r"总结|總結|概括(?!承受)|概述|综述|綜述|归纳(?!法)|歸納(?!法)|梳理|中心思想|主要内容(?!物)|主要內容(?!物)|内容概要|大意|纵览"
     r"|核心(?:观点|觀點|思想|内容|內容|主题|主題|议题|議題)|(?:主要|全部|所有)的?要(?:点|點)"
+)
+_REQUEST_ZH = re.compile(
+    "^(?:请|請|帮我|幫我|麻烦|麻煩|给我|給我|你|能否|能不能|可以)*"
+    "(?:总结|總結|概括|概述|归纳|歸納|梳理)(?:一下|下|出|所有|全部|这|這|各|主要|文档|文檔|资料|資料)"
 )
 _COMMON_ZH = re.compile(
     r"(?:主要|有)(?:有|包括|涉及|讨论|討論|谈|談|讲|講|包含)?(?:了)?(?:哪些|什么|什麼)(?:主题|主題|话题|話題|议题|議題|方面|内容|內容|趋势|趨勢)"
     r"|(?:主要|共同|常见|常見|反复出现的?|反覆出現的?|普遍)(?:的)?(?:主题|主題|话题|話題|议题|議題|趋势|趨勢|观点|觀點|问题|問題|挑战|挑戰)(?:是|有|包括)"
+    r"|最(?:常|多|经常|經常|频繁|頻繁)(?:被)?(?:讨论|討論|提到|提及|谈到|談到|谈论|談論|关注|關注)的?(?:是)?(?:哪些|什么|什麼)?"
+    r"(?:主题|主題|话题|話題|议题|議題|问题|問題|观点|觀點)"
+)
+_OF_ONE_THING_ZH = re.compile(
+    "^(?P<thing>.{1,8}?)的(?:主要|共同|常见|常見|普遍)(?:的)?(?:问题|問題|挑战|挑戰)(?:是|有|包括)"
+)
+_SAID_ZH = re.compile(
+    "文档|文檔|文件|资料|資料|文章|材料|报告|報告|访谈|訪談|知识库|知識庫|语料|語料|大家|作者|受访|受訪|讨论|討論|提到|反映|嘉宾|嘉賓"
 )
 _OF_THE_DOCUMENTS_ZH = re.compile(
     r"(?:这些|這些|这批|這批|所有|全部|整个|整個|本|全部的?|我的)(?:文档|文檔|文件|资料|資料|文章|材料|知识库|知識庫|语料|語料|报告|報告|笔记|筆記)"
@@ -203,19 +247,37 @@ def choose_mode(question: str) -> AskMode:
     if _OF_THE_DOCUMENTS.search(text) and not (names_something and is_long):
         return AskMode.GLOBAL
     may_be_general = not names_something and not _SPECIFIC.search(text)
-    if may_be_general and (_OVERVIEW.search(text) or _is_general(text)):
+    if may_be_general and (_is_overview(text) or _is_general(text)):
         return AskMode.GLOBAL
     return AskMode.LOCAL if _ABOUT.search(text) else AskMode.BASIC
 
 
 def _choose_zh(text: str) -> AskMode:
-    if _OF_THE_DOCUMENTS_ZH.search(text):
+    if _OF_THE_DOCUMENTS_ZH.search(text) and not _asks_for_fact_zh(text):
         return AskMode.GLOBAL
     common = _COMMON_ZH.search(text)
     is_common = common is not None and common.start() <= _MOST_BEFORE_ZH
-    if (_OVERVIEW_ZH.search(text) or is_common) and not _NAMED_ZH.search(text):
+    thing = _OF_ONE_THING_ZH.search(text)
+    if thing is not None and not _SAID_ZH.search(thing["thing"]):
+        is_common = False
+    is_overview = _OVERVIEW_ZH.search(text) and not _asks_for_fact_zh(text)
+    if (is_overview or is_common) and not _NAMED_ZH.search(text):
         return AskMode.GLOBAL
     return AskMode.LOCAL if _ABOUT_ZH.search(text) else AskMode.BASIC
+
+
+def _asks_for_fact_zh(text: str) -> bool:
+    """Return True if a Chinese question asks for one fact, and for no summary."""
+    from knotwork._synthesis.questions.scopes import ASKS_FOR_FACT_ZH
+
+    return bool(ASKS_FOR_FACT_ZH.search(text)) and not _REQUEST_ZH.search(text)
+
+
+def _is_overview(text: str) -> bool:
+    """Return True if a question asks for a summary, or for the main points of what is said."""
+    if not _OVERVIEW.search(text):
+        return False
+    return _OF_ONE_THING.search(text) is None or bool(_IS_SAID.search(text))
 
 
 def _is_general(text: str) -> bool:
@@ -224,7 +286,8 @@ def _is_general(text: str) -> bool:
         return False
     if _PREVALENCE.search(text):
         return True
-    return bool(_IN_GENERAL.search(text) and _MANY_WORDS.search(text))
+    is_general = bool(_IN_GENERAL.search(text) and _MANY_WORDS.search(text))
+    return is_general and bool(_IS_SAID.search(text))
 
 
 def _names_something(text: str) -> bool:

@@ -29,7 +29,13 @@ _LONGEST = 60
 _BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s+)+")
 _PARTED = re.compile(r"\s*[;；,，、]\s*")
 _NOTHING = re.compile(r"\W*(?:none|nothing|无|没有|沒有)\W*", re.IGNORECASE)
-_MODE = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
+_MODE = re.compile(
+    r"\W*(?:(?:the )?(?:mode|answer|category|type|kind|模式|答案|类型)(?:\s+is\b|\s*是)?\W*)?"
+    r"(?P<mode>global|local|basic)\W*(?:$|[\s*`\"'”]*[-–—:：;,，.。(（|\n].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
 
 
 def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
@@ -97,14 +103,16 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
     request = _keyword_request("route", question, stage=ROUTE_STAGE, output_tokens=8)
-    return complete_checked(model, request, _parse_mode)
+    return complete_checked(model, request, parse_mode)
 
 
-def _parse_mode(reply: ChatReply) -> AskMode:
-    found = {word.lower() for word in _MODE.findall(reply.text)}
-    if len(found) != 1:
+def parse_mode(reply: ChatReply) -> AskMode:
+    """Parse the mode that a reply names, alone or at its start. Raises Unparsable."""
+    found = _MODE.match(reply.text)
+    named = {word.lower() for word in _MODE_NAME.findall(reply.text)}
+    if found is None or len(named) != 1:
         raise Unparsable("The reply names no mode, or more than one.")
-    return AskMode(found.pop())
+    return AskMode(found["mode"].lower())
 
 
 def _keyword_request(task: str, question: str, *, stage: str, output_tokens: int) -> ChatRequest:

@@ -244,7 +244,11 @@ _UNIT = r"(?:documents|files|articles|reports|pages|chapters|sections|passages|p
 _MENTION = r"(?:mention|mentions|contain|name|cite|refer to|reference|talk about|discuss)"
 _HOW_OFTEN = r"^how (?:often|many times|frequently)"
 _PLACE = r"(?: (?:in|across) .+?)?"
-_APPEAR = r"(?:appear|occur|come up|get mentioned)"
+_APPEAR = r"(?:appear|occur|come up)"
+_TEXT_PLACE = (
+    rf" (?:in|across|throughout) (?:(?:all|any|each|of|the|this|these|those|my|our|your) )*{_TEXT}"
+)
+_QUOTED_OR_PROPER = r"(?-i:[“\"'‘]?[A-Z][^?]*?|[“\"'‘《][^?]+?)"
 _MENTIONS = tuple(
     re.compile(form + _END, re.IGNORECASE)
     for form in (
@@ -252,7 +256,12 @@ _MENTIONS = tuple(
         rf"^in (?:how many|which|what) {_UNIT} (?:is|are|was) (?P<subject>.+?) {_NAMED}",
         rf"^in (?:how many|which|what) {_UNIT} (?:does|do|did) (?P<subject>.+?) {_APPEAR}",
         rf"{_HOW_OFTEN} (?:is|are|was|were) (?P<subject>.+?) {_NAMED}{_PLACE}",
-        rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>.+?) {_APPEAR}{_PLACE}",
+        rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>.+?) {_APPEAR}{_TEXT_PLACE}",
+        (
+            rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>{_QUOTED_OR_PROPER})"
+            rf" (?:appear|come up){_PLACE}"
+        ),
+        rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>.+?) get {_NAMED}{_PLACE}",
     )
 )
 
@@ -449,8 +458,12 @@ _CONTENT_ZH = (
 _END_ZH = r"[\s？?。！!呢吗啊]*$"
 _SUMMARY_ZH = re.compile(
     f"^{_POLITE_ZH}(?P<verb>总结|總結|概括|概述|综述|綜述|归纳|歸納|梳理|简介|介绍|介紹|说说|說說|讲讲|講講|谈谈|談談)"
-    f"(?:一下|下|一遍)?(?P<target>.*?){_CONTENT_ZH}?{_END_ZH}"
+    f"(?P<once>一下|下|一遍)?(?P<target>.*?){_CONTENT_ZH}?{_END_ZH}"
 )
+ASKS_FOR_FACT_ZH = re.compile(
+    "谁|誰|何时|何時|什么时候|什麼時候|哪里|哪裡|哪儿|哪兒|在哪|哪年|哪天|哪一年|哪一天|多少|多久|几[次天年月]|幾[次天年月]"
+)
+"""Matches questions for a person, a time, a place or a number."""
 _SUMMARY_VERBS_ZH = frozenset(
     {"总结", "總結", "概括", "概述", "综述", "綜述", "归纳", "歸納", "梳理"}
 )
@@ -529,7 +542,9 @@ def read_chinese(text: str) -> QuestionScope | None:
         if found := form.match(text):
             where = "" if _WHOLE_ZH.fullmatch(found["where"]) else found["where"]
             return QuestionScope(ScopeKind.TOPIC, found["subject"], where)
-    if found := _SUMMARY_ZH.match(text):
+    found = _SUMMARY_ZH.match(text)
+    # "归纳法是谁提出的" begins with a word for summaries, and asks for a person.
+    if found and (found["once"] or not ASKS_FOR_FACT_ZH.search(found["target"])):
         return _of_request(found["verb"], found["target"])
     found = _ABOUT_ZH.match(text) or _THEME_ZH.match(text)
     return _of_target_zh(found["target"]) if found else None
