@@ -81,6 +81,11 @@ class CachedChatModel:
         """Return True if the reply to a request is cached."""
         return isinstance(self._cache.find(call_key(self.name, request)), ChatReply)
 
+    def is_settled(self, request: ChatRequest) -> bool:
+        """Return True if a request needs no call: its reply is cached or was rejected before."""
+        found = self._cache.find(call_key(self.name, request))
+        return isinstance(found, ChatReply) or (found is not None and not self._retry_rejected)
+
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply; cache it if it is neither cut off nor empty."""
         return self._obtain(request, lambda reply: reply, self._keep_whole)

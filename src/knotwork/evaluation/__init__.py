@@ -6,16 +6,24 @@ To evaluate the answers of an index::
 
     questions = read_answer_questions("questions.csv")
     figures = measure_answers(evaluate_answers(knowledge_base, questions))
+
+`judge` lets any chat model judge answers, wherever these come from.
 """
 
 from knotwork.evaluation._answer_figures import measure_answers
 from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
 from knotwork.evaluation._answer_runs import JudgedAnswer, evaluate_answers
+from knotwork.evaluation._judge import JudgeCase, JudgeReport, judge
+from knotwork.evaluation._judge_labels import read_labelled_cases
 
 __all__ = [
     "AnswerQuestion",
+    "JudgeCase",
+    "JudgeReport",
     "JudgedAnswer",
     "evaluate_answers",
+    "judge",
     "measure_answers",
     "read_answer_questions",
+    "read_labelled_cases",
 ]

@@ -101,12 +101,7 @@ def read_answer_questions(path: str | Path) -> tuple[AnswerQuestion, ...]:
     is missing, empty or not UTF-8.
     """
     source = Path(path)
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise ConfigError(f"`{source}` does not exist.", fix="Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"`{source}` is not UTF-8.", fix="Save it as UTF-8.") from error
+    text = read_text(source)
     separators = TABLE_SEPARATORS.get(source.suffix.lower())
     if separators is None:
         questions = tuple(_from_json(text.split("\n"), str(source)))
@@ -119,6 +114,16 @@ def read_answer_questions(path: str | Path) -> tuple[AnswerQuestion, ...]:
     return questions
 
 
+def read_text(path: str | Path) -> str:
+    """Return the text of a file. Raises ConfigError if it is missing or not UTF-8."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise ConfigError(f"`{path}` does not exist.", fix="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"`{path}` is not UTF-8.", fix="Save it as UTF-8.") from error
+
+
 def _from_json(lines: Iterable[str], name: str) -> Iterator[AnswerQuestion]:
     for line, record in read_objects(lines, name=name, fix=_JSON_EXAMPLE):
         where = place_of(name, line)
@@ -129,13 +134,13 @@ def _question(record: dict[str, Any], where: str, line: int) -> AnswerQuestion:
     evidence = [_evidence(item, where) for item in _listed(record, "evidence", where)]
     groups = _listed(record, "gold_groups", where) or [_listed(record, "gold_pids", where)]
     documents = [
-        *_texts(record.get("documents") or [], "documents", where),
+        *texts_of(record.get("documents") or [], "documents", where),
         *(document for document, _ in evidence if document),
-        *(pid for group in groups for pid in _texts(group, "gold_groups", where)),
+        *(pid for group in groups for pid in texts_of(group, "gold_groups", where)),
     ]
     return AnswerQuestion(
         text=_checked_question(record.get("question"), where),
-        answers=_parts(record, where),
+        answers=parts_of(record, where),
         documents=tuple(dict.fromkeys(documents)),
         quotes=tuple(quote for _, quote in evidence if quote),
         type=_text(record, "type", where),
@@ -144,7 +149,7 @@ def _question(record: dict[str, Any], where: str, line: int) -> AnswerQuestion:
     )
 
 
-def _parts(record: dict[str, Any], where: str) -> AnswerParts:
+def parts_of(record: dict[str, Any], where: str) -> AnswerParts:
     """Return the parts of an answer, given as a string, as alternatives, or as lists of them."""
     if "answers" not in record:
         raise ConfigError(f"{where} has no `answers`.", fix=_JSON_EXAMPLE)
@@ -159,7 +164,7 @@ def _parts(record: dict[str, Any], where: str) -> AnswerParts:
             fix='Write alternatives as ["a", "b"], or required parts as [["a", "b"], ["c"]].',
         )
     groups = alternatives if any(nested) else [alternatives] if alternatives else []
-    return tuple(_checked_part(_texts(group, "answers", where), where) for group in groups)
+    return tuple(_checked_part(texts_of(group, "answers", where), where) for group in groups)
 
 
 def _from_table(text: str, name: str, separators: str) -> Iterator[AnswerQuestion]:
@@ -261,7 +266,7 @@ def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
     return value
 
 
-def _texts(value: object, name: str, where: str) -> list[str]:
+def texts_of(value: object, name: str, where: str) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         raise ConfigError(
