@@ -9,7 +9,7 @@ from tests.evaluation.judge_scripts import lines_of, scripted_judge, task_of, wo
 
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.call_costs import PriceTable
+from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName
@@ -23,7 +23,7 @@ from knotwork.evaluation._judge import (
     JUDGED_METRICS,
     UNREADABLE,
     average_precision,
-    estimate_judging,
+    plan_judging,
 )
 from knotwork.evaluation._judge_labels import case_as_record
 from knotwork.testing import ScriptedChatModel
@@ -273,15 +273,12 @@ def test_a_second_run_costs_nothing_not_even_for_unreadable_replies():
     word = word_judge()._script
     model = ScriptedChatModel(sometimes_garbage)
     cache = CallCache.open(":memory:")
-    prices = PriceTable.of({"*": (1, 1)})
-    before = estimate_judging(cached(model, cache), [CASE], prices=prices, embedder=PlaneEmbedder())
-    assert (before.calls, len(model.requests)) == (6, 0)
-    assert before.money.expected > 0
+    before = plan_judging(cached(model, cache), [CASE], embedder=PlaneEmbedder())
+    assert (len(before), model.requests) == (6, [])
     first = judge(cached(model, cache), [CASE], embedder=PlaneEmbedder())
     asked = len(model.requests)
     assert asked == 6
-    after = estimate_judging(cached(model, cache), [CASE], prices=prices, embedder=PlaneEmbedder())
-    assert after.calls == 0
+    assert plan_judging(cached(model, cache), [CASE], embedder=PlaneEmbedder()) == []
     assert judge(cached(model, cache), [CASE], embedder=PlaneEmbedder()) == first
     assert len(model.requests) == asked
     assert first.unreadable_replies == {"judge-recall": 1}
@@ -291,14 +288,14 @@ def test_a_second_run_costs_nothing_not_even_for_unreadable_replies():
 def test_the_estimate_is_close_to_what_judging_takes():
     model = word_judge()
     cases = [replace(CASE, id=str(n), text=f"{CASE.text} Volume {n}.") for n in range(10)]
-    estimate = estimate_judging(model, cases, prices=PriceTable(), embedder=PlaneEmbedder())
+    planned = plan_judging(model, cases, embedder=PlaneEmbedder())
     judge(model, cases, embedder=PlaneEmbedder())
-    used = sum(
-        count_tokens(message.content) for request in model.requests for message in request.messages
+    used, expected = (
+        sum(count_request(request, count_tokens) for request in requests)
+        for requests in (model.requests, planned)
     )
-    assert estimate.calls == len(model.requests) == 60
-    assert estimate.input_tokens.low <= used <= estimate.input_tokens.high
-    assert estimate.money is None
+    assert len(planned) == len(model.requests) == 60
+    assert used == pytest.approx(expected, rel=0.05)
 
 
 def test_a_budget_stops_the_judge_and_the_next_run_continues():

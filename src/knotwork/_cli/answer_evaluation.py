@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knotwork._cli.answers import note_empty_index
+from knotwork._cli.judged_evaluation import (
+    AfterAsking,
+    describe_judging,
+    judge_run,
+    print_judging,
+    save_for_labelling,
+)
 from knotwork._cli.progress import choose_counter
 from knotwork._cli.session import Session
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
+from knotwork._inference.call_costs import RunEstimate
 from knotwork.errors import ConfigError
 from knotwork.evaluation._answer_figures import (
     FIGURES,
@@ -22,6 +30,7 @@ from knotwork.evaluation._answer_figures import (
 )
 from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
 from knotwork.evaluation._answer_runs import JudgedAnswer, ask_questions, missing_documents
+from knotwork.evaluation._judge_runs import JudgedRun, require_judge
 from knotwork.evaluation._retriever_runs import read_retrievers
 
 if TYPE_CHECKING:
@@ -47,9 +56,12 @@ def evaluate_file(
     limit: int | None,
     budget: str,
     filters: Sequence[str] = (),
+    after: AfterAsking,
 ) -> None:
     """Ask the questions of a file under the settings in force and under each of ``compared``, and
     print the figures.
+
+    ``after`` says what is done with the answers besides.
 
     ``budget`` limits the cost of all questions under one choice of settings; ``filters`` apply to
     every search. ``shown`` is "wrong", "changed", "all" or "". Before the first question, raises
@@ -68,17 +80,43 @@ def evaluate_file(
         raise ConfigError("`--show changed` requires --compare.", fix="Add --compare KEY=VALUE.")
     questions = read_answer_questions(path)[:limit]
     texts = [question.text for question in questions]
+    opened = _open_all(session, texts, sides, after)
+    for _, base in opened:
+        base.filtered_store(filters)  # raises for an invalid filter before the first question
+    runs: list[AnswerRun] = []
+    judged: list[JudgedRun | RunEstimate | None] = []
+    for name, base in opened:
+        with closing(base):
+            run = _ask_all(session, questions, name, base, budget, filters)
+            if after.to_label is not None and not runs:
+                save_for_labelling(after.to_label, run.answers)
+            runs.append(run)
+            judged.append(judge_run(session, base, run.answers, after, name=name))
+    if session.common.json:
+        payload = describe_answer_runs(questions, runs, file=str(path))
+        for run, found in zip(runs, judged, strict=True):
+            payload["settings"][run.name].update(describe_judging(found))
+        session.terminal.emit(payload)
+        return
+    print_runs(session.terminal, path, questions, runs, shown=shown)
+    for run, found in zip(runs, judged, strict=True):
+        print_judging(session.terminal, run.name, found)
+
+
+def _open_all(
+    session: Session,
+    questions: Sequence[str],
+    sides: Sequence[tuple[str, Settings]],
+    after: AfterAsking,
+) -> list[tuple[str, KnowledgeBase]]:
+    """Open the index of each side; raises for what would fail after the first question."""
     opened = []
     for name, settings in sides:
         read_retrievers(settings.retrieval.retriever)
-        opened.append((name, session.open_to_ask(texts, settings=settings)))
-    for _, base in opened:
-        base.filtered_store(filters)  # raises for an invalid filter before the first question
-    runs = [_ask_all(session, questions, name, base, budget, filters) for name, base in opened]
-    if session.common.json:
-        session.terminal.emit(describe_answer_runs(questions, runs, file=str(path)))
-    else:
-        print_runs(session.terminal, path, questions, runs, shown=shown)
+        if after.judging is not None and after.judging.with_judge:
+            require_judge(settings)
+        opened.append((name, session.open_to_ask(questions, settings=settings)))
+    return opened
 
 
 def _settings(session: Session, text: str) -> Settings:
@@ -107,10 +145,7 @@ def _ask_all(
 ) -> AnswerRun:
     store = opened.settings.store.shown_path
     answers = []
-    with (
-        closing(opened),
-        choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
-    ):
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
         note_empty_index(session.terminal, opened)
         missing = missing_documents(opened, questions)
         _note_missing(session.terminal, missing, store)

@@ -12,7 +12,7 @@ from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
     from knotwork._indexing.runs import IndexEstimate
-    from knotwork._inference.call_costs import Range
+    from knotwork._inference.call_costs import Range, RunEstimate
 
 
 NO_EMBEDDER_LABEL = "none: full text and knowledge graph only"
@@ -130,6 +130,12 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
         terminal.say(f"          {estimate.readable:,} of {estimate.sampled:,} replies were usable")
     else:
         terminal.say("Sample    none needed: enough replies are cached")
+    print_run_estimate(terminal, run)
+    terminal.note(ESTIMATE_NOTE)
+
+
+def print_run_estimate(terminal: Terminal, run: RunEstimate) -> None:
+    """Print the expected calls, tokens and cost of a run."""
     terminal.say(f"Calls     {run.calls:,}")
     terminal.say(f"Tokens    {_format_range(run.input_tokens)} in")
     terminal.say(f"          {_format_range(run.output_tokens)} out")
@@ -138,7 +144,6 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
     else:
         low, high = run.money.low, run.money.high
         terminal.say(f"Cost      {run.money.expected:,.4f} ({low:,.4f} to {high:,.4f})")
-    terminal.note(ESTIMATE_NOTE)
 
 
 def print_model_usage(terminal: Terminal, report: IndexReport) -> None:

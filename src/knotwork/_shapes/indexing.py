@@ -13,6 +13,7 @@ from knotwork._inference.chat import TokenUsage
 if TYPE_CHECKING:
     from knotwork._indexing.report import Enrichment
     from knotwork._indexing.runs import IndexEstimate
+    from knotwork._inference.call_costs import RunEstimate
 
 
 def describe_report(report: IndexReport) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
     return described
 
 
-def describe_estimate(estimate: IndexEstimate) -> dict[str, Any]:
+def describe_estimate(estimate: IndexEstimate | RunEstimate) -> dict[str, Any]:
     """Return an estimate, with amounts of money as text."""
 
     def keep_exact(items: list[tuple[str, Any]]) -> dict[str, Any]:

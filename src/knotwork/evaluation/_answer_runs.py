@@ -158,13 +158,17 @@ class SharedBudget:
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """A question, its answer and the judgement. ``cpu_s`` is the CPU time of all threads."""
+    """A question, its answer and the judgement. ``cpu_s`` is the CPU time of all threads.
+
+    ``passages`` are the texts of the retrieved passages, best first.
+    """
 
     question: AnswerQuestion
     answer: Answer
     judgement: AnswerJudgement
     seconds: float
     cpu_s: float
+    passages: tuple[str, ...] = ()
 
     @property
     def is_correct(self) -> bool:
@@ -206,7 +210,12 @@ def ask_questions(
         seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu_started
         assert answer is not None, "the last event has the answer"
         judged = JudgedAnswer(
-            question, answer, judge_answer(question, answer, passages), seconds, cpu_s
+            question,
+            answer,
+            judge_answer(question, answer, passages),
+            seconds,
+            cpu_s,
+            tuple(passages),
         )
         budget.spend(judged.tokens, answer.usage.money)
         yield judged

@@ -16,12 +16,10 @@ from typing import TypeVar
 import numpy as np
 
 from knotwork._inference.call_cache import CachedChatModel
-from knotwork._inference.call_costs import PriceTable, RunEstimate, estimate_run, plan_calls
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.embedder import Embedder
 from knotwork._text.sentences import split_sentences
-from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.evaluation._answer_questions import AnswerParts
 from knotwork.evaluation._judge_requests import (
@@ -240,26 +238,24 @@ def report_on(
     )
 
 
-def estimate_judging(
+def plan_judging(
     model: ChatModel,
     cases: Iterable[JudgeCase],
     *,
-    prices: PriceTable,
     embedder: Embedder | None = None,
     metrics: Collection[str] = JUDGED_METRICS,
     context_tokens: int = CONTEXT_TOKENS,
-) -> RunEstimate:
-    """Return the estimated cost of judging, without a call.
+) -> list[ChatRequest]:
+    """Return the requests that judging would send, without a call; not those with a cached reply.
 
-    Requests with a cached reply are left out. The sentences of an answer stand for its statements
-    until these are known. The output is at most what is allowed.
+    The sentences of an answer stand for its statements until these are known.
     """
     planned: list[ChatRequest] = []
     for case in cases:
         one = _CaseJudge(model, case, embedder, context_tokens)
-        planned += [call.request for call in one.plan(metrics) if needs_call(model, call.request)]
-    calls = plan_calls(model.name, planned, count_tokens=count_tokens)
-    return estimate_run([], calls, prices=prices)
+        requests = (call.request for call in one.plan(metrics))
+        planned += [request for request in requests if needs_call(model, request)]
+    return planned
 
 
 def needs_call(model: ChatModel, request: ChatRequest) -> bool:

@@ -22,6 +22,7 @@ from knotwork.errors import ConfigError, MissingExtra
 
 if TYPE_CHECKING:
     from knotwork.evaluation._datasets import Dataset
+    from knotwork.evaluation._judge_runs import JudgingOptions
     from knotwork.evaluation._retriever_runs import EvaluationRun
 
 
@@ -37,6 +38,12 @@ _FILE_OPTIONS = {
     "budget": "",
     "show": "",
     "filters": "",
+    "with_judge": "",
+    "with_conditions": "",
+    "labels": "",
+    "estimate": "",
+    "retry": "",
+    "to_label": "",
 }
 """Options for a file of questions, with the fix if a folder is given."""
 
@@ -54,6 +61,7 @@ _FOLDER_OPTIONS = {
     epilog=show_examples(
         "knotwork eval questions.jsonl --show wrong",
         "knotwork eval questions.csv --compare retrieval.retriever=bm25",
+        "knotwork eval questions.jsonl --judge --robustness --estimate",
         "knotwork eval data/hotpot --retrievers auto,bm25 --json",
     ),
 )
@@ -78,6 +86,36 @@ _FOLDER_OPTIONS = {
     help='FILE: spending limit, such as 90k or "2 EUR", for each --compare separately.',
 )
 @click.option(
+    "--judge",
+    "with_judge",
+    is_flag=True,
+    help="FILE: let the model llm.judge judge the answers and their passages.",
+)
+@click.option(
+    "--robustness",
+    "with_conditions",
+    is_flag=True,
+    help="FILE: also answer with noise, without the gold passages, and with changed facts.",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="FILE, --judge: labelled answers, by which the judge is judged.",
+)
+@click.option(
+    "--to-label",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="FILE: save the answers as a file to label for --labels.",
+)
+@click.option(
+    "--estimate", is_flag=True, help="FILE: print what --judge and --robustness would cost."
+)
+@click.option(
+    "--retry", is_flag=True, help="FILE: ask again where a reply of the judge was unreadable."
+)
+@click.option(
     "--retrievers",
     metavar="NAMES",
     default="auto,hybrid,dense,bm25",
@@ -98,6 +136,9 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
     Each is asked as by `knotwork ask`. The figures say how often answers are right, short, cited
     and rightly refused. --compare asks again with other settings, and tests the difference.
 
+    --judge lets a language model judge the answers; --robustness answers again from passages with
+    noise, without the right ones, and with changed facts.
+
     DIR is a data set with its own passages. Its index is kept in the user's cache folder for
     further runs. --all includes every retriever that works on it, and those that need a language
     model if one is set.
@@ -108,6 +149,7 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
         return
     _refuse_options(path, "a file of questions", _FOLDER_OPTIONS)
     from knotwork._cli.answer_evaluation import evaluate_file
+    from knotwork._cli.judged_evaluation import AfterAsking
 
     shown = options["show"]
     if shown is not None:
@@ -119,6 +161,35 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
         shown=shown or "",
         limit=options["limit"],
         budget=options["budget"],
+        filters=options["filters"],
+        after=AfterAsking(_read_judging(options), options["estimate"], options["to_label"]),
+    )
+
+
+def _read_judging(options: Mapping[str, Any]) -> JudgingOptions | None:
+    """Return the options of judging, None without --judge and --robustness.
+
+    Raises ConfigError for an option that requires one of these, and for an invalid file of labels.
+    """
+    from knotwork.evaluation._judge_labels import read_labelled_cases
+    from knotwork.evaluation._judge_runs import JudgingOptions
+
+    with_judge, with_conditions = options["with_judge"], options["with_conditions"]
+    for name, is_given, has_use, fix in (
+        ("--labels", options["labels"], with_judge, "--judge"),
+        ("--estimate", options["estimate"], with_judge or with_conditions, "--judge"),
+        ("--retry", options["retry"], with_judge or with_conditions, "--judge"),
+    ):
+        if is_given and not has_use:
+            raise ConfigError(f"`{name}` requires {fix}.", fix=f"Add {fix}.")
+    if not with_judge and not with_conditions:
+        return None
+    return JudgingOptions(
+        with_judge=with_judge,
+        with_conditions=with_conditions,
+        labelled=read_labelled_cases(options["labels"]) if options["labels"] else (),
+        budget=options["budget"],
+        retry=options["retry"],
         filters=options["filters"],
     )
 

@@ -1,0 +1,336 @@
+"""Answer questions from chosen passages: with noise, without the gold ones, with a changed fact.
+
+The conditions are those of RGB (Chen et al., "Benchmarking Large Language Models in
+Retrieval-Augmented Generation", arXiv 2309.01431), made from the user's own questions and index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from knotwork._inference.chat import ChatModel
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork.errors import Unparsable
+from knotwork.evaluation._answer_questions import (
+    AnswerQuestion,
+    normalize_as_printed,
+    states,
+    states_all,
+)
+from knotwork.evaluation._answer_runs import is_named
+from knotwork.evaluation._counterfactuals import ChangedFact, change_fact
+from knotwork.evaluation._judge_requests import JudgeCall, ask_about_answer
+from knotwork.evaluation._judge_statistics import bootstrap_mean
+from knotwork.evaluation._metrics import MeanEstimate
+from knotwork.records import Answer, Chunk, content_id
+
+NOISE_RATIOS = (0.0, 0.5, 0.8)
+"""Shares of noise among the passages of the noise conditions."""
+MOST_NOISE = 8
+"""Noise passages that one question gets at most."""
+REJECTION_PASSAGES = 5
+"""Passages of the condition without gold passages, as in RGB."""
+_SEARCHED = 40
+
+
+class Condition(StrEnum):
+    """What the passages of a trial are."""
+
+    NOISE = "noise"
+    """The gold passages, with a share of noise."""
+    WITHOUT_GOLD = "without_gold"
+    """Noise alone: the right answer is a refusal."""
+    COUNTERFACTUAL = "counterfactual"
+    """The gold passages with a changed fact."""
+    CONFLICT = "conflict"
+    """The gold passages, and beside them those with the changed fact."""
+
+
+class Outcome(StrEnum):
+    """What an answer says where a fact was changed."""
+
+    ORIGINAL = "original"
+    CHANGED = "changed"
+    BOTH = "both"
+    REFUSED = "refused"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPassage:
+    """A passage that an answer is made of."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPassages:
+    """The gold passages of a question, one for each gold document, and noise, the nearest first."""
+
+    question: AnswerQuestion
+    gold: tuple[GivenPassage, ...]
+    noise: tuple[GivenPassage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A question under one condition. ``fact`` is the changed fact, ``ratio`` the noise wanted."""
+
+    question: AnswerQuestion
+    condition: Condition
+    passages: tuple[GivenPassage, ...]
+    ratio: float = 0.0
+    gold: int = 0
+    noise: int = 0
+    fact: ChangedFact | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """The answer of a trial.
+
+    ``right`` is whether it has all parts of the expected answer, ``outcome`` is set where a fact
+    was changed. ``judged`` is the verdict of a judge: that the words of an answer without gold
+    passages refuse, or that one from changed passages notices a fault. It is None without a judge,
+    and if ``unreadable``.
+    """
+
+    trial: Trial
+    text: str
+    answered: bool
+    right: bool
+    outcome: Outcome | None = None
+    judged: bool | None = None
+    unreadable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RobustnessFigure:
+    """A share of trials with its 95 % interval; ``estimate`` is None without trials.
+
+    ``unreadable`` trials are not counted, since the judge's reply could not be read.
+    """
+
+    name: str
+    label: str
+    needs_judge: bool
+    trials: int
+    estimate: MeanEstimate | None
+    unreadable: int = 0
+
+
+Answerer = Callable[[str, Sequence[GivenPassage]], Answer]
+"""Answers a question from the given passages alone."""
+
+
+def find_passages(
+    knowledge_base: KnowledgeBase, question: AnswerQuestion, *, filters: Sequence[str] = ()
+) -> QuestionPassages | None:
+    """Return the gold passages of a question and noise, or None without an answer or a document.
+
+    The gold passage of a document has a quote of the question, else states most parts of the
+    answer, else is the best that is found. Noise is what a search finds in other documents that
+    states no part of the answer. Raises as `KnowledgeBase.search`.
+    """
+    if not question.is_answerable or not question.documents:
+        return None
+    hits = knowledge_base.search(question.text, k=_SEARCHED, filters=filters).hits
+    found = [hit.chunk for hit in hits]
+    ranks = {chunk.id: rank for rank, chunk in enumerate(found)}
+    gold_ids = [
+        entry.document_id
+        for entry in knowledge_base.documents()
+        if entry.document_id and any(is_named(entry.uri, name) for name in question.documents)
+    ]
+    documents = knowledge_base.store.documents
+    gold: list[GivenPassage] = []
+    for chunk_ids in documents.chunk_ids_of(gold_ids).values():
+        chunks = [c for c in documents.chunks(chunk_ids).values() if not c.is_parent]
+        if chunks:
+            best = max(chunks, key=lambda c: (*_worth(question, c), -ranks.get(c.id, _SEARCHED)))
+            gold.append(_given(best))
+    noise = [
+        _given(chunk)
+        for chunk in found
+        if chunk.document_id not in gold_ids
+        and not any(states(chunk.searched_text, part) for part in question.answers)
+    ]
+    if not gold:
+        return None
+    return QuestionPassages(question, tuple(gold), tuple(dict.fromkeys(noise))[:MOST_NOISE])
+
+
+def make_trials(
+    found: Sequence[QuestionPassages], *, ratios: Sequence[float] = NOISE_RATIOS
+) -> list[Trial]:
+    """Return the trials of questions under all conditions that can be made for them.
+
+    With ``g`` gold passages, a ratio ``r`` from 0 to below 1 adds ``g r / (1 - r)`` noise passages,
+    rounded; a trial that would have none is left out, as is one whose fact cannot be changed.
+    """
+    trials = []
+    questions = [item.question for item in found]
+    for item in found:
+        for ratio in ratios:
+            wanted = round(len(item.gold) * ratio / (1 - ratio))
+            noise = item.noise[:wanted]
+            if bool(noise) == bool(ratio):
+                trials.append(_trial(item, Condition.NOISE, item.gold, noise, ratio=ratio))
+        if item.noise:
+            alone = item.noise[:REJECTION_PASSAGES]
+            trials.append(_trial(item, Condition.WITHOUT_GOLD, (), alone))
+        others = [question for question in questions if question is not item.question]
+        texts = [text for passage in item.gold for text in (passage.title, passage.text)]
+        fact = change_fact(item.question, texts, others)
+        if fact is not None:
+            pairs = zip(fact.passages[::2], fact.passages[1::2], strict=True)
+            changed = tuple(GivenPassage(title, text) for title, text in pairs)
+            trials.append(_trial(item, Condition.COUNTERFACTUAL, changed, (), fact=fact))
+            both = tuple(dict.fromkeys((*item.gold, *changed)))
+            trials.append(_trial(item, Condition.CONFLICT, both, (), fact=fact))
+    return trials
+
+
+def run_trials(
+    trials: Iterable[Trial], answerer: Answerer, *, judge: ChatModel | None = None
+) -> Iterator[TrialResult]:
+    """Yield the result of each trial, in order.
+
+    A ``judge`` is asked only about answers without gold passages and answers from changed ones.
+    Raises as the answerer and as `ChatModel.complete`.
+    """
+    for trial in trials:
+        answer = answerer(trial.question.text, trial.passages)
+        result = read_result(trial, answer)
+        call = judge_call(result)
+        if judge is None or call is None:
+            yield result
+            continue
+        verdict, unreadable = None, False
+        try:
+            (verdict,) = call.send(judge)
+        except Unparsable:
+            unreadable = True
+        yield TrialResult(
+            trial, result.text, result.answered, result.right, result.outcome, verdict, unreadable
+        )
+
+
+def read_result(trial: Trial, answer: Answer) -> TrialResult:
+    """Return the result of a trial, by the strings in its answer."""
+    right = answer.answered and states_all(answer.text, trial.question.answers)
+    outcome = None
+    if trial.fact is not None:
+        original = states(answer.text, trial.fact.original)
+        changed = states(answer.text, trial.fact.changed)
+        if not answer.answered:
+            outcome = Outcome.REFUSED
+        elif original and changed:
+            outcome = Outcome.BOTH
+        elif original or changed:
+            outcome = Outcome.ORIGINAL if original else Outcome.CHANGED
+        else:
+            outcome = Outcome.OTHER
+    return TrialResult(trial, answer.text, answer.answered, right, outcome)
+
+
+def judge_call(result: TrialResult) -> JudgeCall[tuple[bool, ...]] | None:
+    """Return the call that asks a judge about a result, None if it needs none."""
+    if not result.answered or result.trial.condition is Condition.NOISE:
+        return None
+    task = "refusal" if result.trial.condition is Condition.WITHOUT_GOLD else "notice"
+    return ask_about_answer(task, result.trial.question.text, result.text)
+
+
+def measure_robustness(
+    results: Sequence[TrialResult], *, judged: bool, seed: int = 0
+) -> list[RobustnessFigure]:
+    """Return all figures; those that need a judge only if the results were ``judged``."""
+    figures: list[RobustnessFigure] = []
+
+    def add(
+        name: str,
+        label: str,
+        values: Sequence[bool | None],
+        *,
+        needs_judge: bool = False,
+    ) -> None:
+        known = [float(value) for value in values if value is not None]
+        unreadable = len(values) - len(known)
+        estimate = bootstrap_mean(known, seed=seed)
+        figures.append(RobustnessFigure(name, label, needs_judge, len(known), estimate, unreadable))
+
+    noise = [r for r in results if r.trial.condition is Condition.NOISE]
+    ratios = sorted({r.trial.ratio for r in noise})
+    for ratio in ratios:
+        of_ratio = [r for r in noise if r.trial.ratio == ratio]
+        add(f"noise_{ratio:g}", f"Right with {ratio:.0%} noise", [r.right for r in of_ratio])
+    for ratio in ratios:
+        several = [r for r in noise if r.trial.ratio == ratio and r.trial.gold > 1]
+        label = f"Right from several documents, {ratio:.0%} noise"
+        add(f"integration_{ratio:g}", label, [r.right for r in several])
+    alone = [r for r in results if r.trial.condition is Condition.WITHOUT_GOLD]
+    add("rejection", "Refused without gold passages", [not r.answered for r in alone])
+    if judged:
+        in_words = [_refuses(r) for r in alone]
+        label = "Refused, or refuses in words"
+        add("rejection_judged", label, in_words, needs_judge=True)
+    for condition, place in (
+        (Condition.COUNTERFACTUAL, "a changed fact"),
+        (Condition.CONFLICT, "both versions"),
+    ):
+        own = [r for r in results if r.trial.condition is condition]
+        for outcome in Outcome:
+            values = [r.outcome is outcome for r in own]
+            add(f"{condition}_{outcome}", f"With {place}: {_OUTCOMES[outcome]}", values)
+        if judged:
+            noticed = [None if r.unreadable else bool(r.judged) for r in own]
+            add(f"{condition}_noticed", f"With {place}: notices", noticed, needs_judge=True)
+            right = [r.outcome is Outcome.ORIGINAL for r in own if r.judged]
+            label = f"With {place}: original fact, of those that notice"
+            add(f"{condition}_corrected", label, right, needs_judge=True)
+    return figures
+
+
+_OUTCOMES: Mapping[Outcome, str] = {
+    Outcome.ORIGINAL: "gives the original fact",
+    Outcome.CHANGED: "follows the changed fact",
+    Outcome.BOTH: "gives both",
+    Outcome.REFUSED: "refuses",
+    Outcome.OTHER: "gives neither",
+}
+
+
+def _refuses(result: TrialResult) -> bool | None:
+    if not result.answered:
+        return True
+    return None if result.unreadable else bool(result.judged)
+
+
+def _worth(question: AnswerQuestion, chunk: Chunk) -> tuple[bool, int]:
+    """Return whether a chunk has a quote, and how many parts of the answer it states."""
+    text = normalize_as_printed(chunk.text)
+    quoted = any(normalize_as_printed(quote) in text for quote in question.quotes)
+    return quoted, sum(states(chunk.text, part) for part in question.answers)
+
+
+def _given(chunk: Chunk) -> GivenPassage:
+    return GivenPassage(chunk.context, chunk.text)
+
+
+def _trial(
+    item: QuestionPassages,
+    condition: Condition,
+    gold: Sequence[GivenPassage],
+    noise: Sequence[GivenPassage],
+    *,
+    ratio: float = 0.0,
+    fact: ChangedFact | None = None,
+) -> Trial:
+    # Gold passages are at any place, as in RGB, and at the same one in every run.
+    mixed = sorted((*gold, *noise), key=lambda p: content_id(item.question.text, p.title, p.text))
+    number = len(item.gold) if condition is not Condition.WITHOUT_GOLD else 0
+    return Trial(item.question, condition, tuple(mixed), ratio, number, len(noise), fact)
