@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.evaluation.judge_scripts import lines_of, scripted_judge, task_of, word_judge
+from benchmarks.judging.word_judge import lines_of, scripted_judge, task_of, word_judge
 
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.evaluation.judge_scripts import scripted_judge, task_of, word_judge
+from benchmarks.judging.word_judge import scripted_judge, task_of, word_judge
 
 import knotwork
 from knotwork._inference.chat import ChatRequest

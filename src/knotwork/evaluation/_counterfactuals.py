@@ -46,8 +46,8 @@ def change_fact(
     """Return the passages with one part of the expected answer changed, None if no part can be.
 
     A number becomes another of the same length, a year one at most nine years off, a month the
-    name of another month, and any other string an answer to one of the ``others`` of the same type
-    and script, or a made-up name. All places that state the part are changed: "yes" and "no", and
+    name of another month, and any other string the most alike answer to one of the ``others`` of
+    the same type and script, or a made-up name. All places that state the part are changed: "yes" and "no", and
     what the passages do not state, cannot be.
     """
     for alternatives in question.answers:
@@ -123,15 +123,21 @@ def _other_name(
         if not is_verdict(part) and not _NUMBER.search(part[0])
     ]
     made_up = _MADE_UP_HAN if is_wide else _MADE_UP
-    for names in (sorted(set(answers)), made_up):
-        fitting = [
-            name
-            for name in names
-            if bool(_WIDE.search(name)) == is_wide and not states(taken, [name])
-        ]
-        if fitting:
-            return fitting[seed % len(fitting)]
-    return made_up[0]
+    fitting = [
+        name
+        for name in dict.fromkeys(answers)
+        if bool(_WIDE.search(name)) == is_wide and not states(taken, [name])
+    ]
+    if fitting:
+        return min(fitting, key=lambda name: (*_unlikeness(name, alternatives[0]), name))
+    return made_up[seed % len(made_up)]
+
+
+def _unlikeness(name: str, other: str) -> tuple[bool, int, int]:
+    """Return how much a name differs from another in capitals, number of words and length."""
+    is_cased_alike = name[0].isupper() == other[0].isupper()
+    words = abs(len(name.split()) - len(other.split()))
+    return not is_cased_alike, words, abs(len(name) - len(other))
 
 
 def _pattern_of(alternatives: Sequence[str]) -> re.Pattern[str]:

@@ -106,8 +106,9 @@ def require_judge(settings: Settings) -> None:
 class JudgeRun:
     """Judges the answers of one knowledge base; close it afterwards.
 
-    ``answers`` are those of `ask_questions`; ``model`` replaces the models of the settings. Raises
-    ConfigError for an invalid budget, or if a judge is wanted and none is set.
+    ``answers`` are those of `ask_questions`. ``model`` replaces the models of the settings; it also
+    writes the answers under conditions if it ``writes``. Raises ConfigError for an invalid budget,
+    or if a judge is wanted and none is set.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class JudgeRun:
         options: JudgingOptions,
         *,
         model: ChatModel | None = None,
+        writes: bool = True,
     ) -> None:
         if options.with_judge and model is None:
             require_judge(knowledge_base.settings)
@@ -134,7 +136,7 @@ class JudgeRun:
             retry=options.retry,
         )
         self._judge = self._models.open("judge") if options.with_judge else None
-        self._answerer = self._models.open("answer") if options.with_conditions else None
+        self._answerer = self._models.open("answer") if options.with_conditions and writes else None
         self._found: list[QuestionPassages] | None = None
 
     def __enter__(self) -> Self:
