@@ -382,6 +382,7 @@ def test_a_case_can_be_written_for_labelling_and_read_again(tmp_path):
         ({**GOOD, "labels": {FAITHFULNESS: 2}}, "line 2 has the label `2`"),
         ({**GOOD, "labels": {FAITHFULNESS: "yes"}}, "line 2 has the label `'yes'`"),
         ({**GOOD, "labels": {FAITHFULNESS: float("nan")}}, "line 2 has the label `nan`"),
+        ({**GOOD, "labels": {FAITHFULNESS: 10**400}}, "line 2 has the label"),
         ({**GOOD, "passages": [1]}, "line 2 has values other than strings under `passages`"),
         ({**GOOD, "answered": "no"}, "line 2 has `'no'` under `answered`"),
         ({**GOOD, "answers": [""]}, "line 2 has an empty answer"),

@@ -31,6 +31,7 @@ from knotwork._transform.rules.dictionary import Dictionary
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.evaluation._answer_questions import read_answer_questions
 from knotwork.evaluation._datasets import read_cases
+from knotwork.evaluation._judge_labels import read_labelled_cases
 from knotwork.records import Document
 
 Reader = Callable[[Path], object]
@@ -104,6 +105,10 @@ _TEMPLATES = (
 _ONTOLOGY = (
     b'rest = 0.5\n[[follow]]\nfrom = ["PERSON"]\nto = ["FILM"]\nrelations = ["direct"]\n'
     b'direction = "both"\nweight = 0.5\n[[ask]]\nwords = ["who"]\ntypes = ["PERSON"]\n'
+)
+_LABELS = (
+    b'{"id": "a", "question": "Who?", "answer": "Ada.", "answered": true, "passages": ["Ada."], '
+    b'"answers": [["Ada"]], "labels": {"faithfulness": 1, "context_recall": null}}\n'
 )
 _QUESTIONS = (
     b'{"id": "a", "question": "Who?", "answers": ["Ada"], "evidence": [["a.md", "x"]]}\n'
@@ -300,6 +305,7 @@ def targets() -> Iterator[Target]:
             _TOML_WORDS,
         ),
         "questions-json": ("q.jsonl", read_answer_questions, [_QUESTIONS], _JSON_WORDS),
+        "labels": ("labels.jsonl", read_labelled_cases, [_LABELS], _JSON_WORDS),
         "questions-table": ("q.csv", read_answer_questions, [_TABLE], _TABLE_WORDS),
         "cases": ("questions.jsonl", _read_question_lines, [_CASES], _JSON_WORDS),
         "examples-table": ("e.csv", schema_of_examples, [_EXAMPLES], _TABLE_WORDS),

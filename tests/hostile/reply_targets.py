@@ -39,6 +39,7 @@ from knotwork.agents._fact_model import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans
 from knotwork.agents._planners import parse_move
 from knotwork.errors import KnotworkError
+from knotwork.evaluation import _judge_requests
 from knotwork.records import Entity
 
 _ENTRIES = [
@@ -168,6 +169,9 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "descriptions": lambda reply: parse_descriptions(reply, _ENTRIES),
     "one description": lambda reply: parse_descriptions(reply, _ENTRIES[:1]),
     "verdicts": lambda reply: read_verdicts(reply, 3),
+    "judged statements": _judge_requests.read_statements,
+    "judged questions": _judge_requests.read_questions,
+    "judged verdicts": lambda reply: _judge_requests.read_verdicts(reply, ("A1", "2", "E1")),
     "chunk questions": read_chunk_questions,
     "statement": parse_statement,
     "fragments": lambda reply: parse_plan(reply, _asked()),
@@ -210,6 +214,7 @@ def targets() -> Iterator[Target]:
         b'{"entities": [{"name": "Ada", "type": "PERSON"}], "relations": [["Ada", "x", "Bab"]]}',
         b"<think>long</think>\nfact | Ada | lives in | London | 2024 | \nsearch | bm25 | Ada",
         "1 | yes | 9\n2 | no | 3\n3：相同".encode(),
+        "A1 | yes\nE1 | no\n2 | 不是\n1. Who?\nEVASIVE".encode(),
     ]
     words = [word.encode() for word in _WORDS]
     inputs = st.one_of(damaged(seeds, words), damaged(seeds, words), loose(_WORDS, most=60))

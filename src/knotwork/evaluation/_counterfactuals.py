@@ -47,8 +47,8 @@ def change_fact(
 
     A number becomes another of the same length, a year one at most nine years off, a month the
     name of another month, and any other string the most alike answer to one of the ``others`` of
-    the same type and script, or a made-up name. All places that state the part are changed: "yes" and "no", and
-    what the passages do not state, cannot be.
+    the same type and script, or a made-up name. All places that state the part are changed. "yes"
+    and "no", and what the passages do not state, cannot be changed.
     """
     for alternatives in question.answers:
         is_stated = any(states(passage, alternatives) for passage in passages)

@@ -116,7 +116,7 @@ class JudgedCase:
 
 @dataclass(frozen=True, slots=True)
 class JudgedMetric:
-    """The mean of a metric over ``scored`` cases; None if there are none.
+    """The mean of a metric over ``scored`` cases; None without any.
 
     ``unreadable`` cases have no value because a reply could not be read, ``inapplicable`` ones
     because the metric does not apply to them.

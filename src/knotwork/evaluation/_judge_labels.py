@@ -5,7 +5,6 @@ Each line of the file is a JSON object; docs/evaluation.md describes the format.
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +85,7 @@ def _labels(given: object, where: str) -> dict[str, float]:
             raise UnknownName("metric", name, JUDGED_METRICS, place=f" in {where}")
         if value is None:
             continue
-        is_number = isinstance(value, int | float)  # true and false are 1 and 0
-        if not is_number or not math.isfinite(value) or not 0 <= value <= 1:
+        if not isinstance(value, int | float) or not 0 <= value <= 1:  # true and false are 1 and 0
             raise ConfigError(
                 f"{where} has the label `{value!r:.80}` for `{name}`.",
                 fix="Write true or false, a number from 0 to 1, or null for no label.",

@@ -152,7 +152,7 @@ def on_one_line(text: str) -> str:
 
 
 def read_statements(reply: ChatReply) -> tuple[str, ...]:
-    """Return the statements of a reply, () if it says that there are none.
+    """Return the statements of a reply, () if it says that the answer has none.
 
     Raises Unparsable for a reply that is cut off, has no numbered line, or has too many.
     """

@@ -59,8 +59,7 @@ _FOLDER_OPTIONS = {
 @click.command(
     "eval",
     epilog=show_examples(
-        "knotwork eval questions.jsonl --show wrong",
-        "knotwork eval questions.csv --compare retrieval.retriever=bm25",
+        "knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25",
         "knotwork eval questions.jsonl --judge --robustness --estimate",
         "knotwork eval data/hotpot --retrievers auto,bm25 --json",
     ),
@@ -89,19 +88,19 @@ _FOLDER_OPTIONS = {
     "--judge",
     "with_judge",
     is_flag=True,
-    help="FILE: let the model llm.judge judge the answers and their passages.",
+    help="FILE: let the model llm.judge judge the answers.",
 )
 @click.option(
     "--robustness",
     "with_conditions",
     is_flag=True,
-    help="FILE: also answer with noise, without the gold passages, and with changed facts.",
+    help="FILE: also answer with noise and with changed facts.",
 )
 @click.option(
     "--labels",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="FILE, --judge: labelled answers, by which the judge is judged.",
+    help="FILE: labelled answers to compare the judge with.",
 )
 @click.option(
     "--to-label",
@@ -112,9 +111,7 @@ _FOLDER_OPTIONS = {
 @click.option(
     "--estimate", is_flag=True, help="FILE: print what --judge and --robustness would cost."
 )
-@click.option(
-    "--retry", is_flag=True, help="FILE: ask again where a reply of the judge was unreadable."
-)
+@click.option("--retry", is_flag=True, help="FILE: ask again where a reply was unreadable.")
 @click.option(
     "--retrievers",
     metavar="NAMES",
@@ -132,16 +129,9 @@ _FOLDER_OPTIONS = {
 def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
     """Evaluate answers on a file of questions, or retrievers on a data set.
 
-    FILE contains questions with the strings that a right answer contains, as JSON lines or CSV.
-    Each is asked as by `knotwork ask`. The figures say how often answers are right, short, cited
-    and rightly refused. --compare asks again with other settings, and tests the difference.
-
-    --judge lets a language model judge the answers; --robustness answers again from passages with
-    noise, without the right ones, and with changed facts.
-
-    DIR is a data set with its own passages. Its index is kept in the user's cache folder for
-    further runs. --all includes every retriever that works on it, and those that need a language
-    model if one is set.
+    FILE contains questions with the strings that a right answer contains, as JSON lines or CSV;
+    each is asked as by `knotwork ask`. DIR is a data set with its own passages, whose index is kept
+    in the user's cache folder.
     """
     if path.is_dir():
         _refuse_options(path, "a folder", _FILE_OPTIONS)
