@@ -12,7 +12,7 @@ from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName
+from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
 from knotwork.evaluation import JudgeCase, judge, read_labelled_cases
 from knotwork.evaluation._judge import (
     ANSWER_CORRECTNESS,
@@ -26,6 +26,7 @@ from knotwork.evaluation._judge import (
     plan_judging,
 )
 from knotwork.evaluation._judge_labels import case_as_record
+from knotwork.evaluation._judge_requests import ask_about_answer
 from knotwork.testing import ScriptedChatModel
 
 CASE = JudgeCase(
@@ -150,6 +151,8 @@ def test_without_an_embedder_relevance_has_no_value():
         "\x00\ud800" * 50,
         "|" * 5_000,
         "1" + "|" * 5_000,
+        "1 | nothing\n2 | yes\n3 | yes",
+        "1yes\n2yes\n3yes",
     ],
 )
 def test_an_unreadable_verdict_is_counted_and_never_scored(reply):
@@ -159,6 +162,30 @@ def test_an_unreadable_verdict_is_counted_and_never_scored(reply):
     assert (metric.estimate, metric.scored, metric.unreadable) == (None, 0, 2)
     assert report.cases[0].values[FAITHFULNESS].reason == UNREADABLE
     assert report.unreadable_replies == {"judge-support": 2}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["1 | yes\n2 | no\n3 | yes", "Sure:\n1. Yes.\n2. No, since it is not said.\n3. yes",
+     "**1**: YES\n**2**: no\n**3**: yes", "1｜是\n2｜否\n3 是"],
+)  # fmt: skip
+def test_usual_ways_to_write_verdicts_are_read(reply):
+    model = scripted_judge({"statements": "1. a\n2. b\n3. c", "support": reply})
+    report = judge(model, [CASE], metrics=[FAITHFULNESS])
+    assert report.metrics[FAITHFULNESS].estimate.mean == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"), [("Yes.", True), ("1 | no", False), ("否", False), ("yes\nno", None)]
+)
+def test_a_single_verdict_needs_no_label(reply, verdict):
+    call = ask_about_answer("refusal", "Who?", "Nobody knows.")
+    model = scripted_judge({"refusal": reply})
+    if verdict is None:
+        with pytest.raises(Unparsable):
+            call.send(model)
+    else:
+        assert call.send(model) == (verdict,)
 
 
 @pytest.mark.parametrize(

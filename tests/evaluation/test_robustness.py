@@ -66,13 +66,12 @@ def echo(_question, passages):
 
 
 def test_gold_passages_are_those_of_the_documents_and_noise_has_no_answer(kb):
-    found = find_passages(kb, BOTH)
+    (found,) = find_passages(kb, [UNKNOWN, BOTH])
     assert {p.text for p in found.gold} == {TEXTS["team.md"], TEXTS["help.md"]}
     assert found.noise
     assert not any("Ada" in p.text or "Grace" in p.text for p in found.noise)
-    assert find_passages(kb, UNKNOWN) is None
-    assert find_passages(kb, AnswerQuestion("Who?", (("Ada",),), ("gone.md",))) is None
-    assert find_passages(kb, AnswerQuestion("Who?", (("Ada",),))) is None
+    gone = AnswerQuestion("Who?", (("Ada",),), ("gone.md",))
+    assert list(find_passages(kb, [gone, AnswerQuestion("Who?", (("Ada",),))])) == []
 
 
 def test_the_passage_with_the_quote_is_the_gold_one():
@@ -80,7 +79,8 @@ def test_the_passage_with_the_quote_is_the_gold_one():
     with knotwork.open("memory:", embedding_model="none") as kb:
         kb.index_documents([Document("a.md", f"{words}\n\nAda leads it.\n\n{words}\n\nAda eats.")])
         asked = AnswerQuestion("Who?", (("Ada",),), ("a.md",), quotes=("Ada  eats.",))
-        (gold,) = find_passages(kb, asked).gold
+        (found,) = find_passages(kb, [asked])
+        (gold,) = found.gold
         assert "Ada eats." in gold.text
 
 
@@ -221,7 +221,9 @@ def test_a_model_writes_the_answers_and_judges_them_under_one_budget():
         made = len(model.requests) - asked
         assert 0 < made <= estimate.calls
         assert report.usage.calls == made
-        assert {stage.stage for stage in estimate.stages} >= {"answer", "judge-support"}
+        stages = {stage.stage for stage in estimate.stages}
+        assert stages >= {"answer", "judge-support"}
+        assert {request.stage for request in model.requests} <= stages
         limited = JudgingOptions(with_conditions=True, budget="500")
         with JudgeRun(kb, answers, limited, model=model) as run, pytest.raises(BudgetExceeded):
             run.run(lambda *_: None)

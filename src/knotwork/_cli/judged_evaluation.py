@@ -68,7 +68,7 @@ def judge_run(
         JudgeRun(knowledge_base, answers, remaining) as run,
         choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
     ):
-        estimate = run.estimate()
+        estimate = run.estimate(counter.count)
         if after.only_estimate:
             return estimate
         if estimate.calls:

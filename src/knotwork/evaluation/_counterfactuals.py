@@ -23,7 +23,7 @@ _MONTHS = (
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b", re.IGNORECASE)
 _MADE_UP = ("Alder Voss", "Marit Quill", "Teodor Hask", "Ines Corvall")
 _MADE_UP_HAN = ("林若舟", "沈知远", "陆怀瑾", "秦望舒")
-_FIRST_YEAR, _LAST_YEAR = 1000, 2100
+_FIRST_YEAR, _LAST_YEAR = 1010, 2100
 _TRIES = 9
 
 
@@ -143,7 +143,7 @@ def _unlikeness(name: str, other: str) -> tuple[bool, int, int]:
 def _pattern_of(alternatives: Sequence[str]) -> re.Pattern[str]:
     """Return a pattern of all alternatives as whole words, the longest first."""
     options = []
-    for text in sorted(alternatives, key=len, reverse=True):
+    for text in sorted(filter(str.strip, alternatives), key=len, reverse=True):
         words = r"\s+".join(map(re.escape, text.split()))
         is_wide = bool(_WIDE.search(text))
         left = r"(?<!\w)" if text.strip()[0].isalnum() and not is_wide else ""

@@ -37,10 +37,9 @@ QUESTIONS_TOKENS = 300
 VERDICT_TOKENS = 16
 """Output tokens for a verdict, with a few to spare."""
 
-_VERDICT = re.compile(
-    r"[^\w\n]{0,8}([AE]?)\s?(\d{1,3})[^\w\n]{0,8}?[|｜:：][^\w\n]{0,8}(yes|no|不是|是|否)(?=\W|_|$)",
-    re.IGNORECASE,
-)
+_WORDS = r"(yes|no|不是|是|否)(?=\W|_|$)"
+_VERDICT = re.compile(rf"[^\w\n]{{0,8}}([AE]?)\s?(\d{{1,3}})[^\w\n]{{1,9}}{_WORDS}", re.IGNORECASE)
+_BARE_VERDICT = re.compile(rf"[^\w\n]{{0,8}}{_WORDS}", re.IGNORECASE)
 _ITEM = re.compile(r"\W*?\d{1,3}\s*[.)、．:：|]\s*(\S.*)")
 _NOTHING = frozenset({"none", "无", "没有"})
 _EVASIVE = frozenset({"evasive", "回避"})
@@ -174,7 +173,7 @@ def read_questions(reply: ChatReply) -> tuple[str, ...]:
 
 
 def read_verdicts(reply: ChatReply, labels: Sequence[str]) -> tuple[bool, ...]:
-    """Return the verdict on each label, in order.
+    """Return the verdict on each label, in order. A single one needs no label.
 
     Raises Unparsable for a reply that is cut off, lacks a verdict, contradicts itself, or has a
     verdict on something that was not asked: its numbering cannot be trusted then.
@@ -182,10 +181,14 @@ def read_verdicts(reply: ChatReply, labels: Sequence[str]) -> tuple[bool, ...]:
     found: dict[str, bool] = {}
     for line in require_whole(reply).text.splitlines():
         match = _VERDICT.match(line)
-        if match is None:
+        bare = _BARE_VERDICT.match(line) if len(labels) == 1 else None
+        if match is not None:
+            label = f"{match[1].upper()}{int(match[2])}"
+            verdict = match[3].lower() in _YES
+        elif bare is not None:
+            label, verdict = labels[0], bare[1].lower() in _YES
+        else:
             continue
-        label = f"{match[1].upper()}{int(match[2])}"
-        verdict = match[3].lower() in _YES
         if label not in labels:
             raise Unparsable(f"The reply has a verdict on {label}, which was not asked.")
         if found.setdefault(label, verdict) is not verdict:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import TracebackType
@@ -30,7 +30,7 @@ from knotwork.evaluation._judge import (
     plan_judging,
     report_on,
 )
-from knotwork.evaluation._passage_answers import PassageAnswerer, foresee_trials
+from knotwork.evaluation._passage_answers import Counter, PassageAnswerer, foresee_trials
 from knotwork.evaluation._robustness import (
     QuestionPassages,
     RobustnessFigure,
@@ -150,15 +150,16 @@ class JudgeRun:
     ) -> None:
         self._models.close()
 
-    def estimate(self) -> RunEstimate:
+    def estimate(self, count: Counter | None = None) -> RunEstimate:
         """Return what the rest of the run would cost; makes no call.
 
-        It is an upper bound of the output. Replies that are cached cost nothing.
+        It is an upper bound of the output. Replies that are cached cost nothing. ``count`` is that
+        of `run`.
         """
         if self._judge is None and self._answerer is None:
             return estimate_run([], [], prices=self._models.prices)
         trials = self._trials()
-        foreseen = foresee_trials(self._base, trials, self._answerer)
+        foreseen = foresee_trials(self._base, trials, self._answerer, count=count)
         planned = []
         if self._judge is not None:
             cases = (*self._cases, *self._options.labelled)
@@ -173,7 +174,7 @@ class JudgeRun:
             planned += plan_calls(name, foreseen.requests, count_tokens=count_tokens)
         return estimate_run([], planned, prices=self._models.prices)
 
-    def run(self, count: Callable[[str, int, int], object]) -> JudgedRun:
+    def run(self, count: Counter) -> JudgedRun:
         """Judge, try all conditions, and return the reports.
 
         ``count`` is called with what is done, the number done and the number in all. Raises
@@ -185,7 +186,7 @@ class JudgeRun:
         meter = self._models.meter
         return JudgedRun(judged, robustness, meter.total(), meter.money(self._models.prices))
 
-    def _run_judge(self, count: Callable[[str, int, int], object]) -> JudgeReport:
+    def _run_judge(self, count: Counter) -> JudgeReport:
         assert self._judge is not None
         cases = (*self._cases, *self._options.labelled)
         concurrency = self._base.settings.llm.concurrency
@@ -198,7 +199,7 @@ class JudgeRun:
         own, labelled = judged[: len(self._cases)], judged[len(self._cases) :]
         return report_on(own, labelled, judge=self._judge.name)
 
-    def _run_conditions(self, count: Callable[[str, int, int], object]) -> RobustnessReport:
+    def _run_conditions(self, count: Counter) -> RobustnessReport:
         trials = self._trials()
         results: list[TrialResult] = []
         with PassageAnswerer(self._base, self._answerer) as answerer:
@@ -220,6 +221,5 @@ class JudgeRun:
             return []
         if self._found is None:
             filters = self._options.filters
-            found = [find_passages(self._base, q, filters=filters) for q in self._questions]
-            self._found = [item for item in found if item is not None]
+            self._found = list(find_passages(self._base, self._questions, filters=filters))
         return make_trials(self._found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -14,6 +14,9 @@ from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, Unparsable
 from knotwork.evaluation._robustness import GivenPassage, Trial, TrialResult, read_result
 from knotwork.records import Answer, Document
+
+Counter = Callable[[str, int, int], object]
+"""Shows progress: what is done, the number done, and the number in all."""
 
 
 class PassageAnswerer:
@@ -77,7 +80,11 @@ class Foresight:
 
 
 def foresee_trials(
-    knowledge_base: KnowledgeBase, trials: Iterable[Trial], model: CachedChatModel | None
+    knowledge_base: KnowledgeBase,
+    trials: Sequence[Trial],
+    model: CachedChatModel | None,
+    *,
+    count: Counter | None = None,
 ) -> Foresight:
     """Run trials as far as cached replies go, without a call."""
     cached = _CachedRepliesOnly(model) if model is not None else None
@@ -88,6 +95,8 @@ def foresee_trials(
                 results.append(read_result(trial, answerer(trial.question.text, trial.passages)))
             except ModelUnavailable:
                 results.append(None)
+            if count is not None:
+                count("Estimating", len(results), len(trials))
     return Foresight(tuple(cached.requests if cached else ()), tuple(results))
 
 

@@ -127,24 +127,39 @@ Answerer = Callable[[str, Sequence[GivenPassage]], Answer]
 
 
 def find_passages(
-    knowledge_base: KnowledgeBase, question: AnswerQuestion, *, filters: Sequence[str] = ()
-) -> QuestionPassages | None:
-    """Return the gold passages of a question and noise, or None without an answer or a document.
+    knowledge_base: KnowledgeBase,
+    questions: Iterable[AnswerQuestion],
+    *,
+    filters: Sequence[str] = (),
+) -> Iterator[QuestionPassages]:
+    """Yield the gold passages of each question and noise; skip one without an answer or documents.
 
     The gold passage of a document has a quote of the question, else states most parts of the
     answer, else is the best that is found. Noise is what a search finds in other documents that
     states no part of the answer. Raises as `KnowledgeBase.search`.
     """
-    if not question.is_answerable or not question.documents:
-        return None
+    entries = [entry for entry in knowledge_base.documents() if entry.document_id]
+    for question in questions:
+        if not question.is_answerable or not question.documents:
+            continue
+        gold_ids = [
+            entry.document_id
+            for entry in entries
+            if any(is_named(entry.uri, name) for name in question.documents)
+        ]
+        if gold_ids:
+            yield _find_passages(knowledge_base, question, gold_ids, filters)
+
+
+def _find_passages(
+    knowledge_base: KnowledgeBase,
+    question: AnswerQuestion,
+    gold_ids: Sequence[str],
+    filters: Sequence[str],
+) -> QuestionPassages:
     hits = knowledge_base.search(question.text, k=_SEARCHED, filters=filters).hits
     found = [hit.chunk for hit in hits]
     ranks = {chunk.id: rank for rank, chunk in enumerate(found)}
-    gold_ids = [
-        entry.document_id
-        for entry in knowledge_base.documents()
-        if entry.document_id and any(is_named(entry.uri, name) for name in question.documents)
-    ]
     documents = knowledge_base.store.documents
     gold: list[GivenPassage] = []
     for chunk_ids in documents.chunk_ids_of(gold_ids).values():
@@ -158,8 +173,6 @@ def find_passages(
         if chunk.document_id not in gold_ids
         and not any(states(chunk.searched_text, part) for part in question.answers)
     ]
-    if not gold:
-        return None
     return QuestionPassages(question, tuple(gold), tuple(dict.fromkeys(noise))[:MOST_NOISE])
 
 
