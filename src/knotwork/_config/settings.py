@@ -135,7 +135,8 @@ class LlmSettings:
 
     model: str = _setting(
         "none",
-        '"openai:NAME" (any OpenAI-compatible server) or "none" (never spends tokens)',
+        '"openai:NAME" (any OpenAI-compatible server), "gguf:FILE" (a model file, served from a\n'
+        'process of its own; extra `gguf`) or "none" (never spends tokens)',
         may_be_empty=False,
     )
     base_url: str = _setting(
@@ -183,9 +184,13 @@ class LlmSettings:
     )
     context_window: int = _setting(
         0,
-        "tokens of a prompt and its reply together; 0 learns it when a server refuses a longer one",
+        "tokens of a prompt and its reply together; 0 learns it when a server refuses a longer\n"
+        "one. For a gguf: model, 0 is what it was trained for, at most 8192",
         minimum=0,
         maximum=100_000_000,
+    )
+    threads: int = _setting(
+        0, "processor threads of a gguf: model; 0 is all cores", minimum=0, maximum=256
     )
     tier: str = _setting(
         "lean",

@@ -329,9 +329,34 @@ def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     )
 
 
+def open_gguf_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model from a GGUF file, which a child process serves."""
+    from knotwork._inference.local_models.gguf_server import GgufServer
+    from knotwork._inference.openai_chat import OpenAIChat
+
+    server = GgufServer(
+        model,
+        context=settings.context_window,
+        threads=settings.threads,
+        timeout_s=settings.timeout_s,
+    )
+    return OpenAIChat(
+        server.options.alias,
+        server,
+        temperature=settings.temperature,
+        max_output_tokens=settings.max_output_tokens,
+        context_window=server.options.context,
+        extra_body=settings.extra_body,
+        scheme="gguf",
+    )
+
+
 CHAT_MODELS: Registry[ChatModel] = Registry(
     "chat_models",
-    (Entry("openai", f"{_HERE}:open_openai_chat"),),
+    (
+        Entry("gguf", f"{_HERE}:open_gguf_chat"),
+        Entry("openai", f"{_HERE}:open_openai_chat"),
+    ),
     kind="language model",
     protocol=ChatModel,
     reserved=(NO_CHAT_MODEL,),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
@@ -51,6 +51,13 @@ _STATED_SIZES = ("n_prompt_tokens", "n_ctx")
 _SHOWN_CHARACTERS = 300
 _WHOLE_BODIES = ("application/json", "text/html")
 """Types of responses that are not streams: of a server that does not stream, or of a gateway."""
+
+
+class Key(Protocol):
+    """A secret that is read when it is needed."""
+
+    def reveal(self) -> str:
+        """Return the secret."""
 
 
 class Refusal(ModelError):
@@ -92,7 +99,7 @@ class ModelServer:
             raise MissingExtra("A model on a server", "llm")
         self.base_url = base_url.rstrip("/")
         self.section = section
-        self._api_key = api_key
+        self._api_key: Key | None = api_key
         self._timeout_s = timeout_s
         self._extra_headers = dict(extra_headers or {})
         self._api_version = api_version
@@ -203,7 +210,7 @@ class ModelServer:
                     http_client=DefaultHttpxClient(
                         follow_redirects=False,
                         timeout=timeout,
-                        event_hooks={"response": [self._note_response]},
+                        event_hooks={"response": [_call_weakly(self._note_response)]},
                     ),
                 )
                 # Connections stay open for later calls, until this object is collected.
@@ -222,6 +229,20 @@ class ModelServer:
                         headers["api-key"] = key
                 self._opened = client  # last, since other threads read it without the lock
             return self._opened
+
+    def _move(self, base_url: str, *, api_key: Key) -> None:
+        """Use the server at another address from the next call on."""
+        with self._lock:
+            self.base_url = base_url
+            self._api_key = api_key
+            self._opened = None
+
+    def _unreachable(self, url: str, reason: str) -> ModelUnavailable:
+        """Return the error for a server to which no connection can be made, or that lost it."""
+        return ModelUnavailable(
+            f"Cannot connect to `{url}`: {reason}.",
+            fix=f"Check {self.section}.base_url, and that the server is running.",
+        )
 
     def _parse(self, body: str, path: str) -> object:
         try:
@@ -279,6 +300,17 @@ class ModelServer:
     def timeout_s(self) -> float:
         """The longest silence of the server, in seconds."""
         return self._timeout_s
+
+
+def _call_weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a function that calls a method as long as its object is in use, and keeps it not."""
+    found = weakref.WeakMethod(method)
+
+    def call(argument: object) -> None:
+        if (alive := found()) is not None:
+            alive(argument)
+
+    return call
 
 
 def _check_url(base_url: str, section: str) -> None:
@@ -344,11 +376,7 @@ class _ErrorTranslation:
                 timed_out=True,
             )
         if isinstance(error, openai.APIConnectionError):
-            reason = server.mask(str(error.__cause__ or error))
-            return ModelUnavailable(
-                f"Cannot connect to `{url}`: {reason}.",
-                fix=f"Check {server.section}.base_url, and that the server is running.",
-            )
+            return server._unreachable(url, server.mask(str(error.__cause__ or error)))  # noqa: SLF001
         if isinstance(error, openai.APIError):
             return server.refuse(self._path, 500, error.body or error.message, None)
         if isinstance(error, ValueError | RecursionError):

@@ -59,8 +59,9 @@ class OpenAIChat:
     form of a request (the name of the limit, a temperature, structured output), the request is
     repeated at once in another form, which is remembered. ``temperature`` and
     ``max_output_tokens``, unless 0, replace those of each request; models that think need a larger
-    limit. ``extra_body`` is added to each request, and replaces fields of the same name. Raises
-    ModelUnavailable for temporary failures, ModelError for all others.
+    limit. ``extra_body`` is added to each request, and replaces fields of the same name.
+    ``scheme`` is that of the model's name. Raises ModelUnavailable for temporary failures,
+    ModelError for all others.
     """
 
     def __init__(
@@ -72,12 +73,12 @@ class OpenAIChat:
         max_output_tokens: int = 0,
         context_window: int = 0,
         extra_body: Mapping[str, object] | None = None,
+        scheme: str = "openai",
     ) -> None:
         self._extra_body = dict(extra_body or {})
         self._window = ContextWindow(context_window)
         self._model = model
         self._server = server
-        self._url = f"{server.base_url}{_CHAT_PATH}"
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         host = urlsplit(server.base_url).hostname or ""
@@ -88,7 +89,7 @@ class OpenAIChat:
         )
         self._habit = ThinkingHabit()
         self._lock = threading.Lock()
-        parts = [f"openai:{model}"]
+        parts = [f"{scheme}:{model}"]
         if temperature:
             parts.append(f"temperature={temperature:g}")
         if max_output_tokens:
@@ -171,6 +172,10 @@ class OpenAIChat:
 
     def _phrase(self, dialect: ServerDialect, request: ChatRequest) -> dict[str, object]:
         return dialect.phrase(self._model, request) | self._extra_body
+
+    @property
+    def _url(self) -> str:
+        return f"{self._server.base_url}{_CHAT_PATH}"  # a server in a child process gets it late
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from knotwork._config import Settings
+from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
@@ -189,7 +190,7 @@ class JudgeRun:
     def _run_judge(self, count: Counter) -> JudgeReport:
         assert self._judge is not None
         cases = (*self._cases, *self._options.labelled)
-        concurrency = self._base.settings.llm.concurrency
+        concurrency = most_calls(self._base.settings.llm.concurrency)
         judged: list[JudgedCase] = []
         for item in judge_each(
             self._judge, cases, embedder=self._embedder, concurrency=concurrency

@@ -1,0 +1,49 @@
+"""Serve a GGUF model file with llama.cpp; run as a child process by `gguf_server.py`.
+
+The options come as one line of JSON on standard input. The address goes to standard output once the
+model is loaded. The process ends when standard input closes: with the process that started it,
+however that one ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+_ERRORS_ONLY = 1
+_PING_S = 10
+"""Seconds between the signs of life of a streamed reply that has not begun."""
+
+
+def main() -> None:
+    """Serve until standard input closes."""
+    options = json.loads(sys.stdin.readline())
+    from xllamacpp import CommonParams, Server
+
+    params = CommonParams()
+    params.model.path = options["path"]
+    params.model_alias = {options["alias"]}
+    params.n_ctx = options["context"]
+    params.n_parallel = 1
+    params.ctx_shift = False  # an overlong request is an error, not silently forgotten
+    params.use_jinja = True
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0  # any free one
+    params.api_keys = [options["key"]]
+    params.ui = False
+    params.verbosity = _ERRORS_ONLY
+    params.sse_ping_interval = _PING_S
+    if options["threads"]:
+        params.cpuparams.n_threads = options["threads"]
+    try:
+        server = Server(params)
+    except RuntimeError as error:
+        sys.exit(str(error))
+    print(server.listening_address, flush=True)  # noqa: T201
+    sys.stdin.read()
+    os._exit(0)  # calls that still run are of no use to anyone
+
+
+if __name__ == "__main__":
+    main()

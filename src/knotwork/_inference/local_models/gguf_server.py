@@ -1,0 +1,183 @@
+"""Serve a GGUF model file from a child process, with the client of any other model server.
+
+llama.cpp aborts its process on some faults of a file or of memory, so it gets a process of its own.
+All users of one file in a process share one child, which starts on first use and ends with the last
+user. It listens on this machine only and asks for a key that nobody else knows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from knotwork._cancellation import run_apart
+from knotwork._inference.local_models.gguf_files import read_gguf_facts
+from knotwork._inference.model_servers import ModelServer
+from knotwork.errors import ConfigError, MissingExtra, ModelUnavailable
+
+if TYPE_CHECKING:
+    import openai
+
+DEFAULT_CONTEXT = 8_192
+"""Tokens of prompt and reply together. The memory for them grows with their number."""
+
+_PROCESS = "knotwork._inference.local_models.gguf_process"
+_UNSTARTED = "http://127.0.0.1"
+_LOG_TIME = re.compile(r"^[\d.]+ [A-Z] ")
+_SHOWN_LOG_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GgufOptions:
+    """How a model file is served. ``threads``: 0 is all cores."""
+
+    path: Path
+    context: int
+    threads: int = 0
+
+    @property
+    def alias(self) -> str:
+        """The name of the model in requests."""
+        return self.path.name
+
+
+class GgufServer(ModelServer):
+    """A model server in a child process for the model file ``path``.
+
+    ``context`` is the number of tokens of prompt and reply together; 0 is what the model was
+    trained for, at most `DEFAULT_CONTEXT`. The child starts with the first request and is started
+    again if it ended. Raises MissingExtra without the extra `gguf`, and ConfigError if the file is
+    no GGUF model; requests raise ConfigError if llama.cpp cannot load it.
+    """
+
+    def __init__(self, path: str, *, context: int, threads: int, timeout_s: float) -> None:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise MissingExtra("A model file", "gguf")
+        file = Path(os.path.expandvars(path)).expanduser().absolute()
+        trained = read_gguf_facts(file).context_length
+        if not context:
+            context = min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+        elif trained and context > trained:
+            raise ConfigError(
+                f"llm.context_window is {context}, but `{file.name}` was trained for {trained} "
+                "tokens.",
+                fix=f"Set llm.context_window to at most {trained}, or to 0.",
+            )
+        super().__init__(_UNSTARTED, api_key=None, timeout_s=timeout_s)
+        self.options = GgufOptions(file, context, threads)
+        self._starting = threading.Lock()
+        self._process: _GgufProcess | None = None
+
+    def _client(self) -> openai.OpenAI:
+        with self._starting:
+            if self._process is None or not self._process.is_running:
+                self._process = _share_process(self.options)
+                self._move(f"{self._process.address}/v1", api_key=self._process)
+        return super()._client()
+
+    def _unreachable(self, url: str, reason: str) -> ModelUnavailable:
+        process = self._process
+        name = self.options.path.name
+        if process is None or process.is_running:
+            return super()._unreachable(url, reason)
+        return ModelUnavailable(
+            f"The process that served `{name}` ended: {process.describe_end()}.",
+            fix="It is started again for the next call. If it lacks memory, choose a smaller file "
+            "or lower llm.context_window.",
+        )
+
+
+class _GgufProcess:
+    """A running child. ``address`` is its URL; it ends when this object is collected."""
+
+    def __init__(self, options: GgufOptions) -> None:
+        self._key = secrets.token_urlsafe(24)
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `_end`
+        self._popen = subprocess.Popen(  # noqa: S603  this interpreter, with its own code
+            [sys.executable, "-m", _PROCESS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            # Ctrl-C is for this process alone, which ends the child.
+            start_new_session=os.name != "nt",
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows
+        )
+        self._end = weakref.finalize(self, _end, self._popen, self._log)
+        self.address = run_apart(partial(_start, self._popen, options, self._key))
+        if not self.address:
+            reason = self.describe_end()
+            self._end()
+            raise ConfigError(
+                f"llama.cpp cannot load `{options.path}`: {reason}.",
+                fix="Check the file, its memory needs, and that this version of xllamacpp knows "
+                "its architecture; or lower llm.context_window.",
+            )
+
+    def reveal(self) -> str:
+        """Return the key that the server asks for."""
+        return self._key
+
+    @property
+    def is_running(self) -> bool:
+        """False once the child has ended."""
+        return self._popen.poll() is None
+
+    def describe_end(self) -> str:
+        """Return the last errors that the child logged, or how it ended."""
+        code = self._popen.wait()
+        self._log.seek(0)
+        lines = self._log.read().decode("utf-8", "replace").splitlines()
+        said = [_LOG_TIME.sub("", line).strip() for line in lines if line.strip()]
+        shown = "; ".join(dict.fromkeys(said[:_SHOWN_LOG_LINES]))
+        return shown or (f"signal {-code}" if code < 0 else f"exit status {code}")
+
+
+def _start(popen: subprocess.Popen[bytes], options: GgufOptions, key: str) -> str:
+    """Hand over the options, and return the address; "" if the child ended instead."""
+    told = {
+        "path": str(options.path), "alias": options.alias, "context": options.context,
+        "threads": options.threads, "key": key,
+    }  # fmt: skip
+    assert popen.stdin is not None
+    assert popen.stdout is not None
+    try:
+        popen.stdin.write(json.dumps(told).encode() + b"\n")
+        popen.stdin.flush()
+    except OSError:
+        return ""
+    return popen.stdout.readline().decode().strip()
+
+
+def _end(popen: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+    for pipe in (popen.stdin, popen.stdout):
+        if pipe is not None:
+            pipe.close()
+    popen.kill()
+    popen.wait()
+    log.close()
+
+
+_running: weakref.WeakValueDictionary[GgufOptions, _GgufProcess] = weakref.WeakValueDictionary()
+_running_lock = threading.Lock()
+
+
+def _share_process(options: GgufOptions) -> _GgufProcess:
+    with _running_lock:
+        process = _running.get(options)
+        if process is None or not process.is_running:
+            process = _GgufProcess(options)
+            _running[options] = process
+        return process
