@@ -52,6 +52,18 @@ _MAIL = (
     *(b"Content-Transfer-Encoding: base64\n", b"Content-Type: message/rfc822\n", b"charset=zzz"),
     *(b"Date: Mon, 99 Foo 99999\n", b"Subject: ", b"\n\n", b"Content-Type: text/html\n", b"\t"),
 )
+_SUBTITLES = (
+    *(
+        b"00:00:01,0 --> 00:00:02,0\n",
+        b"-->",
+        b"\n\n",
+        b"<v Ann>",
+        b"<c.x>",
+        b"{\\an8}",
+        b"NOTE x\n",
+    ),
+    *(b"STYLE\n", b"9999:99:99.999", b"12\n", b"- ", b"&lt;", b"WEBVTT\n", b"<00:00:01.000>"),
+)
 _TABLE = (b",", b";", b"\t", b"|", b'"', b'""', b"\n", b"\r", b"sep=;\n", b"=1+1", b"a,b,c\n")
 _TEXT = (b"\n\n", b"\x0c", b"- 1 -\n", b"Mr. ", b"1.2.3 ", b". ", b"!? ", b"www.x.y", b"\xff\xfe")
 
@@ -67,6 +79,8 @@ _WORDS = {
     ".json": _JSON,
     ".jsonl": _JSON,
     ".eml": _MAIL,
+    ".srt": _SUBTITLES,
+    ".vtt": _SUBTITLES,
 }
 _ARCHIVES = (".docx", ".pptx", ".xlsx", ".epub")
 
@@ -89,6 +103,10 @@ def _seeds() -> dict[str, list[bytes]]:
         b"From: a@b.c\nSubject: S\nContent-Type: multipart/alternative; boundary=x\n\n--x\n"
         b"Content-Type: text/plain\n\nHello.\n--x\nContent-Type: text/html\n\n<p>Hi.</p>\n--x--\n"
     )
+    seeds[".srt"] = [
+        b"1\n00:00:01,0 --> 00:00:02,0\nOne.\n\n2\n00:00:02,0 --> 00:00:03,0\n- Two.\n"
+    ]
+    seeds[".vtt"] = [b"WEBVTT\n\nNOTE x\n\na\n00:01.000 --> 00:02.000\n<v Ann>One <c>two</c>.\n"]
     return seeds
 
 

@@ -24,6 +24,7 @@ from knotwork._indexing.loaders.pdf import PdfLoader
 from knotwork._indexing.loaders.plain_text import TextLoader
 from knotwork._indexing.loaders.pptx import SlidesLoader
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
+from knotwork._indexing.loaders.subtitles import SubtitlesLoader
 from knotwork.testing import LoaderContract
 
 pytestmark = pytest.mark.slow
@@ -101,6 +102,7 @@ SAMPLES = {
         make_epub([f"<body><h1>Old bridge</h1><p>{TEXT}</p></body>", "<body><p>二</p></body>"]),
         TEXT,
     ),
+    "a.srt": (SubtitlesLoader, f"1\n00:00:01,5 --> 00:00:02,0\n{TEXT}\n".encode(), TEXT),
     "a.eml": (MailLoader, make_eml(), "the trip is approved."),
 }
 ARCHIVES = {

@@ -20,6 +20,7 @@ from knotwork.records import (
     Page,
     Span,
     Table,
+    TimedSpan,
 )
 from knotwork.testing import (
     LoaderContract,
@@ -85,6 +86,8 @@ TOO_FAR = Span(0, 9_000)
         "headings overlap": with_fields(headings=(Heading(1, "x", Span(0, 3)),) * 2),
         "a page is behind the end": with_fields(pages=(Page("1", 9_000),)),
         "pages are in no order": with_fields(pages=(Page("2", 5), Page("1", 0))),
+        "a time runs backwards": with_fields(times=(TimedSpan(Span(0, 3), 2.0, 1.0),)),
+        "a time is of no text": with_fields(times=(TimedSpan(TOO_FAR, 1.0, 2.0),)),
         "a page has no label": with_fields(pages=(Page("", 0),)),
         "a frame is too long": with_fields(frames=(Frame(FrameKind.TERM, TOO_FAR, "x"),)),
         "a frame is empty": with_fields(frames=(Frame(FrameKind.TERM, Span(3, 3), "x"),)),

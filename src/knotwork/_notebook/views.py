@@ -75,7 +75,8 @@ def render_answer(answer: Answer) -> Markup:
 
 
 def _render_citation(citation: Citation) -> Markup:
-    parts = [citation.document, citation.section, citation.page]
+    spoken = citation.time.text if citation.time else ""
+    parts = [citation.document, citation.section, citation.page, spoken]
     place = ", ".join(part for part in parts if part)
     span = f"characters {citation.span.start}-{citation.span.end}"
     return element(

@@ -8,7 +8,7 @@ from typing import Self
 from knotwork._shapes.answers import ResultShape
 from knotwork._shapes.base import Shape, rounded
 from knotwork._stores.base import Store
-from knotwork.records import Document, Evidence, GraphPath, Hit, Hop, Span, Step
+from knotwork.records import Document, Evidence, GraphPath, Hit, Hop, Span, Step, TimeSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class HitShape(Shape):
     section: str
     page: str
     """The label of the page on which it begins; empty without pages."""
+    time: TimeSpan | None = None
+    """When it is spoken, in a recording or subtitles; null for other documents."""
     span: Span
     text: str
     score: float
@@ -52,6 +54,7 @@ class HitShape(Shape):
             title=hit.chunk.document_title,
             section=" > ".join(hit.chunk.headings),
             page=document.page_at(hit.chunk.span.start) if document else "",
+            time=document.time_of(hit.chunk.span) if document else None,
             span=hit.chunk.span,
             text=hit.chunk.text,
             sentences=tuple(SentenceShape(*sentence) for sentence in hit.sentences),

@@ -85,6 +85,7 @@ def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple
                 quote=document.text[item.span.start : item.span.end],
                 chunk_id=item.chunk.id,
                 score=item.worth,
+                time=document.time_of(item.span),
             )
         )
     return tuple(citations)

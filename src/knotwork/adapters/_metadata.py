@@ -13,7 +13,8 @@ from knotwork.records import RETRIEVAL_QUERY, Citation, Evidence, Hit, QueryResu
 
 class PassageMetadata(TypedDict):
     """The position of a passage: characters ``start`` to ``end`` of the text of ``document``, a
-    URI. ``score`` is that of the retriever; ``section`` and ``page`` may be empty.
+    URI. ``score`` is that of the retriever; ``section`` and ``page`` may be empty. ``start_s`` and
+    ``end_s`` say when it is spoken in a recording, in seconds; None for other documents.
     """
 
     document: str
@@ -24,6 +25,8 @@ class PassageMetadata(TypedDict):
     end: int
     score: float
     chunk_id: str
+    start_s: float | None
+    end_s: float | None
 
 
 class RowsMetadata(TypedDict):
@@ -90,4 +93,6 @@ def passage_metadata(passage: HitShape | Citation) -> PassageMetadata:
         end=passage.span.end,
         score=passage.score,
         chunk_id=passage.chunk_id,
+        start_s=passage.time.start_s if passage.time else None,
+        end_s=passage.time.end_s if passage.time else None,
     )

@@ -34,7 +34,7 @@ except ImportError as error:
 
 __all__ = ["KnotworkQueryEngine", "KnotworkRetriever"]
 
-_NOT_FOR_MODELS = ["start", "end", "score", "chunk_id"]
+_NOT_FOR_MODELS = ["start", "end", "start_s", "end_s", "score", "chunk_id"]
 _ROWS_AS_DATA = ["section", "source", "statement", "columns", "rows", "truncated"]
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from knotwork._indexing.resolution.resolver import NamedHomonym, SameNames
 
 
+_TIME = "Seconds in the recording where it is spoken; null for other documents"
+
+
 class PassageResult(View):
     """A passage of a document."""
 
@@ -37,6 +40,8 @@ class PassageResult(View):
     text: str
     score: float
     chunk_id: str
+    start_s: float | None = Field(description=_TIME)
+    end_s: float | None = Field(description=_TIME)
     resource: str = Field(description="URI of the resource with exactly this passage")
 
 
@@ -105,6 +110,8 @@ class AnswerSource(View):
     quote: str
     chunk_id: str
     score: float
+    start_s: float | None = Field(description=_TIME)
+    end_s: float | None = Field(description=_TIME)
     resource: str
 
 
@@ -286,6 +293,8 @@ def _locate(view: type[Place], shape: HitShape | CitationShape) -> Place:
         start=shape.span.start,
         end=shape.span.end,
         score=rounded(shape.score),
+        start_s=shape.time.start_s if shape.time else None,
+        end_s=shape.time.end_s if shape.time else None,
         resource=document_resource_uri(shape.document, shape.span),
     )
 

@@ -81,6 +81,33 @@ class Page:
     start: int
 
 
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """A range of a recording, in seconds from its start."""
+
+    start_s: float
+    end_s: float
+
+    @property
+    def text(self) -> str:
+        """The range for readers, in whole seconds: "1:05-1:30", or "1:02:03-1:02:10"."""
+        return f"{_clock(self.start_s)}-{_clock(self.end_s)}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class TimedSpan(NamedTuple):
+    """A part of a text that is spoken from ``start_s`` to ``end_s``, in seconds."""
+
+    span: Span
+    start_s: float
+    end_s: float
+
+
 class FrameKind(StrEnum):
     """The kind of a frame."""
 
@@ -114,7 +141,8 @@ GRAPH_URI = "graph:"
 class Document:
     """One source text. ``uri`` identifies it within an index, so a new text keeps the id.
 
-    ``tables`` are those that a loader read; they are stored beside the index, not in it.
+    ``tables`` are those that a loader read; they are stored beside the index, not in it. ``times``
+    say when the parts of a recording are spoken, in the order of the text.
     """
 
     uri: str
@@ -127,6 +155,7 @@ class Document:
     pages: tuple[Page, ...] = ()
     frames: tuple[Frame, ...] = ()
     tables: tuple[Table, ...] = field(default=(), compare=False, repr=False)
+    times: tuple[TimedSpan, ...] = ()
 
     @property
     def id(self) -> str:
@@ -137,6 +166,13 @@ class Document:
         before = [page.label for page in self.pages if page.start <= offset]
         return before[-1] if before else ""
 
+    def time_of(self, span: Span) -> TimeSpan | None:
+        """Return when a part of a recording is spoken; None for other text."""
+        spoken = [timed for timed in self.times if timed.span.overlaps(span)]
+        if not spoken:
+            return None
+        return TimeSpan(min(t.start_s for t in spoken), max(t.end_s for t in spoken))
+
     @property
     def revision(self) -> str:
         """A hash that changes with anything that is indexed."""
@@ -145,7 +181,8 @@ class Document:
         metadata = "\n".join(f"{key}={self.metadata[key]}" for key in sorted(self.metadata))
         frames = "\n".join(f"{f.kind} {f.span.start} {f.span.end} {f.label}" for f in self.frames)
         parts = (self.title, self.text, self.media_type, metadata, headings, pages)
-        return content_id(*parts, frames) if frames else content_id(*parts)
+        times = "\n".join(f"{t.span.start} {t.start_s} {t.end_s}" for t in self.times)
+        return content_id(*parts, *filter(None, (frames, times)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
-from knotwork.records._documents import Chunk, Span
+from knotwork.records._documents import Chunk, Span, TimeSpan
 from knotwork.records._filters import Filter
 from knotwork.records._query_results import QueryResult
 
@@ -121,6 +121,8 @@ class Citation:
     quote: str
     chunk_id: str
     score: float
+    time: TimeSpan | None = None
+    """When the sentence is spoken, in a recording or subtitles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,6 +202,9 @@ def check_content(content: Content) -> None:
         assert frame.label or frame.kind is FrameKind.CODE
     for table in content.tables:
         _check_table(table, text)
+    for timed in content.times:
+        _check_span(timed.span, text)
+        assert 0 <= timed.start_s <= timed.end_s
     for link in content.links:
         _check_span(link, text)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
-from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table
+from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table, TimedSpan
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -72,7 +72,8 @@ class Source:
 class Content:
     """The result of a loader; the spans of headings, pages, frames and tables refer to ``text``.
 
-    ``links`` are the spans of blocks that consist of links alone.
+    ``links`` are the spans of blocks that consist of links alone, ``times`` say when parts of a
+    recording are spoken.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Content:
     frames: tuple[Frame, ...] = ()
     tables: tuple[Table, ...] = ()
     links: tuple[Span, ...] = ()
+    times: tuple[TimedSpan, ...] = ()
 
 
 class Loader(Protocol):
@@ -128,6 +130,7 @@ FORMATS: Mapping[str, FileFormat] = {
     "json": FileFormat((".json", ".jsonl", ".ndjson")),
     "epub": FileFormat((".epub",)),
     "eml": FileFormat((".eml",)),
+    "subtitles": FileFormat((".srt", ".vtt")),
 }
 """The formats of the built-in loaders by name, so that a file imports only the loader it needs."""
 
@@ -192,6 +195,7 @@ class TextBuilder:
         self.frames: list[Frame] = []
         self.tables: list[Table] = []
         self.links: list[Span] = []
+        self.times: list[TimedSpan] = []
 
     def add(self, text: str, *, gap: str = "\n\n") -> Span:
         """Append ``gap`` and a block, and return the span of the block; ignore blank text."""
@@ -259,6 +263,7 @@ class TextBuilder:
             pages=pages,
             tables=tuple(self.tables),
             links=tuple(self.links),
+            times=tuple(self.times),
             frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
         )
 

@@ -53,6 +53,7 @@ LOADERS: Registry[Loader] = Registry(
         Entry("json", f"{_HERE}.json_records:JsonLoader", "JSON, and records as JSON lines"),
         Entry("epub", f"{_HERE}.epub:EpubLoader", "books"),
         Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails"),
+        Entry("subtitles", f"{_HERE}.subtitles:SubtitlesLoader", "subtitles of recordings"),
     ),
     kind="loader",
     protocol=Loader,
@@ -270,6 +271,7 @@ def load_document(
         pages=content.pages,
         frames=content.frames,
         tables=content.tables,
+        times=content.times,
     )
 
 

@@ -24,7 +24,7 @@ def fill_fields(connection: apsw.Connection) -> None:
         assert isinstance(key, int)
         sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
         ((metadata, outline, text),) = connection.execute(sql, (key,))
-        _, pages, _ = unpack_outline(outline)
+        pages = unpack_outline(outline).pages
         document = Document("", unpack_text(text) if pages else "", pages=pages)
         connection.executemany(PUT_FIELD, field_rows(key, unpack_json(metadata)))
         connection.executemany(PUT_PAGE, page_rows(key, document))

@@ -222,7 +222,7 @@ def _document(
     metadata: str,
     outline: bytes,
 ) -> Document:
-    headings, pages, frames = unpack_outline(outline)
+    known = unpack_outline(outline)
     return Document(
         uri,
         unpack_text(text),
@@ -230,9 +230,10 @@ def _document(
         media_type,
         language,
         unpack_json(metadata),
-        headings,
-        pages,
-        frames,
+        known.headings,
+        known.pages,
+        known.frames,
+        times=known.times,
     )
 
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from itertools import chain
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from knotwork.records import (
     Page,
     ReadingStatus,
     Span,
+    TimedSpan,
     Verdict,
     id_to_int,
 )
@@ -134,27 +135,38 @@ def unpack_line(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+class Outline(NamedTuple):
+    """What a document has beside its text."""
+
+    headings: tuple[Heading, ...]
+    pages: tuple[Page, ...]
+    frames: tuple[Frame, ...]
+    times: tuple[TimedSpan, ...]
+
+
 def pack_outline(document: Document) -> bytes:
-    """Compress the headings, pages and frames of a document."""
+    """Compress the headings, pages, frames and times of a document."""
     headings = [[h.level, h.title, *h.span] for h in document.headings]
     pages = [[page.label, page.start] for page in document.pages]
     parts = [headings, pages, _frame_rows(document.frames)]
+    if document.times:
+        parts.append([[*timed.span, timed.start_s, timed.end_s] for timed in document.times])
     return pack_text(json.dumps(parts, ensure_ascii=False))
 
 
 @decodes("the outline of a document")
-def unpack_outline(
-    data: bytes,
-) -> tuple[tuple[Heading, ...], tuple[Page, ...], tuple[Frame, ...]]:
-    """Return the headings, pages and frames that `pack_outline` compressed.
+def unpack_outline(data: bytes) -> Outline:
+    """Return the headings, pages, frames and times that `pack_outline` compressed.
 
-    Earlier versions packed no frames.
+    Earlier versions packed no frames and no times.
     """
-    headings, pages, *frames = json.loads(unpack_text(data))
-    return (
+    headings, pages, *further = json.loads(unpack_text(data))
+    frames, times = (*further, [], [])[:2]
+    return Outline(
         tuple(Heading(level, title, Span(start, end)) for level, title, start, end in headings),
         tuple(Page(label, start) for label, start in pages),
-        _frames(frames[0]) if frames else (),
+        _frames(frames),
+        tuple(TimedSpan(Span(start, end), *seconds) for start, end, *seconds in times),
     )
 
 

@@ -1,0 +1,182 @@
+"""Load subtitles (SubRip and WebVTT) as the text that is spoken, with its times."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    Content,
+    Source,
+    TextBuilder,
+    broken_file_error,
+    clean_line,
+)
+from knotwork._indexing.loaders.plain_text import decode_text
+from knotwork._indexing.loaders.transcript import Utterance, add_utterances
+
+_ARROW = "-->"
+_TIME = r"(?:(\d{1,4})[ ]?:[ ]?)?(\d{1,3})[ ]?:[ ]?(\d{1,2})(?:[ ]?[,.:][ ]?(\d{1,6}))?"
+_TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?![\d:])")
+_NUMBER = re.compile(r"[ \t]*\d{1,9}[ \t]*")
+_SKIPPED_BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
+
+_VOICE = re.compile(r"<v(?:\.[^\s<>]{0,100})*[ \t]+([^<>]{1,200})>", re.IGNORECASE)
+_TAG = re.compile(
+    r"</?(?:i|b|u|s|c|v|em|strong|font|ruby|rt|lang|span)(?:[.\s][^<>]{0,300})?/?>"
+    r"|<[\d:.,]{5,20}>|<br[ ]?/?>|\{\\[^{}]{1,100}\}",
+    re.IGNORECASE,
+)
+_DASH = re.compile(r"[-‐–—][ ]?(?=[^\W\d_]|[\"“„«¿¡\[(♪])")
+"""In subtitles, a dash at the start of a line is another speaker."""
+
+_SAME_MOMENT_S = 0.1
+"""Lines that a cue repeats within this time of the last are still shown, not said again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cue:
+    """Lines of text that are shown together. Their times are None if the file has no valid ones."""
+
+    lines: tuple[str, ...]
+    start_s: float | None
+    end_s: float | None
+
+
+class SubtitlesLoader:
+    """Reads .srt and .vtt; a speaker in `<v Name>` is written before what the speaker says."""
+
+    name = "subtitles"
+    suffixes, signatures = FORMATS["subtitles"]
+
+    def load(self, source: Source) -> Content:
+        text = decode_text(source)
+        is_vtt = text.startswith("WEBVTT")
+        cues = list(_read_cues(text.split("\n"), is_vtt=is_vtt))
+        if not cues:
+            raise broken_file_error(source, "it has no line with times such as 00:01 --> 00:03")
+        builder = TextBuilder(source)
+        add_utterances(builder, _utterances(_without_repetitions(_in_order(cues))))
+        return builder.content("text/vtt" if is_vtt else "application/x-subrip")
+
+
+def _read_cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[_Cue]:
+    """Yield the cues of a file in its order.
+
+    A line with an arrow begins a cue, whatever precedes it. Text with invalid times is kept.
+    """
+    timed = [number for number, line in enumerate(lines) if _ARROW in line]
+    for number, following in pairwise([*timed, len(lines)]):
+        end = following
+        if following < len(lines):
+            end = _before_name(lines, number + 1, following, is_vtt=is_vtt)
+        shown = lines[number + 1 : end]
+        if is_vtt:
+            shown = list(_without_blocks(shown))
+        yield _Cue(tuple(filter(_plain, map(clean_line, shown))), *_read_times(lines[number]))
+
+
+def _before_name(lines: Sequence[str], start: int, timing: int, *, is_vtt: bool) -> int:
+    """Return where the text of a cue ends: before the number or name above the next timing."""
+    name = timing - 1
+    if name < start:
+        return timing
+    if is_vtt and name > start and not lines[name - 1].strip():
+        return name
+    return name if _NUMBER.fullmatch(lines[name]) else timing
+
+
+def _without_blocks(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that are not in a comment or a style sheet, which end at a blank line."""
+    is_skipped, after_blank = False, False
+    for line in lines:
+        is_blank = not line.strip()
+        if is_blank:
+            is_skipped = False
+        elif after_blank and _SKIPPED_BLOCK.match(line):
+            is_skipped = True
+        if not is_skipped:
+            yield line
+        after_blank = is_blank
+
+
+def _read_times(line: str) -> tuple[float | None, float | None]:
+    match = _TIMING.match(line)
+    if match is None:
+        return None, None
+    values = match.groups()
+    start_s, end_s = _seconds(values[:4]), _seconds(values[4:])
+    return start_s, max(start_s, end_s)
+
+
+def _seconds(parts: Sequence[str | None]) -> float:
+    hours, minutes, seconds, fraction = parts
+    whole = int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+    return round(whole + float(f"0.{fraction or 0}"), 3)
+
+
+def _in_order(cues: Sequence[_Cue]) -> list[_Cue]:
+    """Return the cues by the time when they begin; one without times stays behind its neighbour."""
+    latest = 0.0
+    placed: list[tuple[float, _Cue]] = []
+    for cue in cues:
+        latest = latest if cue.start_s is None else cue.start_s
+        placed.append((latest, cue))
+    return [cue for _, cue in sorted(placed, key=lambda item: item[0])]
+
+
+def _without_repetitions(cues: Sequence[_Cue]) -> Iterator[_Cue]:
+    """Yield the cues without lines that the cue before shows too.
+
+    Captions that scroll repeat each line until it leaves the screen.
+    """
+    shown: tuple[str, ...] = ()
+    until_s: float | None = None
+    for cue in cues:
+        lines = tuple(_plain(line) for line in cue.lines)
+        repeated = 0
+        if (
+            cue.start_s is not None
+            and until_s is not None
+            and cue.start_s - until_s <= _SAME_MOMENT_S
+        ):
+            most = min(len(shown), len(lines))
+            repeated = next((n for n in range(most, 0, -1) if shown[-n:] == lines[:n]), 0)
+        if lines:
+            shown, until_s = lines, cue.end_s
+        yield replace(cue, lines=cue.lines[repeated:])
+
+
+def _utterances(cues: Iterator[_Cue]) -> Iterator[Utterance]:
+    for cue in cues:
+        speaker = ""
+        for line in cue.lines:
+            for name, part in _by_speaker(line):
+                speaker = name or speaker
+                text = _plain(part)
+                dash = _DASH.match(text)
+                yield Utterance(
+                    text[dash.end() :] if dash else text,
+                    cue.start_s,
+                    cue.end_s,
+                    speaker,
+                    begins_paragraph=dash is not None,
+                )
+
+
+def _by_speaker(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a line, each with the name of its speaker, "" if it names none."""
+    start, name = 0, ""
+    for match in _VOICE.finditer(line):
+        yield name, line[start : match.start()]
+        start, name = match.end(), clean_line(html.unescape(match.group(1)))
+    yield name, line[start:]
+
+
+def _plain(text: str) -> str:
+    """Return text without markup, on one line."""
+    return clean_line(html.unescape(_TAG.sub(" " if "<br" in text else "", _VOICE.sub("", text))))

@@ -1,0 +1,69 @@
+"""Write what is spoken in a recording as paragraphs, with the times of their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from knotwork._indexing.loaders.loader import TextBuilder, clean_line
+from knotwork._text.chinese import HAN_AND_KANA
+from knotwork.records import TimedSpan
+
+PAUSE_S = 2.0
+"""A sentence that ends before a pause of this length ends its paragraph."""
+
+PARAGRAPH_CHARACTERS = 600
+"""A paragraph of this length ends with its sentence."""
+
+LONGEST_PARAGRAPH = 1_500
+"""A paragraph of this length ends, as speech without punctuation has no sentences."""
+
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’」』）)\]♪]*$")
+_WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff65…"
+_WIDE_END = re.compile(rf"[{_WIDE}]$")
+_WIDE_START = re.compile(rf"[{_WIDE}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """Words that one speaker says, from ``start_s`` to ``end_s``; times of None are unknown."""
+
+    text: str
+    start_s: float | None
+    end_s: float | None
+    speaker: str = ""
+    begins_paragraph: bool = False
+
+
+def add_utterances(builder: TextBuilder, utterances: Iterable[Utterance]) -> None:
+    """Append utterances as paragraphs, each with the name of its speaker if that is known.
+
+    A paragraph ends when the speaker changes, at a pause after a sentence, and when it is long.
+    """
+    before: Utterance | None = None
+    length = 0
+    for said in utterances:
+        text = clean_line(said.text)
+        if not text:
+            continue
+        if before is None or _begins(said, before, builder.tail, length):
+            label = f"{said.speaker}: " if said.speaker else ""
+            span = builder.add(label + text)
+            length = 0
+        else:
+            wide = _WIDE_END.search(builder.tail) and _WIDE_START.match(text)
+            span = builder.add(text, gap="" if wide else " ")
+        length += len(text)
+        if said.start_s is not None and said.end_s is not None and span.end > span.start:
+            builder.times.append(TimedSpan(span, said.start_s, said.end_s))
+        before = said
+
+
+def _begins(said: Utterance, before: Utterance, tail: str, length: int) -> bool:
+    """Return True if an utterance begins a paragraph, after one of ``length`` characters."""
+    if said.begins_paragraph or said.speaker != before.speaker or length >= LONGEST_PARAGRAPH:
+        return True
+    pause_s = 0.0 if said.start_s is None or before.end_s is None else said.start_s - before.end_s
+    ends = _SENTENCE_END.search(tail[-10:]) is not None
+    return ends and (pause_s >= PAUSE_S or length >= PARAGRAPH_CHARACTERS)
