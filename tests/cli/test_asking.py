@@ -48,6 +48,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         "input_tokens",
         "output_tokens",
         "reused_calls",
+        "cached_tokens",
         "embedded_texts",
         "seconds",
         "money",

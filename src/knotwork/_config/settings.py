@@ -199,6 +199,11 @@ class LlmSettings:
         '"none" builds the index without it; without a model, no tier makes calls',
         may_be_empty=False,
     )
+    batch: bool = _setting(
+        False,
+        'whether a model reads documents of the tier "full" in batches of its server: half the\n'
+        "price, and replies within a day",
+    )
     prices: tuple[str, ...] = _setting(
         (),
         "prices of a million input and output tokens by model, the first match counts; a\n"

@@ -6,18 +6,17 @@ few chunks to price what a model would read.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from knotwork._config import Settings
-from knotwork._indexing.changes import Tier, compare_with_ledger
-from knotwork._indexing.document_reader import jobs_of, quarantined_documents
-from knotwork._indexing.engines.engine import Engine, open_engine
+from knotwork._indexing.batch_reading import BATCH_STEP, Reading, read_in_batches
+from knotwork._indexing.changes import Tier
+from knotwork._indexing.document_reader import quarantined_documents
+from knotwork._indexing.embedding import check_embedder, check_not_switching
+from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.pipeline import Pipeline, Tally
-from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
-from knotwork._indexing.prepared import Candidate, Unprepared
 from knotwork._indexing.report import (
     Enrichment,
     EventKind,
@@ -27,9 +26,10 @@ from knotwork._indexing.report import (
 )
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
-from knotwork._indexing.stages import IndexingStages, compose_stages
+from knotwork._indexing.stages import compose_stages
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import (
+    BATCH,
     PriceTable,
     RunEstimate,
     SampledCall,
@@ -41,7 +41,7 @@ from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import calls_at_once
 from knotwork._inference.role_models import ModelRun
-from knotwork._stores.base import Ledger, Store, companions_of
+from knotwork._stores.base import Store, companions_of
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
@@ -55,12 +55,15 @@ class IndexOptions(TypedDict, total=False):
     ``retry`` reads again what could not be read last time, and asks again if no reply of a language
     model could be used. ``tier`` ("none", "lean" or "full") applies to all documents of this run;
     by default, new ones have that of the settings, and those that a model read once stay so.
-    ``budget`` limits tokens or money, in the syntax of `parse_ceiling`.
+    ``budget`` limits tokens or money, in the syntax of `parse_ceiling`. ``batch`` sends what a
+    model reads in batches, at half the price and within a day; None is ``llm.batch``, and waits for
+    batches of an earlier run. False cancels those.
     """
 
     retry: bool
     tier: str | None
     budget: str
+    batch: bool | None
 
 
 class IndexingRun:
@@ -80,6 +83,9 @@ class IndexingRun:
         self._store = store
         self._settings = settings
         self._retry = options.get("retry", False)
+        self._batch = options.get("batch")
+        if self._batch is None and settings.llm.batch:
+            self._batch = True
         self.engine = open_engine(settings)
         self.models = ModelRun(
             settings.llm,
@@ -108,6 +114,7 @@ class IndexingRun:
         pipeline = Pipeline(self._store, self.stages, engine=self.engine)
         done = Enrichment()
         try:
+            yield from self._read_in_batches(selection)
             for event in pipeline.run(
                 selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
             ):
@@ -175,14 +182,32 @@ class IndexingRun:
         Samples a few chunks; raises as `estimate_reading`.
         """
         return estimate_reading(
+            self._reading(selection), prices=self.models.prices, in_batches=bool(self._batch)
+        )
+
+    def _reading(self, selection: SourceSelection) -> Reading:
+        return Reading(
             selection.candidates,
-            ledger=self._store.ledger,
-            stages=self.stages,
-            prices=self.models.prices,
-            engine=self.engine,
+            self._store.ledger,
+            self.stages,
+            self.engine,
             retry=self._retry,
             reread=quarantined_documents(self._store) if self._retry else frozenset(),
         )
+
+    def _read_in_batches(self, selection: SourceSelection) -> Iterator[IndexEvent]:
+        """Yield the progress of batches, whose replies the run then finds in the cache."""
+        check_not_switching(self._store)
+        check_embedder(self._store, self.stages.embedding.name)
+        try:
+            steps = read_in_batches(self._reading(selection), self.models, wanted=self._batch)
+            for step in steps:
+                event = self.tally.event(EventKind.ENRICHING)
+                yield replace(event, message=BATCH_STEP, done=step.done, total=step.total)
+        except KeyboardInterrupt:
+            self.models.halt.set()
+            report = self.tally.report(self._store, self.stages, interrupted=True)
+            raise IndexingInterrupted(report) from None
 
     def close(self) -> None:
         """Close the engine, and the cache of calls to language models."""
@@ -216,30 +241,19 @@ class IndexEstimate:
 
 
 def estimate_reading(
-    sources: Sequence[Candidate],
-    *,
-    ledger: Ledger,
-    stages: IndexingStages,
-    prices: PriceTable,
-    engine: Engine,
-    retry: bool = False,
-    reread: Container[str] = frozenset(),
+    reading: Reading, *, prices: PriceTable, in_batches: bool = False
 ) -> IndexEstimate:
-    """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
+    """Return what a run would cost, from cached replies and a few new ones.
 
-    ``retry`` and ``reread`` are those of `compare_with_ledger`.
-    Leaves out sources that cannot be read. Raises ModelError if the model fails.
+    ``in_batches`` estimates the price of batches. Leaves out sources that cannot be read. Raises
+    ModelError if the model fails.
     """
-    extractor = stages.model_extractor
+    extractor = reading.stages.model_extractor
     if extractor is None:
         return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
     model = extractor.model
-    wanted = [
-        source
-        for source in compare_with_ledger(sources, ledger, stages.tiers, retry=retry, reread=reread)
-        if source.wants_model and source.needs_reading
-    ]
-    jobs = list(_jobs(wanted, stages.recipe, extractor, engine))
+    name = f"{model.name}{BATCH}" if in_batches else model.name
+    jobs = list(reading.jobs(extractor))
     cached: list[_Pair] = []
     new: list[_Pair] = []
     for job in jobs:
@@ -250,10 +264,10 @@ def estimate_reading(
     bought = _spread(new, SAMPLED_CHUNKS - len(free))
     before = _spent(model)
     samples = [_sample(extractor, job, request) for job, request in (*free, *bought)]
-    calls = [call for call, _ in samples]
+    calls = [replace(call, model=name) for call, _ in samples]
     spent = _spent(model).since(before)
     left = [request for job, request in new if not any(job is other for other, _ in bought)]
-    planned = plan_calls(model.name, left, count_tokens=count_tokens)
+    planned = plan_calls(name, left, count_tokens=count_tokens)
     return IndexEstimate(
         documents=len({job.document.uri for job in jobs}),
         chunks=len(jobs),
@@ -264,29 +278,6 @@ def estimate_reading(
         run=estimate_run(calls, planned, prices=prices),
         readable=sum(is_readable for _, is_readable in samples[len(free) :]),
     )
-
-
-def _jobs(
-    sources: Sequence[Candidate],
-    recipe: Recipe,
-    extractor: ModelExtractor,
-    engine: Engine,
-) -> Iterator[ChunkJob]:
-    preparer = engine.open_preparer(recipe, total_bytes=sum(source.size for source in sources))
-    with closing(preparer):
-        for source in sources:
-            preparer.begin(source)
-            while preparer.is_ready():
-                yield from _jobs_of(preparer.take(), extractor)
-        while preparer.open:
-            yield from _jobs_of(preparer.take(), extractor)
-
-
-def _jobs_of(found: Preparation, extractor: ModelExtractor) -> Iterator[ChunkJob]:
-    if isinstance(found, Unprepared):
-        load_error_of(found)  # raises what concerns more than this document
-    else:
-        yield from jobs_of(found, extractor)
 
 
 def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -108,6 +108,27 @@ class CallBudget:
         """Estimate the usage of a call of whose reply only ``text`` arrived."""
         return TokenUsage(count_request(request, self._count_tokens), self._count_tokens(text), 1)
 
+    def affordable(self, model: str, requests: Sequence[ChatRequest]) -> int:
+        """Return how many of these requests, in order, fit into what is left.
+
+        Raises ConfigError if the ceiling is monetary and the model has no price.
+        """
+        self._require_price(model)
+        with self._changed:
+            total = TokenUsage()
+            for count, request in enumerate(requests):
+                tokens = count_request(request, self._count_tokens)
+                total += TokenUsage(tokens, self._expected_output(model, request), 1)
+                if not self._fits([*self._reserved, _Reservation(model, total, is_stream=False)]):
+                    return count
+        return len(requests)
+
+    def charge(self, model: str, usage: TokenUsage) -> None:
+        """Count a call that was made without `call`."""
+        with self._changed:
+            self._spent[model] = self._spent.get(model, TokenUsage()) + usage
+            self._changed.notify_all()
+
     @contextmanager
     def call(
         self, model: str, request: ChatRequest, *, is_stream: bool = False
@@ -140,11 +161,7 @@ class CallBudget:
                 self._changed.notify_all()
 
     def _reserve(self, model: str, request: ChatRequest, *, is_stream: bool) -> _Reservation:
-        if self.ceiling.unit == "money" and self._prices.price(model) is None:
-            raise ConfigError(
-                f"The model `{model}` has no price, so a monetary budget cannot be enforced.",
-                fix="Set its token prices in llm.prices, or give the budget in tokens.",
-            )
+        self._require_price(model)
         input_tokens = count_request(request, self._count_tokens)
         with self._changed:
             while True:
@@ -159,6 +176,13 @@ class CallBudget:
                 if not others_will_end or not self._fits([*streams, reservation]):
                     raise self._exceeded(model, request, usage)
                 self._changed.wait()
+
+    def _require_price(self, model: str) -> None:
+        if self.ceiling.unit == "money" and self._prices.price(model) is None:
+            raise ConfigError(
+                f"The model `{model}` has no price, so a monetary budget cannot be enforced.",
+                fix="Set its token prices in llm.prices, or give the budget in tokens.",
+            )
 
     def _expected_output(self, model: str, request: ChatRequest) -> int:
         calls, tokens = self._outputs.get((model, request.stage), (0, 0))

@@ -260,6 +260,11 @@ class CallCache:
         return cls(CallDatabase(path, busy_timeout_s=busy_timeout_s))
 
     @property
+    def database(self) -> CallDatabase:
+        """The database of the replies."""
+        return self._database
+
+    @property
     def path(self) -> str | None:
         """The path of the file, None on a server."""
         return self._database.path
@@ -371,6 +376,8 @@ class CallCache:
                         f"DELETE FROM {table} WHERE source = $1",  # noqa: S608  one of two names
                         (storable(source),),
                     )
+                # A reply that is still to come is not stored.
+                tables.change("DELETE FROM awaited WHERE source = $1", (storable(source),))
         return count
 
     def check(self) -> list[str]:

@@ -25,6 +25,8 @@ from knotwork._inference.chat import ChatRequest, TokenUsage
 from knotwork.errors import ConfigError
 
 _PRICED_TOKENS = Decimal(1_000_000)
+BATCH = " (batch)"
+"""Behind the name of a model: its calls in batches, which cost half as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,15 @@ class Price:
             + output_tokens * self.output_per_million
         )
         return cost / _PRICED_TOKENS
+
+    def halved(self) -> Price:
+        """Return the price of calls in batches."""
+        cached = self.cached_per_million
+        return Price(
+            self.input_per_million / 2,
+            self.output_per_million / 2,
+            None if cached is None else cached / 2,
+        )
 
 
 class PriceTable:
@@ -99,7 +110,9 @@ class PriceTable:
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, or None if it is unknown (not 0)."""
-        return next((price for pattern, price in self._rules if fnmatchcase(model, pattern)), None)
+        name = model.removesuffix(BATCH)
+        found = next((price for pattern, price in self._rules if fnmatchcase(name, pattern)), None)
+        return found.halved() if found is not None and name != model else found
 
     def money(self, usage_by_model: Iterable[tuple[str, TokenUsage]]) -> Decimal | None:
         """Return the total cost of usage, or None if a model that was used has no price."""

@@ -70,6 +70,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        "0002-awaited",
+        """
+        CREATE TABLE awaited (
+            key BLOB PRIMARY KEY, batch TEXT NOT NULL, server TEXT NOT NULL, model TEXT NOT NULL,
+            stage TEXT NOT NULL, source TEXT NOT NULL
+        ) WITHOUT ROWID;
+        CREATE INDEX awaited_by_source ON awaited (source);
+        """,
+    ),
 )
 
 

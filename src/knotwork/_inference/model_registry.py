@@ -281,6 +281,7 @@ class ChatModels:
         self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
         self._limiters = _Limiters(halt)
         self._opened: dict[LlmSettings, ChatModel] = {}
+        self._clients: dict[LlmSettings, ChatModel] = {}
 
     def open(self, role: ModelRole | None = None) -> ChatModel | None:
         """Return the model for a role, with rate limits and retries; None if it is "none".
@@ -293,6 +294,7 @@ class ChatModels:
             return None
         if settings not in self._opened:
             opened = open_model(settings.model, CHAT_MODELS, settings)
+            self._clients[settings] = opened
             limiter = self._limiters.of(settings)
             if isinstance(opened, OnServer):
                 opened.listen(limiter.heed)
@@ -300,6 +302,16 @@ class ChatModels:
             # Retries go outside, so that a call that waits to be repeated holds no slot.
             self._opened[settings] = RetryingChat(client, self._retries)
         return self._opened[settings]
+
+    def client(self, role: ModelRole) -> ChatModel | None:
+        """Return the model for a role as it was opened, without rate limits and retries."""
+        self.open(role)
+        return self._clients.get(role_settings(self._settings, role))
+
+    @property
+    def retries(self) -> RetryPolicy:
+        """How calls are repeated."""
+        return self._retries
 
 
 def open_chat_server(settings: LlmSettings) -> ModelServer:

@@ -136,6 +136,30 @@ class ModelServer:
             body = client.get(self._url(path), cast_to=str, options=self._options)
         return self._check_object(self._parse(body, path), path)
 
+    def text(self, path: str) -> str:
+        """Return the text under ``path``, such as the content of a file; raises as `post` does."""
+        client = self._client()
+        with _ErrorTranslation(self, path):
+            body = run_apart(
+                partial(client.get, self._url(path), cast_to=str, options=self._options)
+            )
+        return str(body)
+
+    def upload(self, path: str, name: str, content: bytes, **fields: str) -> dict[str, Any]:
+        """Send a file with form ``fields`` and return the JSON object of the response.
+
+        Raises as `post`.
+        """
+        client = self._client()
+        headers = {**self._options["headers"], "Content-Type": "multipart/form-data"}
+        with _ErrorTranslation(self, path):
+            post = partial(client.post, self._url(path), cast_to=str, body=fields)
+            files = [("file", (name, content, "application/jsonl"))]
+            body = run_apart(
+                partial(post, files=files, options={**self._options, "headers": headers})
+            )
+        return self._check_object(self._parse(body, path), path)
+
     def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
         """Send JSON and yield the JSON object of each event of the response; raises as `post`.
 

@@ -103,6 +103,26 @@ class OpenAIChat:
         """Call ``listener`` with the status and headers of every response of the server."""
         self._server.listen(listener)
 
+    @property
+    def server(self) -> ModelServer:
+        """The server of the model."""
+        return self._server
+
+    def batch_body(self, request: ChatRequest) -> dict[str, object]:
+        """Return the body of a request in a batch, as learned from earlier calls."""
+        plain = replace(self._dialect, streams=False)
+        return self._phrase(plain, self._window.fit(self._with_defaults(request)))
+
+    def read_batch_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
+        """Return the reply in the body of a response. Raises ModelUnavailable if there is none."""
+        return self._read_plain(body, request)
+
+    def _read_plain(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
+        streamed = _StreamedReply(request, self._habit, self._url)
+        streamed.add(body)
+        _, reply = streamed.finish()
+        return reply
+
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply without its thinking."""
         return run_apart(partial(self._gather, request))
@@ -125,9 +145,7 @@ class OpenAIChat:
         plain = replace(self._dialect, streams=False)
         request = self._window.fit(self._with_defaults(request))
         body = self._server.post(_CHAT_PATH, self._phrase(plain, request))
-        streamed = _StreamedReply(request, self._habit, self._url)
-        streamed.add(body)
-        _, reply = streamed.finish()
+        reply = self._read_plain(body, request)
         with self._lock:
             self._dialect = plain
         return reply

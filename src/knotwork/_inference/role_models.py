@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection
 from contextlib import closing
 
+from knotwork._cancellation import checks_due
 from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings
+from knotwork._inference.call_batches import BatchModel, CallBatches
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
@@ -30,6 +33,7 @@ from knotwork.errors import StoreReadOnly
 
 NOT_KEPT_NOTE = "Replies of language models are not cached for later runs: {reason}"
 
+_NAP_S = 0.5
 _REST_S = 300.0
 """Seconds without a call in a stage with unusable replies, unless a run decides otherwise."""
 
@@ -70,6 +74,7 @@ class RoleModels:
         self._companions = companions
         self._breaker = breaker or StageBreaker(rest_s=_REST_S)
         limiter = RateLimiter(concurrency=settings.concurrency, halt=halt)
+        self._given = model
         self._model = RateLimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries, halt=halt)
         self._cache: CallCache | None = None
@@ -100,6 +105,28 @@ class RoleModels:
                 meter=meter,
                 retry_rejected=retry_rejected,
                 breaker=self._breaker,
+            )
+
+    def batches(
+        self,
+        role: ModelRole,
+        *,
+        meter: UsageMeter,
+        budget: CallBudget | None,
+        sleep: Callable[[float], None],
+    ) -> CallBatches | None:
+        """Return the batches of a role's model; None if it has none."""
+        with self._lock:
+            model = self._given or self._models.client(role)
+            if not isinstance(model, BatchModel):
+                return None
+            return CallBatches(
+                model,
+                self._open_cache(),
+                meter=meter,
+                budget=budget,
+                retries=self._models.retries,
+                sleep=sleep,
             )
 
     def close(self) -> None:
@@ -166,6 +193,7 @@ class ModelRun:
         self._retry = retry
         self._budget = open_budget(budget, settings, count_tokens=count_tokens)
         self._breaker = StageBreaker()
+        self._batches: list[CallBatches] = []
         self._models = RoleModels(
             settings,
             companions=companions,
@@ -185,10 +213,27 @@ class ModelRun:
             role, meter=self.meter, budget=self._budget, retry_rejected=self._retry
         )
 
+    def batches(self, role: ModelRole) -> CallBatches | None:
+        """Return the batches of a role's model; None if it has none."""
+        found = self._models.batches(
+            role, meter=self.meter, budget=self._budget, sleep=self._wait_for_batch
+        )
+        if found is not None:
+            self._batches.append(found)
+        return found
+
+    def _wait_for_batch(self, seconds: float) -> None:
+        """Wait in short naps, since not every system interrupts a longer one on Ctrl-C."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            checks_due()
+            self.halt.sleep(min(left, _NAP_S))
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """Messages for the user, as in `RoleModels`, and the stages that were stopped."""
-        return (*self._models.notes, *self._breaker.notes)
+        """Messages for the user, as in `RoleModels`, of batches, and the stages that stopped."""
+        of_batches = (note for batches in self._batches for note in batches.notes)
+        return (*self._models.notes, *of_batches, *self._breaker.notes)
 
     def close(self) -> None:
         """Close the call cache."""

@@ -61,6 +61,12 @@ TIERS = ("none", "lean", "full")
     "continues from there.",
 )
 @click.option(
+    "--batch/--no-batch",
+    default=None,
+    help="Send what a model reads to the batch API of its server: half the price, and replies "
+    "within a day. You can stop and run the command again. --no-batch cancels open batches.",
+)
+@click.option(
     "--progress",
     metavar="VIEW",
     shell_complete=complete_from(PROGRESS_VIEWS),
@@ -78,6 +84,7 @@ def index_command(
     retry: bool,
     tier: str | None,
     budget: str,
+    batch: bool | None,
 ) -> None:
     """Index files, folders and URLs of storage. Unchanged files are skipped, and deleted ones are
     removed.
@@ -93,7 +100,7 @@ def index_command(
     check_choice("value of --progress", progress, PROGRESS_VIEWS)
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
-    wanted = IndexOptions(retry=retry, tier=tier, budget=budget)
+    wanted = IndexOptions(retry=retry, tier=tier, budget=budget, batch=batch)
     knowledge_base = session.open(read_only=False)
     if estimate:
         show_estimate(session, knowledge_base.estimate(paths, **wanted))

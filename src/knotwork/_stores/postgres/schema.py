@@ -303,9 +303,23 @@ def _create_companion_tables(connection: Connection) -> None:
     connection.execute(_COMPANION_TABLES.replace("TEXT", _TEXT), prepare=False)
 
 
+def _create_awaited_table(connection: Connection) -> None:
+    """Create the table of requests in batches, whose replies are awaited."""
+    connection.execute(
+        f"CREATE TABLE awaited (key bytea PRIMARY KEY, batch {_TEXT} NOT NULL, "
+        f"server {_TEXT} NOT NULL, model {_TEXT} NOT NULL, stage {_TEXT} NOT NULL, "
+        f"source {_TEXT} NOT NULL)",
+        prepare=False,
+    )
+    connection.execute(
+        "CREATE INDEX awaited_by_source ON awaited USING hash (source)", prepare=False
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001-tables", _create_tables),
     Migration("0002-companions", _create_companion_tables),
+    Migration("0003-awaited", _create_awaited_table),
 )
 
 

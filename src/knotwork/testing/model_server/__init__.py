@@ -3,7 +3,8 @@
 Run it standalone with ``python -m knotwork.testing.model_server --port 8123``.
 """
 
+from knotwork.testing.model_server._batches import BatchPlan
 from knotwork.testing.model_server._server import ModelTestServer
 from knotwork.testing.model_server._traffic import Call, Fault, FaultPlan, Totals, Traffic
 
-__all__ = ["Call", "Fault", "FaultPlan", "ModelTestServer", "Totals", "Traffic"]
+__all__ = ["BatchPlan", "Call", "Fault", "FaultPlan", "ModelTestServer", "Totals", "Traffic"]

@@ -17,6 +17,7 @@ from knotwork._inference.chat import Message
 from knotwork._text.token_counts import count_tokens
 from knotwork.testing._brains import Brain, RuleBrain, UnknownTask
 from knotwork.testing._chat_models import end_reply
+from knotwork.testing.model_server._batches import Batches, BatchPlan
 from knotwork.testing.model_server._response_bodies import (
     THINKING,
     BadRequest,
@@ -37,17 +38,18 @@ HOST = "127.0.0.1"
 
 
 class ModelTestServer:
-    """Serves `/chat/completions`, `/embeddings`, `/rerank` and `/models` under ``url``.
+    """Serves `/chat/completions`, `/embeddings`, `/rerank`, `/models` and `/batches` under ``url``.
 
     Use it as a context manager, or call `start` and `close`. Requests may name any model; ``model``
     is the one that `/models` lists. The ``brain`` answers chats, and the hashing embedder computes
     vectors and rankings, so equal requests get equal responses. Tokens are counted with
     `count_tokens`. Each response starts after ``latency_s`` seconds; ``sleep`` replaces the wait,
     which by default ends when the server closes. ``faults`` may be replaced at any time.
-    ``traffic`` records the calls; its ``totals`` are also served at ``/traffic``.
+    ``batches`` plans how batches go; their requests are no calls. ``traffic`` records the calls;
+    its ``totals`` are also served at ``/traffic``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is an independent option
         self,
         brain: Brain | None = None,
         *,
@@ -58,6 +60,7 @@ class ModelTestServer:
         port: int = 0,
         sleep: Callable[[float], object] | None = None,
         traffic: Traffic | None = None,
+        batches: BatchPlan | None = None,
     ) -> None:
         self.brain = brain or RuleBrain()
         self.faults = faults or FaultPlan()
@@ -65,6 +68,7 @@ class ModelTestServer:
         self.model = model
         self.dimension = dimension
         self.traffic = traffic or Traffic()
+        self.batches = Batches(batches or BatchPlan())
         self._closing = threading.Event()
         self._released = threading.Event()
         self._sleep = sleep or self._closing.wait
@@ -203,19 +207,33 @@ class ConnectionHandler(BaseHTTPRequestHandler):
     _call: Call | None = None
 
     def do_GET(self) -> None:
-        """Answer `/models` and `/traffic`."""
+        """Answer `/models`, `/traffic`, `/files` and `/batches`."""
         model_server = self.server.model_server
+        endpoint = self.path.removeprefix("/v1")
         if self.path == "/v1/models":
             self._write(200, models_body([model_server.model], window=_listed_window(model_server)))
         elif self.path == "/traffic":
             self._write(200, asdict(model_server.traffic.totals))
+        elif endpoint.startswith(("/batches", "/files")):
+            status, body = model_server.batches.get(endpoint, self._answer_line)
+            self._write(status, body)
         else:
             self._write(404, error_body(f"Nothing at {self.path}.", kind="not_found_error"))
+
+    def _answer_line(self, body: dict[str, Any], content: bytes) -> dict[str, Any]:
+        """Return the response to a chat in a batch, which is no call of its own."""
+        model_server = self.server.model_server
+        call = Call(0, _CHAT, body, {}, None, 0.0)
+        _check_fields(body, model_server.faults.refuses)
+        return chat_body(answer_chat(model_server, call, content), number=0)
 
     def do_POST(self) -> None:
         """Answer and record a call."""
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         endpoint = self.path.removeprefix("/v1")
+        if endpoint.startswith(("/batches", "/files")):
+            self._change_batches(endpoint, content)
+            return
         if endpoint not in {_CHAT, _EMBEDDINGS, _RERANK}:
             self._write(404, error_body(f"Nothing at {self.path}.", kind="not_found_error"))
             return
@@ -232,6 +250,14 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             self._answer(call, content)
         finally:
             self._end_call()
+
+    def _change_batches(self, endpoint: str, content: bytes) -> None:
+        kind = self.headers.get("Content-Type", "")
+        try:
+            self._write(200, self.server.model_server.batches.post(endpoint, kind, content))
+        except BadRequest as error:
+            told = error_body(str(error), kind="invalid_request_error", field=error.field)
+            self._write(400, told)
 
     def _begin_call(self, endpoint: str, body: dict[str, Any], content: bytes) -> Call:
         model_server = self.server.model_server
@@ -346,12 +372,12 @@ class ConnectionHandler(BaseHTTPRequestHandler):
     def _write(
         self,
         status: int,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | bytes,
         headers: Mapping[str, str] | None = None,
         *,
         broken: bool = False,
     ) -> None:
-        content = json.dumps(body).encode()
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
         if broken:
             content = content[: len(content) // 2]
         self.send_response(status)

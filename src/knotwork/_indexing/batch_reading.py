@@ -1,0 +1,124 @@
+"""Send the first requests about all chunks that a model is to read in one batch, before a run.
+
+The replies become cached calls, so that the pipeline reads the documents as usual, without a call
+for these. Further requests about a chunk, and reports and descriptions, are usual calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from knotwork._indexing.changes import compare_with_ledger
+from knotwork._indexing.document_reader import jobs_of
+from knotwork._indexing.engines.engine import Engine
+from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
+from knotwork._indexing.prepared import Candidate, Unprepared
+from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.call_batches import BatchProgress, CallBatches
+from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.chat import ChatRequest
+from knotwork._inference.role_models import ModelRun
+from knotwork._stores.base import Ledger
+from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
+from knotwork.errors import ConfigError
+
+BATCH_STEP = "batched requests"
+"""The name of the step in events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The documents of a run that a model may read, and what decides which of them it reads."""
+
+    sources: Sequence[Candidate]
+    ledger: Ledger
+    stages: IndexingStages
+    engine: Engine
+    retry: bool = False
+    reread: Container[str] = frozenset()
+
+    def jobs(self, extractor: ModelExtractor) -> Iterator[ChunkJob]:
+        """Yield the chunks to read. Leaves out sources that cannot be loaded."""
+        wanted = [
+            source
+            for source in compare_with_ledger(
+                self.sources, self.ledger, self.stages.tiers, retry=self.retry, reread=self.reread
+            )
+            if source.wants_model and source.needs_reading
+        ]
+        recipe: Recipe = self.stages.recipe
+        size = sum(source.size for source in wanted)
+        preparer = self.engine.open_preparer(recipe, total_bytes=size)
+        with closing(preparer):
+            for source in wanted:
+                preparer.begin(source)
+                while preparer.is_ready():
+                    yield from _jobs_of(preparer.take(), extractor)
+            while preparer.open:
+                yield from _jobs_of(preparer.take(), extractor)
+
+
+def _jobs_of(found: Preparation, extractor: ModelExtractor) -> Iterator[ChunkJob]:
+    if isinstance(found, Unprepared):
+        load_error_of(found)  # raises what concerns more than this document
+    else:
+        yield from jobs_of(found, extractor)
+
+
+def read_in_batches(
+    reading: Reading, models: ModelRun, *, wanted: bool | None
+) -> Iterator[BatchProgress]:
+    """Send what is to be read in batches, wait for the replies, and yield the progress.
+
+    ``wanted`` None waits only for batches of an earlier run that have requests of this run; False
+    cancels all of them. Raises ConfigError if the model has no batches, ModelError if the server
+    refuses one.
+    """
+    extractor = reading.stages.model_extractor
+    if extractor is None:
+        return
+    batches = models.batches("extract")
+    if batches is None:
+        if wanted:
+            raise ConfigError(
+                f"The model `{extractor.model.name}` has no batches.",
+                fix="Use a model of an OpenAI-compatible server, or leave out --batch.",
+            )
+        return
+    open_keys = batches.awaited()
+    if wanted is False and open_keys:
+        batches.cancel()
+    if not wanted and (wanted is False or not open_keys):
+        return
+    requests = list(_new_requests(reading, extractor))
+    if not wanted and open_keys.isdisjoint(map(batches.key, requests)):
+        return
+    if wanted:
+        _submit(batches, extractor, requests, open_keys)
+    yield from batches.collect()
+
+
+def _submit(
+    batches: CallBatches,
+    extractor: ModelExtractor,
+    requests: Sequence[ChatRequest],
+    open_keys: set[bytes],
+) -> None:
+    new = [request for request in requests if batches.key(request) not in open_keys]
+    if not new:
+        return
+    # One usual call shows which parameters the server takes: a batch cannot be corrected.
+    extractor.model.complete(new[0])
+    batches.submit(new[1:])
+
+
+def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatRequest]:
+    """Yield the first request about each chunk, unless its reply is cached."""
+    model = extractor.model
+    for job in reading.jobs(extractor):
+        request = extractor.request(job)
+        is_known = isinstance(model, CachedChatModel) and request and model.is_settled(request)
+        if request is not None and not is_known:
+            yield request

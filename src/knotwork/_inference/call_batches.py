@@ -1,0 +1,375 @@
+"""Send requests by the batch API of a server: answered within a day, at half the price.
+
+The requests of a batch are noted in the database of calls before its replies are awaited, so that
+an interrupted run finds them again and pays for nothing twice. Replies become cached calls, which
+`CachedChatModel` then finds. What a batch did not answer is asked as usual.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Protocol, runtime_checkable
+
+from knotwork._companions import CompanionDatabase
+from knotwork._inference.call_budget import CallBudget
+from knotwork._inference.call_cache import CallCache, RejectedReply, call_key
+from knotwork._inference.call_costs import BATCH, UsageMeter
+from knotwork._inference.call_database import CallDatabase, storable
+from knotwork._inference.call_limits import RetryPolicy
+from knotwork._inference.chat import ChatReply, ChatRequest, is_whole
+from knotwork._inference.model_servers import ModelServer
+from knotwork.errors import ModelError
+
+MOST_REQUESTS = 50_000
+MOST_BYTES = 100_000_000
+"""Limits of one batch, within those of all known servers."""
+
+_ENDPOINT = "/v1/chat/completions"
+_MARK = "knotwork"
+_LISTED = 100
+_ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+_FIRST_WAIT_S = 2.0
+_LONGEST_WAIT_S = 60.0
+_GONE = frozenset({404, 410})
+
+_log = logging.getLogger("knotwork.inference")
+
+
+@runtime_checkable
+class BatchModel(Protocol):
+    """A chat model whose requests a batch of its server can hold."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def server(self) -> ModelServer:
+        """The server of the model."""
+
+    def batch_body(self, request: ChatRequest) -> dict[str, object]:
+        """Return the body of a request, in the form that the server takes."""
+
+    def read_batch_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
+        """Return the reply in the body of a response. Raises ModelError if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """``done`` of ``total`` requests of all open batches are answered or have failed."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Awaited:
+    """A request of a batch, by its key; stage and source as in `ChatRequest`."""
+
+    key: bytes
+    batch: str
+    stage: str
+    source: str
+
+    @property
+    def request(self) -> ChatRequest:
+        """The request without its messages, which are not stored."""
+        return ChatRequest((), stage=self.stage, source=self.source)
+
+
+class AwaitedRequests:
+    """The requests in open batches of one model on one server."""
+
+    def __init__(self, database: CallDatabase, *, server: str, model: str) -> None:
+        self._database = database
+        self._where = (storable(server), storable(model))
+
+    def all(self) -> list[_Awaited]:
+        """Return all requests, in the order of their batches."""
+        rows = self._database.rows(
+            "SELECT key, batch, stage, source FROM awaited WHERE server = $1 AND model = $2 "
+            "ORDER BY batch, key",
+            self._where,
+        )
+        return [_Awaited(bytes(key), batch, stage, source) for key, batch, stage, source in rows]
+
+    def add(self, batch: str, requests: Mapping[bytes, ChatRequest]) -> None:
+        """Store the requests of a new batch."""
+
+        def write(tables: CompanionDatabase) -> None:
+            for key, request in requests.items():
+                names = (storable(request.stage), storable(request.source))
+                tables.change(
+                    "INSERT INTO awaited (key, batch, server, model, stage, source) "
+                    "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (key) DO UPDATE SET "
+                    "batch = excluded.batch",
+                    (key, batch, *self._where, *names),
+                )
+
+        self._database.write(write)
+
+    def remove(self, batch: str) -> None:
+        """Forget the requests of a batch that has ended."""
+
+        def write(tables: CompanionDatabase) -> None:
+            tables.change("DELETE FROM awaited WHERE batch = $1", (batch,))
+
+        self._database.write(write)
+
+
+class CallBatches:
+    """Sends requests to one model in batches, and stores the replies in a call cache.
+
+    ``sleep`` waits between two looks at a batch. Methods raise ModelError if the server refuses a
+    batch, ModelUnavailable if it cannot be reached.
+    """
+
+    def __init__(
+        self,
+        model: BatchModel,
+        cache: CallCache,
+        *,
+        meter: UsageMeter,
+        budget: CallBudget | None,
+        retries: RetryPolicy,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._model = model
+        self._server = model.server
+        self._cache = cache
+        self._meter = meter
+        self._budget = budget
+        self._retries = retries
+        self._sleep = sleep
+        self._awaited = AwaitedRequests(
+            cache.database, server=model.server.base_url, model=model.name
+        )
+        self.notes: list[str] = []
+
+    def key(self, request: ChatRequest) -> bytes:
+        """Return the key of a request, as that of its cached reply."""
+        return call_key(self._model.name, request)
+
+    def awaited(self) -> set[bytes]:
+        """Return the keys of requests in open batches."""
+        return {item.key for item in self._awaited.all()}
+
+    def submit(self, requests: Sequence[ChatRequest]) -> int:
+        """Send the requests that are not in an open batch, and return how many were sent.
+
+        With a budget, only as many as it allows are sent.
+        """
+        open_keys = self.awaited()
+        wanted = {self.key(request): request for request in requests}
+        new = {key: request for key, request in wanted.items() if key not in open_keys}
+        if self._budget is not None:
+            count = self._budget.affordable(f"{self._model.name}{BATCH}", list(new.values()))
+            new = dict(list(new.items())[:count])
+        for part, content in self._parts(new):
+            batch = self._find_or_create(part, content)
+            self._awaited.add(batch, part)
+        return len(new)
+
+    def _parts(
+        self, requests: Mapping[bytes, ChatRequest]
+    ) -> Iterator[tuple[dict[bytes, ChatRequest], bytes]]:
+        """Yield the requests of each batch, and its file of one JSON object per line."""
+        part: dict[bytes, ChatRequest] = {}
+        lines: list[bytes] = []
+        size = 0
+        for key, request in requests.items():
+            line = self._line(key, request)
+            if part and (len(part) == MOST_REQUESTS or size + len(line) > MOST_BYTES):
+                yield part, b"".join(lines)
+                part, lines, size = {}, [], 0
+            part[key] = request
+            lines.append(line)
+            size += len(line)
+        if part:
+            yield part, b"".join(lines)
+
+    def _line(self, key: bytes, request: ChatRequest) -> bytes:
+        line = {
+            "custom_id": key.hex(),
+            "method": "POST",
+            "url": _ENDPOINT,
+            "body": self._model.batch_body(request),
+        }
+        return json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+    def _find_or_create(self, part: Mapping[bytes, ChatRequest], content: bytes) -> str:
+        """Return the id of the batch of these requests.
+
+        A run that was killed before it noted the id has left the batch on the server.
+        """
+        mark = self._mark(part)
+        found = self._find(mark)
+        if found:
+            return found
+        file = self._retries.call(
+            lambda: self._server.upload("/files", "knotwork.jsonl", content, purpose="batch")
+        )
+
+        def create() -> str:
+            body: dict[str, object] = {
+                "input_file_id": str(file.get("id")),
+                "endpoint": _ENDPOINT,
+                "completion_window": "24h",
+                "metadata": {_MARK: mark},
+            }
+            return self._find(mark) or _id_of(self._server.post("/batches", body))
+
+        return self._retries.call(create)
+
+    def _mark(self, part: Mapping[bytes, ChatRequest]) -> str:
+        """Return what identifies a batch: its requests, and how often each was answered badly."""
+        digest = blake2b(digest_size=16)
+        for key in sorted(part):
+            found = self._cache.find(key)
+            attempts = found.attempts if isinstance(found, RejectedReply) else 0
+            digest.update(key + attempts.to_bytes(4, "big"))
+        return digest.hexdigest()
+
+    def _find(self, mark: str) -> str:
+        try:
+            listed = self._server.get(f"/batches?limit={_LISTED}").get("data")
+        except ModelError:
+            return ""  # not every server lists batches
+        for batch in listed if isinstance(listed, list) else ():
+            if not isinstance(batch, dict) or not isinstance(batch.get("metadata"), dict):
+                continue
+            is_usable = batch.get("status") not in {"failed", "expired", "cancelled", "cancelling"}
+            if batch["metadata"].get(_MARK) == mark and is_usable:
+                return _id_of(batch)
+        return ""
+
+    def collect(self) -> Iterator[BatchProgress]:
+        """Wait for all open batches, store their replies, and yield the progress."""
+        wait_s = _FIRST_WAIT_S
+        total = len(self._awaited.all())
+        while True:
+            items = self._awaited.all()
+            if not items:
+                return
+            done = total - len(items)
+            for batch in dict.fromkeys(item.batch for item in items):
+                own = {item.key.hex(): item for item in items if item.batch == batch}
+                done += self._look(batch, own)
+                yield BatchProgress(min(done, total), total)
+            if self._awaited.all():
+                self._sleep(wait_s)
+                wait_s = min(wait_s * 1.5, _LONGEST_WAIT_S)
+
+    def cancel(self) -> int:
+        """Cancel all open batches, store what they have answered; return how many there were."""
+        batches = list(dict.fromkeys(item.batch for item in self._awaited.all()))
+        for batch in batches:
+            try:
+                self._server.post(f"/batches/{batch}/cancel", {})
+            except ModelError as error:
+                _log.info("batch %s was not cancelled: %s", batch, error)
+            own = {item.key.hex(): item for item in self._awaited.all() if item.batch == batch}
+            try:
+                self._store(self._server.get(f"/batches/{batch}"), own)
+            except ModelError as error:
+                _log.info("batch %s cannot be read: %s", batch, error)
+            self._awaited.remove(batch)
+        return len(batches)
+
+    def _look(self, batch: str, items: Mapping[str, _Awaited]) -> int:
+        """Return how many requests of a batch are done; store its replies if it has ended."""
+        try:
+            state = self._retries.call(lambda: self._server.get(f"/batches/{batch}"))
+        except ModelError as error:
+            if error.status not in _GONE:
+                raise
+            self._end(batch, f"The server does not know the batch {batch} any more.", len(items))
+            return len(items)
+        status = state.get("status")
+        if status not in _ENDED:
+            counts = state.get("request_counts")
+            counts = counts if isinstance(counts, dict) else {}
+            numbers = (counts.get("completed"), counts.get("failed"))
+            return sum(number for number in numbers if isinstance(number, int))
+        stored = self._store(state, items)
+        missing = len(items) - stored
+        if status == "failed" and not stored:
+            self._awaited.remove(batch)
+            raise ModelError(
+                f"The server refused a batch of {len(items):,} requests: {_reason_of(state)}.",
+                fix="Nothing was paid for it. Run again, or without a batch: --no-batch",
+            )
+        note = (
+            f"{missing:,} requests of a batch ({status}) got no usable reply, and are asked one by "
+            "one at the full price."
+        )
+        self._end(batch, note, missing)
+        return len(items)
+
+    def _end(self, batch: str, note: str, missing: int) -> None:
+        if missing:
+            self.notes.append(note)
+        self._awaited.remove(batch)
+
+    def _store(self, state: Mapping[str, Any], items: Mapping[str, _Awaited]) -> int:
+        """Store the replies in the files of a batch; return how many requests have one."""
+        stored = 0
+        file = state.get("output_file_id")
+        if not isinstance(file, str) or not file:
+            return stored
+        content = self._retries.call(lambda: self._server.text(f"/files/{file}/content"))
+        for line in content.splitlines():
+            item, reply = self._read_line(line, items)
+            if item is not None and reply is not None:
+                self._keep(item, reply)
+                stored += 1
+        return stored
+
+    def _read_line(
+        self, line: str, items: Mapping[str, _Awaited]
+    ) -> tuple[_Awaited | None, ChatReply | None]:
+        try:
+            answer = json.loads(line)
+            item = items[answer["custom_id"]]
+            response = answer["response"]
+            if response["status_code"] != 200:
+                return item, None
+            return item, self._model.read_batch_body(response["body"], item.request)
+        except (ValueError, TypeError, KeyError, RecursionError, ModelError) as error:
+            _log.info("a line of a batch cannot be read: %r", error)
+            return None, None
+
+    def _keep(self, item: _Awaited, reply: ChatReply) -> None:
+        """Cache a reply and count its call, unless a killed run did so."""
+        if isinstance(self._cache.find(item.key), ChatReply):
+            return
+        name = f"{self._model.name}{BATCH}"
+        reply = replace(reply, usage=reply.usage.with_a_call())
+        self._meter.add(name, item.request, reply.usage)
+        if self._budget is not None:
+            self._budget.charge(name, reply.usage)
+        if is_whole(reply):
+            self._cache.accept(item.key, name, item.request, reply)
+        else:
+            self._cache.count_call(name, item.request, reply.usage)
+
+
+def _id_of(batch: Mapping[str, Any]) -> str:
+    found = batch.get("id")
+    if not isinstance(found, str) or not found:
+        raise ModelError(f"The server created a batch without an id: {json.dumps(batch)[:200]}")
+    return found
+
+
+def _reason_of(state: Mapping[str, Any]) -> str:
+    errors = state.get("errors")
+    listed = errors.get("data") if isinstance(errors, dict) else None
+    messages = [
+        str(error["message"])
+        for error in (listed if isinstance(listed, list) else ())
+        if isinstance(error, dict) and error.get("message")
+    ]
+    return "; ".join(messages[:3]).rstrip(".") or "no reason given"
