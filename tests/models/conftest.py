@@ -1,6 +1,6 @@
 """A real language model of 135 million parameters, too small to follow most instructions.
 
-`python3 -m nox -s models` fetches it; KNOTWORK_TEST_GGUF may name another model file.
+`python3 -m nox -s models` fetches it; TEST_GGUF may name another model file.
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def model_file():
-    path = Path(os.environ.get("KNOTWORK_TEST_GGUF", ""))
+    path = Path(os.environ.get("TEST_GGUF", ""))
     if not path.is_file():
-        pytest.skip("KNOTWORK_TEST_GGUF names no model file: run python3 -m nox -s models")
+        pytest.skip("TEST_GGUF names no model file: run python3 -m nox -s models")
     return path

@@ -1512,6 +1512,7 @@ export interface components {
             /** Section */
             section: string;
             span: components["schemas"]["Span"];
+            time: components["schemas"]["TimeSpan"] | null;
             /** Title */
             title: string;
         };
@@ -2466,6 +2467,8 @@ export interface components {
             span: components["schemas"]["Span"];
             /** Text */
             text: string;
+            /** @description When it is spoken, in a recording or subtitles; null for other documents. */
+            time: components["schemas"]["TimeSpan"] | null;
             /** Title */
             title: string;
         };
@@ -3311,6 +3314,11 @@ export interface components {
          */
         StageUsage: {
             /**
+             * Cached Tokens
+             * @default 0
+             */
+            cached_tokens: number;
+            /**
              * Input Tokens
              * @default 0
              */
@@ -3452,6 +3460,16 @@ export interface components {
             names: string[];
         };
         /**
+         * TimeSpan
+         * @description A range of a recording, in seconds from its start.
+         */
+        TimeSpan: {
+            /** End S */
+            end_s: number;
+            /** Start S */
+            start_s: number;
+        };
+        /**
          * TokenCounts
          * @description The tokens of a language model; 0 if none was used.
          */
@@ -3520,6 +3538,12 @@ export interface components {
          * @description The cost of an operation. Money is text, because a float is not exact.
          */
         UsageShape: {
+            /**
+             * Cached Tokens
+             * @description Input tokens that the server of the model had cached, at a lower price.
+             * @default 0
+             */
+            cached_tokens: number;
             /**
              * Embedded Texts
              * @default 0
