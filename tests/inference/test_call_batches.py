@@ -1,0 +1,56 @@
+"""The requests of open batches, in a file and on a server."""
+
+from contextlib import closing
+
+import pytest
+
+from knotwork._inference.call_batches import AwaitedRequests
+from knotwork._inference.call_cache import CallCache
+from knotwork._inference.call_database import CALLS, CallDatabase
+from knotwork._inference.chat import ChatRequest
+from knotwork._stores.base import companions_of
+from knotwork._stores.urls import open_store
+
+pytestmark = pytest.mark.slow
+
+KEYS = [bytes([number]) * 16 for number in range(3)]
+
+
+@pytest.fixture(params=["file", "server"])
+def database(request, tmp_path):
+    if request.param == "file":
+        place = CallDatabase(tmp_path / "k.calls")
+        with closing(place):
+            yield place
+        return
+    url = request.getfixturevalue("postgres_url")
+    with (
+        closing(open_store(url, create=True)) as store,
+        closing(CallDatabase(companions_of(store).open(CALLS))) as place,
+    ):
+        yield place
+
+
+def test_requests_are_kept_for_their_model_and_server_until_their_batch_ends(database):
+    here = AwaitedRequests(database, server="http://a/v1", model="openai:small")
+    other = AwaitedRequests(database, server="http://b/v1", model="openai:small")
+    request = ChatRequest((), stage="extract", source="a.txt")
+    here.add("batch-0", {KEYS[0]: request, KEYS[1]: ChatRequest((), source="b\udcff.txt")})
+    other.add("batch-1", {KEYS[2]: request})
+    assert [(item.key, item.batch, item.source) for item in here.all()] == [
+        (KEYS[0], "batch-0", "a.txt"),
+        (KEYS[1], "batch-0", "b\\udcff.txt"),
+    ]
+    here.add("batch-2", {KEYS[1]: request})  # sent again after its batch was lost
+    assert {item.batch for item in here.all()} == {"batch-0", "batch-2"}
+    assert CallCache(database).forget(["a.txt"]) == 0  # no reply was deleted
+    assert [item.key for item in here.all()] == [KEYS[1]]
+    assert other.all() == []
+
+
+def test_a_batch_that_ended_leaves_the_others(database):
+    here = AwaitedRequests(database, server="http://a/v1", model="openai:small")
+    here.add("batch-0", {KEYS[0]: ChatRequest(())})
+    here.add("batch-1", {KEYS[1]: ChatRequest(())})
+    here.remove("batch-0")
+    assert [item.key for item in here.all()] == [KEYS[1]]
