@@ -67,6 +67,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
             "quote",
             "chunk_id",
             "score",
+            "time",
             "document_id",
         ]
         assert citation["number"] == number
@@ -152,6 +153,7 @@ def test_the_object_of_a_search_has_the_promised_keys():
             "title",
             "section",
             "page",
+            "time",
             "span",
             "text",
             "score",
