@@ -40,7 +40,8 @@ def main() -> None:
         server = Server(params)
     except RuntimeError as error:
         sys.exit(str(error))
-    print(server.listening_address, flush=True)  # noqa: T201
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
     sys.stdin.read()
     os._exit(0)  # calls that still run are of no use to anyone
 

@@ -65,7 +65,7 @@ class GgufServer(ModelServer):
     def __init__(self, path: str, *, context: int, threads: int, timeout_s: float) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("A model file", "gguf")
-        file = Path(os.path.expandvars(path)).expanduser().absolute()
+        file = Path(path).expanduser().absolute()
         trained = read_gguf_facts(file).context_length
         if not context:
             context = min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
@@ -110,7 +110,6 @@ class _GgufProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             # Ctrl-C is for this process alone, which ends the child.
             start_new_session=os.name != "nt",
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows

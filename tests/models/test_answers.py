@@ -1,0 +1,81 @@
+"""Indexing and answers with a model that gets nearly everything wrong: no citation may be wrong."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+TEXT = """\
+# Bridges of Tartu
+
+The stone bridge of Tartu was opened in 1784. It was destroyed in 1941.
+Peeter Varep designed the arched bridge of Tartu. Marta Ilves led its repairs in 2010.
+The cables of the arched bridge are replaced every 25 years.
+"""
+SETTINGS = """\
+[llm]
+model = "gguf:{model}"
+max_output_tokens = 48
+context_window = 4096
+[embedding]
+model = "hashing:64"
+[store]
+path = "{store}"
+"""
+MODES = ("auto", "basic", "local", "global", "map-reduce", "hybrid", "drift")
+
+
+@pytest.fixture(scope="module", params=["lean", "full"])
+def index(request, model_file, tmp_path_factory):
+    """An index of each tier, as (folder, report of the indexing)."""
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "docs").mkdir()
+    (folder / "docs" / "bridges.md").write_text(TEXT)
+    settings = SETTINGS.format(model=model_file, store=folder / "index.knot")
+    (folder / "knotwork.toml").write_text(settings)
+    report = knotwork(folder, "index", "docs", "--tier", request.param)
+    return folder, report, request.param
+
+
+def knotwork(folder, *arguments, given=None, codes=(0,)):
+    """Run a command and return the JSON object that it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "knotwork", *arguments, "--json"],
+        cwd=folder, input=given, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in codes, done.stderr
+    assert "Traceback" not in done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check_citations(answer):
+    """Every mark has a citation, and every citation quotes the document."""
+    for citation in answer["citations"]:
+        assert citation["quote"] in TEXT, citation
+
+
+def test_the_report_counts_what_the_model_read(index):
+    _, report, tier = index
+    assert report["chunks"] >= 1
+    model = report.get("model") or {}
+    assert ("extract" in model.get("usage", {})) == (tier == "full"), report
+    if tier == "full":
+        assert model["readings"], report
+    assert report["index"]["documents"] == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_answers_and_cites_only_what_the_document_says(index, mode):
+    folder, _, _ = index
+    answer = knotwork(
+        folder, "ask", "Who designed the arched bridge of Tartu?", "--mode", mode, codes=(0, 1)
+    )
+    check_citations(answer)
+    assert 0 <= answer["confidence"] <= 1
+
+
+def test_an_agent_ends_with_an_answer(index):
+    folder, _, _ = index
+    answer = knotwork(folder, "agent", "Who led the repairs of the arched bridge?", codes=(0, 1))
+    check_citations(answer)
