@@ -11,6 +11,8 @@ import json
 import os
 import sys
 
+_TO_PARENT = 1
+"""The descriptor of standard output: a pipe that the parent reads."""
 _ERRORS_ONLY = 1
 _PING_S = 10
 """Seconds between the signs of life of a streamed reply that has not begun."""
@@ -40,8 +42,7 @@ def main() -> None:
         server = Server(params)
     except RuntimeError as error:
         sys.exit(str(error))
-    sys.stdout.write(f"{server.listening_address}\n")
-    sys.stdout.flush()
+    os.write(_TO_PARENT, f"{server.listening_address}\n".encode())
     sys.stdin.read()
     os._exit(0)  # calls that still run are of no use to anyone
 
