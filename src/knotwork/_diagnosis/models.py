@@ -180,10 +180,9 @@ def _report_missing_model(error: ModelError, settings: LlmSettings) -> Check:
     """Return the failed check, with similar names if the server lists its models."""
     server = open_chat_server(settings)
     try:
-        listed = server.get("/models").get("data")
+        names = [str(item["id"]) for item in server.list_models() if "id" in item]
     except ModelError:
         return failed_check(_LANGUAGE_MODEL, error)
-    names = [str(item["id"]) for item in listed or [] if isinstance(item, dict) and "id" in item]
     wanted = settings.model.partition(":")[2]
     if not names or wanted in names:
         return failed_check(_LANGUAGE_MODEL, error)

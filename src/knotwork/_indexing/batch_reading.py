@@ -17,7 +17,7 @@ from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
 from knotwork._indexing.prepared import Candidate, Unprepared
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_batches import BatchProgress, CallBatches
-from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import Ledger
@@ -116,9 +116,7 @@ def _submit(
 
 def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatRequest]:
     """Yield the first request about each chunk, unless its reply is cached."""
-    model = extractor.model
     for job in reading.jobs(extractor):
         request = extractor.request(job)
-        is_known = isinstance(model, CachedChatModel) and request and model.is_settled(request)
-        if request is not None and not is_known:
+        if request is not None and needs_call(extractor.model, request):
             yield request

@@ -53,8 +53,8 @@ class BatchModel(Protocol):
     def batch_body(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a request, in the form that the server takes."""
 
-    def read_batch_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
-        """Return the reply in the body of a response. Raises ModelError if there is none."""
+    def read_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
+        """Return the reply in the body of a response. Raises ModelError without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ class CallBatches:
             response = answer["response"]
             if response["status_code"] != 200:
                 return item, None
-            return item, self._model.read_batch_body(response["body"], item.request)
+            return item, self._model.read_body(response["body"], item.request)
         except (ValueError, TypeError, KeyError, RecursionError, ModelError) as error:
             _log.info("a line of a batch cannot be read: %r", error)
             return None, None

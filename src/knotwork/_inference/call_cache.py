@@ -238,6 +238,11 @@ class RejectedReply:
     attempts: int
 
 
+def needs_call(model: ChatModel, request: ChatRequest) -> bool:
+    """Return True if a request has neither a cached reply nor one known to be unusable."""
+    return not (isinstance(model, CachedChatModel) and model.is_settled(request))
+
+
 class CallCache:
     """Stores replies by key in one database; safe for many threads and processes.
 

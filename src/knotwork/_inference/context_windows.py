@@ -132,7 +132,7 @@ def read_listed_window(listed: Mapping[str, object] | None) -> int:
 def warn_of_cut(request: ChatRequest, reported_tokens: int | None) -> str:
     """Return a sentence if the server read far fewer tokens than were sent; else "".
 
-    Our estimate is within a third of the count of any vocabulary in use, so half is no error of it.
+    Our estimate is within a third of the count of any vocabulary in use: half of it is a cut.
     """
     sent = estimate_input_tokens(request)
     if not reported_tokens or sent < _CUT_FROM_TOKENS or reported_tokens > _CUT_SHARE * sent:

@@ -249,6 +249,7 @@ class _Limiters:
     def of(self, settings: LlmSettings) -> RateLimiter:
         """Return the limiter of the calls that these settings describe."""
         key = (
+            settings.model.partition(":")[0],  # a model file has a server of its own
             settings.base_url.rstrip("/"),
             settings.concurrency,
             settings.requests_per_minute,

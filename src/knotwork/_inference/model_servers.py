@@ -10,7 +10,7 @@ import json
 import threading
 import weakref
 from collections.abc import Callable, Generator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
 from knotwork._config import SecretRef
+from knotwork._inference.stated_limits import seconds_until
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -135,6 +136,12 @@ class ModelServer:
         with _ErrorTranslation(self, path):
             body = client.get(self._url(path), cast_to=str, options=self._options)
         return self._check_object(self._parse(body, path), path)
+
+    def list_models(self) -> list[dict[str, Any]]:
+        """Return what the server lists of its models; raises as `post` does."""
+        listed = self.get("/models").get("data")
+        items = listed if isinstance(listed, list) else []
+        return [item for item in items if isinstance(item, dict)]
 
     def text(self, path: str) -> str:
         """Return the text under ``path``, such as the content of a file; raises as `post` does."""
@@ -327,7 +334,7 @@ class ModelServer:
 
 
 def _call_weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return a function that calls a method as long as its object is in use, and keeps it not."""
+    """Return a function that calls a method while its object exists, without keeping it alive."""
     found = weakref.WeakMethod(method)
 
     def call(argument: object) -> None:
@@ -421,9 +428,7 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
         moment = parsedate_to_datetime(text)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    return seconds_until(moment, now=now)
 
 
 def shorten_error(body: bytes | str, *secrets: str) -> str:

@@ -113,11 +113,8 @@ class OpenAIChat:
         plain = replace(self._dialect, streams=False)
         return self._phrase(plain, self._window.fit(self._with_defaults(request)))
 
-    def read_batch_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
-        """Return the reply in the body of a response. Raises ModelUnavailable if there is none."""
-        return self._read_plain(body, request)
-
-    def _read_plain(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
+    def read_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
+        """Return the reply in the body of a response. Raises ModelUnavailable without one."""
         streamed = _StreamedReply(request, self._habit, self._url)
         streamed.add(body)
         _, reply = streamed.finish()
@@ -145,7 +142,7 @@ class OpenAIChat:
         plain = replace(self._dialect, streams=False)
         request = self._window.fit(self._with_defaults(request))
         body = self._server.post(_CHAT_PATH, self._phrase(plain, request))
-        reply = self._read_plain(body, request)
+        reply = self.read_body(body, request)
         with self._lock:
             self._dialect = plain
         return reply
@@ -223,12 +220,9 @@ class OpenAIChat:
     def _listed(self) -> Mapping[str, object] | None:
         """Return what the server lists of this model, if anything."""
         try:
-            models = self._server.get("/models").get("data")
+            listed = self._server.list_models()
         except ModelError:
             return None
-        listed = (
-            [item for item in models if isinstance(item, dict)] if isinstance(models, list) else []
-        )
         return next((item for item in listed if item.get("id") == self._model), None)
 
     def _send(self, request: ChatRequest, send: Callable[[dict[str, object]], T]) -> T:

@@ -97,6 +97,11 @@ def read_duration(text: str, *, now: datetime | None = None) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
+    return seconds_until(moment, now=now)
+
+
+def seconds_until(moment: datetime, *, now: datetime | None = None) -> float:
+    """Return the seconds until a time, in UTC unless it says otherwise; 0 if it has passed."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())

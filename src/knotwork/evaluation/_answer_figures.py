@@ -269,12 +269,10 @@ def _describe_run(run: AnswerRun) -> dict[str, Any]:
         "store": run.store,
         **_describe_group(measured.overall),
         "right_interval": (
-            [_rounded(measured.right.low), _rounded(measured.right.high)]
-            if measured.right
-            else None
+            [rounded(measured.right.low), rounded(measured.right.high)] if measured.right else None
         ),
-        "auroc": _rounded(measured.auroc),
-        "ece": _rounded(measured.ece),
+        "auroc": rounded(measured.auroc),
+        "ece": rounded(measured.ece),
         "median_ms": round(measured.median_ms, 3),
         "median_cpu_ms": round(measured.median_cpu_ms, 3),
         "tokens": round(measured.tokens, 1),
@@ -284,7 +282,7 @@ def _describe_run(run: AnswerRun) -> dict[str, Any]:
 
 
 def _describe_group(group: GroupFigures) -> dict[str, Any]:
-    figures = {figure.name: _rounded(group.figures.get(figure.name)) for figure in FIGURES}
+    figures = {figure.name: rounded(group.figures.get(figure.name)) for figure in FIGURES}
     return {"questions": group.questions, **figures}
 
 
@@ -303,7 +301,7 @@ def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
         "documents": [citation.document for citation in item.answer.citations],
         "noise": list(judgement.noise),
         "words": judgement.words,
-        "confidence": _rounded(item.answer.confidence),
+        "confidence": rounded(item.answer.confidence),
         "ms": round(1000 * item.seconds, 3),
         "cpu_ms": round(1000 * item.cpu_s, 3),
         "tokens": item.tokens,
@@ -311,5 +309,6 @@ def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """Return a figure as it is printed in JSON."""
     return None if value is None else round(value, 4)

@@ -110,7 +110,8 @@ def read_answer_questions(path: str | Path) -> tuple[AnswerQuestion, ...]:
     if not questions:
         fix = _JSON_EXAMPLE if separators is None else _CSV_EXAMPLE
         raise ConfigError(f"`{source}` contains no question.", fix=fix)
-    _refuse_repeated_ids(questions, str(source))
+    ids = ((question.id, question.line) for question in questions)
+    refuse_repeated_ids(ids, str(source), kind="question")
     return questions
 
 
@@ -286,13 +287,13 @@ def _refuse_without_answer(question: AnswerQuestion, where: str) -> AnswerQuesti
     return question
 
 
-def _refuse_repeated_ids(questions: Iterable[AnswerQuestion], name: str) -> None:
+def refuse_repeated_ids(ids: Iterable[tuple[str, int]], name: str, *, kind: str) -> None:
+    """Raise ConfigError if two records of a file have one id; ``ids`` come with their lines."""
     known: dict[str, int] = {}
-    for question in questions:
-        if question.id in known:
+    for own, line in ids:
+        if own in known:
             raise ConfigError(
-                f"{name}, line {question.line} repeats the id `{question.id}` of line "
-                f"{known[question.id]}.",
-                fix="Give each question a unique id, or omit the ids.",
+                f"{place_of(name, line)} repeats the id `{own}` of line {known[own]}.",
+                fix=f"Give each {kind} a unique id, or omit the ids.",
             )
-        known[question.id] = question.line
+        known[own] = line

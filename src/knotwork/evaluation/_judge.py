@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.embedder import Embedder
@@ -256,11 +256,6 @@ def plan_judging(
         requests = (call.request for call in one.plan(metrics))
         planned += [request for request in requests if needs_call(model, request)]
     return planned
-
-
-def needs_call(model: ChatModel, request: ChatRequest) -> bool:
-    """Return True if a request has neither a cached reply nor one known to be unusable."""
-    return not (isinstance(model, CachedChatModel) and model.is_settled(request))
 
 
 class _CaseJudge:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.evaluation._answer_questions import parts_of, read_text, texts_of
+from knotwork.evaluation._answer_questions import parts_of, read_text, refuse_repeated_ids, texts_of
 from knotwork.evaluation._datasets import place_of, read_objects
 from knotwork.evaluation._judge import JUDGED_METRICS, JudgeCase
 
@@ -26,21 +26,14 @@ def read_labelled_cases(path: str | Path) -> tuple[JudgeCase, ...]:
     is missing, empty or not UTF-8; UnknownName for an unknown metric.
     """
     name = str(path)
-    cases: list[JudgeCase] = []
-    lines: dict[str, int] = {}
-    for line, record in read_objects(read_text(path).split("\n"), name=name, fix=_EXAMPLE):
-        where = place_of(name, line)
-        case = _case(record, where, line)
-        if case.id in lines:
-            raise ConfigError(
-                f"{where} repeats the id `{case.id}` of line {lines[case.id]}.",
-                fix="Give each answer a unique id, or omit the ids.",
-            )
-        lines[case.id] = line
-        cases.append(case)
+    cases = [
+        (_case(record, place_of(name, line), line), line)
+        for line, record in read_objects(read_text(path).split("\n"), name=name, fix=_EXAMPLE)
+    ]
     if not cases:
         raise ConfigError(f"`{path}` contains no labelled answer.", fix=_EXAMPLE)
-    return tuple(cases)
+    refuse_repeated_ids(((case.id, line) for case, line in cases), name, kind="answer")
+    return tuple(case for case, _ in cases)
 
 
 def case_as_record(case: JudgeCase) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from knotwork.evaluation._answer_figures import rounded
 from knotwork.evaluation._judge import (
     JudgeAgreement,
     JudgedCase,
@@ -57,8 +58,8 @@ def _describe_metric(metric: JudgedMetric) -> dict[str, Any]:
 def _describe_estimate(estimate: MeanEstimate | PoweredMean | None) -> dict[str, Any]:
     if estimate is None:
         return {"mean": None, "interval": None}
-    interval = [_rounded(estimate.low), _rounded(estimate.high)]
-    return {"mean": _rounded(estimate.mean), "interval": interval}
+    interval = [rounded(estimate.low), rounded(estimate.high)]
+    return {"mean": rounded(estimate.mean), "interval": interval}
 
 
 def _describe_agreement(agreement: JudgeAgreement) -> dict[str, Any]:
@@ -67,11 +68,11 @@ def _describe_agreement(agreement: JudgeAgreement) -> dict[str, Any]:
         "compared": agreement.compared,
         "unreadable": agreement.unreadable,
         "inapplicable": agreement.inapplicable,
-        "accuracy": _rounded(agreement.accuracy),
-        "kappa": _rounded(agreement.kappa),
+        "accuracy": rounded(agreement.accuracy),
+        "kappa": rounded(agreement.kappa),
         "corrected": None
         if corrected is None
-        else {**_describe_estimate(corrected), "shift": _rounded(corrected.shift)},
+        else {**_describe_estimate(corrected), "shift": rounded(corrected.shift)},
     }
 
 
@@ -85,7 +86,7 @@ def _describe_case(item: JudgedCase) -> dict[str, Any]:
         "shown_passages": item.shown_passages,
         "values": {
             name: {
-                "value": _rounded(found.value),
+                "value": rounded(found.value),
                 "reason": found.reason,
                 "verdicts": [
                     {"item": text, "verdict": verdict} for text, verdict in found.verdicts
@@ -134,7 +135,3 @@ def _describe_trial(result: TrialResult) -> dict[str, Any]:
         "judged": result.judged,
         "unreadable": result.unreadable,
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from knotwork._config import Settings
+from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
@@ -27,7 +28,6 @@ from knotwork.evaluation._judge import (
     JudgedCase,
     JudgeReport,
     judge_each,
-    needs_call,
     plan_judging,
     report_on,
 )

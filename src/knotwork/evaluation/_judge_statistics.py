@@ -9,12 +9,11 @@ from statistics import fmean
 
 import numpy as np
 
-from knotwork.evaluation._metrics import MeanEstimate, estimate_mean
+from knotwork.evaluation._metrics import Z_95, MeanEstimate, estimate_mean
 
 RESAMPLES = 2_000
 _BLOCK_INDICES = 2_000_000
 """Maximum number of indices drawn at a time, so that many values need little memory."""
-_Z_95 = 1.959964
 POSITIVE_FROM = 0.5
 """The value from which a score or a label counts as positive for accuracy and kappa."""
 
@@ -96,5 +95,5 @@ def prediction_powered_mean(
     shift = fmean(errors)
     mean = fmean(judged) + shift
     variance = np.var(judged, ddof=1) / len(judged) + np.var(errors, ddof=1) / len(errors)
-    margin = _Z_95 * math.sqrt(float(variance))
+    margin = Z_95 * math.sqrt(float(variance))
     return PoweredMean(mean, mean - margin, mean + margin, shift)

@@ -103,7 +103,7 @@ DRAWS = 10_000
 _MOST_SIGNS = 16_000_000
 _BLOCK_SIGNS = 4_000_000
 """Maximum number of random signs drawn at a time: for all draws, or for one block of them."""
-_Z_95 = 1.959964
+Z_95 = 1.959964
 """The 97.5th percentile of the standard normal distribution."""
 
 
@@ -136,7 +136,7 @@ def estimate_mean(values: Sequence[float]) -> MeanEstimate | None:
     if not values:
         return None
     number, mean = len(values), fmean(values)
-    spread = _Z_95**2 / number
+    spread = Z_95**2 / number
     middle = (mean + spread / 2) / (1 + spread)
     margin = math.sqrt(spread * (mean * (1 - mean) + spread / 4)) / (1 + spread)
     return MeanEstimate(

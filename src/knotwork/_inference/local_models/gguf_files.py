@@ -1,4 +1,4 @@
-"""Read the facts at the head of a GGUF model file.
+"""Read the head of a GGUF model file.
 
 The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -6,7 +6,6 @@ The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,26 +20,15 @@ _NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<
             11: "<q", 12: "<d"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class GgufFacts:
-    """What a model file says about its model.
+def read_context_length(path: Path) -> int:
+    """Return the number of tokens that the model in a file was trained for, 0 if not given.
 
-    ``context_length`` is the number of tokens that the model was trained for, 0 if not given.
-    """
-
-    architecture: str
-    name: str
-    context_length: int
-
-
-def read_gguf_facts(path: Path) -> GgufFacts:
-    """Return the facts of a model file; reads only as much of it as they need.
-
-    Raises ConfigError if there is no such file, or if it is not a complete GGUF file.
+    Reads only the beginning of the file. Raises ConfigError if it cannot be read, or does not begin
+    as a GGUF file does.
     """
     try:
         with path.open("rb") as file:
-            return _read_facts(file)
+            return _read_length(file)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigError(
@@ -58,12 +46,12 @@ class _Malformed(Exception):
     """The bytes do not follow the format."""
 
 
-def _read_facts(file: BinaryIO) -> GgufFacts:
+def _read_length(file: BinaryIO) -> int:
     if _take(file, 4) != _MAGIC:
         raise _Malformed("it does not begin with GGUF")
     version = _number(file, "<I")
     if version not in _VERSIONS:
-        raise _Malformed(f"its version {version} is none of {', '.join(map(str, _VERSIONS))}")
+        raise _Malformed(f"its version is {version}, not {' or '.join(map(str, _VERSIONS))}")
     _number(file, "<Q")  # of tensors
     keys = int(_number(file, "<Q"))
     if keys > _MOST_KEYS:
@@ -71,18 +59,11 @@ def _read_facts(file: BinaryIO) -> GgufFacts:
     found: dict[str, object] = {}
     for _ in range(keys):
         key = _string(file)
-        value = _value(file, int(_number(file, "<I")))
-        found[key] = value
-        architecture = str(found.get("general.architecture", ""))
-        if architecture and f"{architecture}.context_length" in found:
-            break  # the long lists of tokens come later
-    architecture = str(found.get("general.architecture", ""))
-    length = found.get(f"{architecture}.context_length", 0)
-    return GgufFacts(
-        architecture=architecture,
-        name=str(found.get("general.name", "")),
-        context_length=length if isinstance(length, int) else 0,
-    )
+        found[key] = _value(file, int(_number(file, "<I")))
+        length = found.get(f"{found.get('general.architecture')}.context_length")
+        if isinstance(length, int) and length > 0:
+            return length  # the long lists of tokens come later
+    return 0
 
 
 def _value(file: BinaryIO, kind: int) -> object:

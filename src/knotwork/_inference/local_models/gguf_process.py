@@ -44,7 +44,7 @@ def main() -> None:
         sys.exit(str(error))
     os.write(_TO_PARENT, f"{server.listening_address}\n".encode())
     sys.stdin.read()
-    os._exit(0)  # calls that still run are of no use to anyone
+    os._exit(0)  # nobody waits for the calls that still run
 
 
 if __name__ == "__main__":

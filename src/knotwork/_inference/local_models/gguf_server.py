@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from knotwork._cancellation import run_apart
-from knotwork._inference.local_models.gguf_files import read_gguf_facts
+from knotwork._inference.local_models.gguf_files import read_context_length
 from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ConfigError, MissingExtra, ModelUnavailable
 
@@ -66,7 +66,7 @@ class GgufServer(ModelServer):
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("A model file", "gguf")
         file = Path(path).expanduser().absolute()
-        trained = read_gguf_facts(file).context_length
+        trained = read_context_length(file)
         if not context:
             context = min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
         elif trained and context > trained:
