@@ -244,4 +244,5 @@ def one_of_each():
         "a.jsonl": b'{"title": "One", "text": "Text."}\n{"title": "Two", "text": "More."}\n',
         "a.epub": make_epub(["<body><h1>One</h1><p>Text.</p></body>"]),
         "a.eml": make_eml(),
+        "a.srt": b"1\n00:00:01,000 --> 00:00:03,000\nThe pump runs.\n",
     }

@@ -56,7 +56,8 @@ def without_times(value):
 def located(passage):
     """Return a citation or hit with the keys that the MCP tools use for its position."""
     start, end = passage["span"]
-    return {**passage, "start": start, "end": end, "score": round(passage["score"], 4)}
+    time = passage["time"] or {"start_s": None, "end_s": None}
+    return {**passage, **time, "start": start, "end": end, "score": round(passage["score"], 4)}
 
 
 def same_in(view, whole, *, but=frozenset()):

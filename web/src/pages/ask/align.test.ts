@@ -11,6 +11,7 @@ const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => ({
   title: chunk_id,
   section: "",
   page: "",
+  time: null,
   span: [0, 10],
   text: "",
   score: 1,
