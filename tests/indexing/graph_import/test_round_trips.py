@@ -5,7 +5,7 @@ import io
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import facts_of
 
@@ -61,6 +61,7 @@ def test_plain_triples_with_tabs_come_back_as_they_were(tmp_path_factory, facts)
 
 @settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
+@example(facts=[("a,b", "r", "a,b"), ("a,b", "r", "_")])
 def test_every_fact_is_a_line_with_its_names_where_they_are_said_to_be(tmp_path_factory, facts):
     path = write_csv(
         tmp_path_factory.mktemp("g") / "g.csv",

@@ -297,7 +297,7 @@ class NameFinder:
         """Return a name with spaces if its column uses underscores instead."""
         if self._spaced.get(column, True) or "_" not in name:
             return name
-        return " ".join(name.replace("_", " ").split())
+        return " ".join(name.replace("_", " ").split()) or name
 
 
 def _choices(columns: dict[str, _PropertyColumn], entities: int) -> list[tuple[str, ...]]:
