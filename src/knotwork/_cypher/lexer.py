@@ -10,7 +10,7 @@ from knotwork.errors import QueryRefused, QuerySyntaxError
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)
+    (?P<space>\s+|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)
   | (?P<number>
         0[xX][0-9a-zA-Z_]+ | 0[oO][0-9a-zA-Z_]+
       | [0-9][0-9_]*(?:\.[0-9][0-9_]*)?(?:[eE][+-]?[0-9]+)?[A-Za-z_0-9]*
