@@ -90,6 +90,31 @@ def test_what_is_sent_is_indexed_found_and_removed_again(new, tmp_path):
     assert await_job(new, "new", again)["report"]["unchanged"] == 1
 
 
+def test_an_archive_is_a_folder_that_is_deleted_as_a_whole(new, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("lanterns.md", TEXT)
+        archive.writestr("deep/note.txt", "The quay is closed in winter.")
+    data = upload(new, "new", {"docs.zip": packed.getvalue()}).json()["data"]
+    assert await_job(new, "new", data["job"])["report"]["added"] == 2
+    answer = new.post(f"{NEW}/ask", json={"question": "Who lights the lanterns?"}).json()["data"]
+    assert answer["citations"][0]["document"] == "uploads/docs.zip/lanterns.md"
+    listed = new.get(f"{NEW}/documents").json()["data"]["documents"]
+    assert [(d["uri"], d["uploaded"]) for d in listed] == [
+        ("uploads/docs.zip/deep/note.txt", True),
+        ("uploads/docs.zip/lanterns.md", True),
+    ]
+    one = new.delete(f"{NEW}/documents/{listed[0]['id']}")
+    assert one.status_code == 422
+    assert "one by one" in one.json()["error"]["message"]
+    uris = [d["uri"] for d in listed]
+    again = new.post(f"{NEW}/documents/reindex", json={"documents": uris}).json()["data"]
+    assert await_job(new, "new", again)["report"]["unchanged"] == 2
+    gone = new.post(f"{NEW}/documents/delete", json={"documents": uris}).json()["data"]
+    assert await_job(new, "new", gone)["report"] == {"removed": uris}
+    assert not list((tmp_path / "new.files/uploads").rglob("*"))
+
+
 def test_a_file_of_the_same_name_replaces_the_one_before(new):
     for text in (TEXT, TEXT.replace("Ivo Brandt", "Una Hale")):
         job = upload(new, "new", {"lanterns.md": text}).json()["data"]["job"]
@@ -118,14 +143,16 @@ def test_an_upload_that_comes_twice_is_answered_as_the_first_time(new):
         ("evil.docx", b"hello", "does not contain docx data"),
         ("evil.md", b"\x7fELF\x00\x00\x01", "neither text"),
         ("evil.txt", b"SQLite format 3\x00" + b"\x01" * 50, "neither text"),
-        ("evil.zip", archive_of("../../etc/passwd"), "an archive"),
+        ("evil.zip", archive_of("../../etc/passwd"), "leads out of the archive"),
+        ("evil.tar.gz", b"\x1f\x8b" + b"\x00" * 100, "not a whole archive"),
+        ("evil.tar", archive_of("other"), "not a whole archive"),
         ("evil.docx", archive_of("other"), "an archive"),
         ("empty.md", b" \n", "empty"),
         ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "before 2007"),
         ("bomb.docx", bomb(), "decompresses to"),
         ("cut.docx", archive_of("word/document.xml")[:40], "not a whole ZIP"),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 def test_what_is_no_document_is_refused_whatever_its_name(strict, name, content, reason):
     client, folder = strict

@@ -288,6 +288,19 @@ class IndexSettings:
         minimum=1_000,
         maximum=10_000_000_000,
     )
+    max_archive_mb: float = _setting(
+        1_000.0,
+        "the most that a ZIP or TAR archive may unpack to, with the archives in it; its files are\n"
+        "indexed as those of a folder",
+        minimum=0.001,
+        maximum=1_000_000,
+    )
+    max_archive_files: int = _setting(
+        10_000,
+        "the most files that an archive may contain, with those of the archives in it",
+        minimum=1,
+        maximum=10_000_000,
+    )
     max_file_memory_mb: float = _setting(
         1_500.0,
         "memory for reading a file of up to 10 MB; a larger one has more in proportion",

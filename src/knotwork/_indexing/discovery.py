@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -17,8 +17,10 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import check_cancelled
+from knotwork._indexing.archived_files import ArchivedFile, RefusedArchive, archived_files
+from knotwork._indexing.archives import ArchiveLimits, Refusal, archive_kind, enclosing_archive
 from knotwork._indexing.loaders.loader_registry import RemoteFile
-from knotwork.errors import IndexingError
+from knotwork.errors import IndexingError, LoadError
 
 IGNORE_FILES = (".gitignore", ".knotignore")
 """Read in every folder; the later file overrides the earlier, and a deeper folder its parents."""
@@ -69,10 +71,25 @@ class _Folder(NamedTuple):
     rules: tuple[IgnoreRules, ...]
 
 
+class _Rules(NamedTuple):
+    """What decides which files are found, and what archives may contain."""
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    archives: ArchiveLimits
+
+
 def discover(
-    paths: Iterable[str | Path], *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    paths: Iterable[str | Path],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    archives: ArchiveLimits | None = None,
 ) -> Iterator[SourceFile]:
     """Yield the files below ``paths`` (files, folders or globs), in a fixed order.
+
+    An archive is a folder, also one in ``paths``, which may name files and folders in it. One that
+    cannot be read is yielded as a file, so that loading it reports the reason.
 
     ``include`` and ``exclude`` are .gitignore patterns relative to each folder in ``paths``; with
     ``include``, only matching files are yielded. A file in ``paths`` is always yielded. Skips
@@ -85,10 +102,10 @@ def discover(
     Raises IndexingError if a path does not exist, or two files would have the same uri.
     """
     seen: dict[str, Path] = {}
+    rules = _Rules(tuple(include), tuple(exclude), archives or ArchiveLimits())
     for path in paths:
-        for source in _discover_one(str(path), tuple(include), tuple(exclude)):
-            assert isinstance(source.path, Path), "a walk finds files of this machine"
-            place = Path(os.path.realpath(source.path))
+        for source in _discover_one(str(path), rules):
+            place = Path(os.path.realpath(place_of(source)))
             earlier = seen.setdefault(source.uri, place)
             if earlier != place:
                 raise IndexingError(
@@ -99,12 +116,33 @@ def discover(
                 yield source
 
 
-def _discover_one(
-    named: str, include: tuple[str, ...], exclude: tuple[str, ...]
-) -> Iterator[SourceFile]:
+def place_of(source: SourceFile) -> Path:
+    """Return the path of a file of this machine; in an archive, as if that were a folder."""
+    if isinstance(source.path, ArchivedFile | RefusedArchive):
+        return source.path.place
+    assert isinstance(source.path, Path), "a walk finds files of this machine"
+    return source.path
+
+
+def exists(path: Path) -> bool:
+    """Return True if a path exists, or may exist in an archive."""
+    return os.path.lexists(path) or enclosing_archive(path) is not None
+
+
+def is_folder_or_archive(path: Path) -> bool:
+    """Return True if the files below a path are documents of their own."""
+    if path.is_dir():
+        return True
+    is_archive = bool(archive_kind(path.name)) and path.is_file()
+    return is_archive or (not os.path.lexists(path) and enclosing_archive(path) is not None)
+
+
+def _discover_one(named: str, rules: _Rules) -> Iterator[SourceFile]:
     path = Path(named).expanduser()
     if path.is_dir():
-        yield from _Walk(path, include, exclude).sources()
+        yield from _Walk(path, rules).sources()
+    elif archive_kind(path.name) and path.is_file():
+        yield from _Walk(path, rules).archived(path, (), ())
     elif os.path.lexists(path):
         yield source_file(_uri("", [path.name]), path, root=_absolute(path))
     elif glob.has_magic(named):
@@ -113,30 +151,46 @@ def _discover_one(
             raise IndexingError(
                 f"Nothing matches `{named}`.", fix="Quote the pattern, and check the folder."
             )
-        yield from _matched(path, matches, include, exclude)
+        yield from _matched(path, matches, rules)
     else:
-        raise IndexingError(f"`{named}` does not exist.", fix="Check the spelling of the path.")
+        found = list(_in_archive(_absolute(path), rules))
+        if not found:
+            raise IndexingError(f"`{named}` does not exist.", fix="Check the spelling of the path.")
+        yield from found
 
 
-def _matched(
-    pattern: Path, matches: Iterable[str], include: tuple[str, ...], exclude: tuple[str, ...]
-) -> Iterator[SourceFile]:
+def _in_archive(path: Path, rules: _Rules) -> Iterator[SourceFile]:
+    """Yield the file or the folder with this path in an archive, named as outside of archives."""
+    archive = enclosing_archive(path)
+    if archive is None:
+        return
+    for source in _Walk(archive, rules).archived(archive, (), ()):
+        place = place_of(source)
+        if place == path or path in place.parents:
+            uri = _uri(path.name, place.relative_to(path).parts)
+            yield replace(source, uri=uri, root=str(path))
+        elif isinstance(source.path, RefusedArchive):
+            yield source
+
+
+def _matched(pattern: Path, matches: Iterable[str], rules: _Rules) -> Iterator[SourceFile]:
     """Yield the files of a glob; uris begin with the last folder before its first wildcard."""
     fixed = takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1])
     taken = {_absolute(Path(match)) for match in matches}
-    for source in _Walk(Path(*fixed), include, exclude).sources():
-        assert isinstance(source.path, Path), "a walk finds files of this machine"
-        if source.path in taken or any(parent in taken for parent in source.path.parents):
+    for source in _Walk(Path(*fixed), rules).sources():
+        place = place_of(source)
+        if place in taken or any(parent in taken for parent in place.parents):
             yield source
 
 
 class _Walk:
     """A recursive walk through a folder, ordered by name."""
 
-    def __init__(self, root: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+    def __init__(self, root: Path, rules: _Rules) -> None:
         self._root = _absolute(root)
-        self._include = GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = GitIgnoreSpec.from_lines(exclude)
+        self._include = GitIgnoreSpec.from_lines(rules.include) if rules.include else None
+        self._exclude = GitIgnoreSpec.from_lines(rules.exclude)
+        self._archives = rules.archives
         self._real_root = os.path.realpath(root)
         self._entered = {self._real_root}
 
@@ -167,12 +221,53 @@ class _Walk:
             skipped = _is_skipped_folder(path) if is_folder else skips_file(name)
             if skipped or is_ignored(parts, self._exclude, rules, is_folder=is_folder):
                 continue
-            if not is_folder:
+            if not is_folder and archive_kind(name) and path.is_file():
+                found.extend(self.archived(path, parts, rules))
+            elif not is_folder:
                 if self._include is None or self._include.match_file("/".join(parts)):
                     found.append(self._source(parts, path))
             elif not entry.is_symlink() or self._enters_link(path):
                 found.append(_Folder(path, parts, rules))
         return found
+
+    def archived(
+        self, path: Path, parts: tuple[str, ...], rules: Sequence[IgnoreRules]
+    ) -> list[SourceFile]:
+        """Return the files in an archive, which has ``parts`` below the root.
+
+        One that cannot be listed is a file, and so is a document in a ZIP file.
+        """
+        itself = self._source(parts, path)
+        try:
+            members = archived_files(_absolute(path), itself.uri, self._archives)
+        except LoadError as error:
+            return [replace(itself, path=RefusedArchive(_absolute(path), Refusal.of(error)))]
+        except OSError:
+            return [itself]  # loading it reports the reason
+        if members is None:
+            return [itself]
+        found: list[SourceFile] = []
+        for archived in members:
+            name = (*parts, *archived.member.parts)
+            is_wanted = self._include is None or self._include.match_file("/".join(name))
+            if is_wanted and not self._is_skipped(name, len(parts), rules):
+                uri, member = _uri(self._root.name, name), archived.member
+                time_ns = itself.modified_ns
+                found.append(
+                    SourceFile(
+                        uri, archived, str(self._root), member.size, time_ns, version=member.version
+                    )
+                )
+        return found
+
+    def _is_skipped(self, parts: tuple[str, ...], above: int, rules: Sequence[IgnoreRules]) -> bool:
+        """Return True if a walk would not reach a file in an archive that has ``above`` parts."""
+        if any(map(skips_folder, parts[above:-1])) or skips_file(parts[-1]):
+            return True
+        return any(
+            is_ignored(parts[:depth], self._exclude, rules, is_folder=depth < len(parts))
+            for depth in range(above + 1, len(parts) + 1)
+        )
 
     def _source(self, parts: Sequence[str], path: Path) -> SourceFile:
         return source_file(_uri(self._root.name, parts), path, root=self._root)

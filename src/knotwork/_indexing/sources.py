@@ -18,7 +18,7 @@ import shlex
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -31,6 +31,8 @@ from numpy.typing import NDArray
 
 from knotwork._cancellation import checked
 from knotwork._config import IndexSettings
+from knotwork._indexing.archived_files import ArchivedFile
+from knotwork._indexing.archives import ArchiveLimits, enclosing_archive
 from knotwork._indexing.changes import (
     LEDGER_BATCH,
     entry_path,
@@ -42,7 +44,10 @@ from knotwork._indexing.discovery import (
     UNKNOWN_TIME_NS,
     SourceFile,
     discover,
+    exists,
     file_digest,
+    is_folder_or_archive,
+    place_of,
     source_file,
 )
 from knotwork._indexing.file_reading import read_files
@@ -103,15 +108,24 @@ def select_files(
     _check_presence(store, paths)
     known = stored_roots(store)
     objects, url_folders = _discover_urls(store, urls, settings)
-    folders = [absolute_path(path) for path in paths if Path(path).expanduser().is_dir()]
+    folders = [
+        absolute_path(path) for path in paths if is_folder_or_archive(Path(path).expanduser())
+    ]
     roots = tuple(dict.fromkeys([*known, *folders, *url_folders]))
-    found = discover(paths, include=settings.include, exclude=settings.exclude)
+    found = list(
+        discover(
+            paths,
+            include=settings.include,
+            exclude=settings.exclude,
+            archives=ArchiveLimits.of(settings),
+        )
+    )
     files = [_named_by_widest_root(file, roots) for file in (*found, *objects)]
     _check_names(store, files)
-    covers = _coverage(paths, [*folders, *url_folders])
-    kept_in = _folder_for_pages(files)
+    covers = _coverage(paths, [*folders, *url_folders], _listed_archives(found))
+    kept_in = _folder_for_kept(files)
     if kept_in is not None:
-        files = [_kept_page(file, kept_in) for file in files]
+        files = [_kept(file, kept_in) for file in files]
     selection = SourceSelection((), covers, roots, kept_in)
     try:
         survey = survey_sites(store, files, covers=covers, settings=settings)
@@ -143,18 +157,32 @@ def _discover_urls(
     return sorted(found.values(), key=lambda file: file.uri), folders
 
 
-def _folder_for_pages(files: Sequence[SourceFile]) -> Path | None:
-    """Return a new folder for web pages that are downloaded; None without such pages."""
-    if any(_is_page(file.uri) and isinstance(file.path, StoredObject) for file in files):
+def _folder_for_kept(files: Sequence[SourceFile]) -> Path | None:
+    """Return a new folder for what is read more than once in a run: web pages that are downloaded,
+    and archives in archives. None if there is nothing of the kind.
+    """
+    if any(_is_kept(file) for file in files):
         return Path(tempfile.mkdtemp(prefix="knotwork-pages-"))
     return None
 
 
-def _kept_page(file: SourceFile, kept_in: Path) -> SourceFile:
-    """Return a web page that is downloaded once: its site is surveyed before it is loaded."""
-    if isinstance(file.path, StoredObject) and _is_page(file.uri):
+def _is_kept(file: SourceFile) -> bool:
+    """Return True for a file in an archive, and for a web page in a storage: its site is surveyed
+    before it is loaded.
+    """
+    is_page = isinstance(file.path, StoredObject) and _is_page(file.uri)
+    return is_page or isinstance(file.path, ArchivedFile)
+
+
+def _kept(file: SourceFile, kept_in: Path) -> SourceFile:
+    if isinstance(file.path, StoredObject | ArchivedFile) and _is_kept(file):
         return replace(file, path=replace(file.path, kept_in=str(kept_in)))
     return file
+
+
+def _listed_archives(files: Iterable[SourceFile]) -> frozenset[Path]:
+    """Return the archives whose files were found."""
+    return frozenset(file.path.archive for file in files if isinstance(file.path, ArchivedFile))
 
 
 def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> Candidate:
@@ -197,7 +225,7 @@ def _fail(error: LoadError) -> Document:
 def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
     """Raise IndexingError for a path that was deleted since it was indexed."""
     for path in paths:
-        if os.path.lexists(Path(path).expanduser()) or glob.has_magic(str(path)):
+        if exists(Path(path).expanduser()) or glob.has_magic(str(path)):
             continue
         _check_gone(store, str(path), absolute_path(path))
 
@@ -228,11 +256,11 @@ def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
     if not wider:
         return file
     widest = min(wider, key=len)
-    if not isinstance(file.path, Path):
+    if isinstance(file.path, StoredObject):
         inside = entry_path(file).removeprefix(widest).lstrip("/")
         return replace(file, uri=f"{name_of(widest)}/{inside}", root=widest)
     root = Path(widest)
-    parts = (root.name, *Path(absolute_path(file.path)).relative_to(root).parts)
+    parts = (root.name, *Path(absolute_path(place_of(file))).relative_to(root).parts)
     # As in discovery: a name that is invalid in the file system's encoding must be storable.
     uri = os.fsencode("/".join(part for part in parts if part)).decode("utf-8", "replace")
     return replace(file, uri=uri, root=str(root))
@@ -253,16 +281,16 @@ def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
             if entry is None or entry.root == file.root or not entry.root:
                 continue
             earlier = entry_path(entry)
-            if is_url(earlier) or not isinstance(file.path, Path):
+            if is_url(earlier) or isinstance(file.path, StoredObject):
                 is_other = earlier != _place(file)
             else:
-                is_other = Path(earlier).exists() and not _is_same(earlier, file.path)
+                is_other = exists(Path(earlier)) and not _is_same(earlier, place_of(file))
             if is_other:
                 raise _name_error(file, earlier)
 
 
 def _place(file: SourceFile) -> str:
-    return str(file.path) if isinstance(file.path, Path) else entry_path(file)
+    return entry_path(file) if isinstance(file.path, StoredObject) else str(place_of(file))
 
 
 def _name_error(file: SourceFile, earlier: str) -> IndexingError:
@@ -274,14 +302,14 @@ def _name_error(file: SourceFile, earlier: str) -> IndexingError:
 
 
 def _coverage(
-    paths: Sequence[str | Path], folders: Sequence[str]
+    paths: Sequence[str | Path], folders: Sequence[str], archives: Container[Path]
 ) -> Callable[[LedgerEntry], bool] | None:
     """Return the condition for a run to cover an entry; None if it covers none.
 
-    A run covers all entries below its folders, and those below the folder of a glob whose file no
-    longer exists.
+    A run covers all entries below its folders. Of those below the folder of a glob, it covers what
+    is in the ``archives`` that it listed, and those whose file no longer exists.
     """
-    patterns = [str(path) for path in paths if not os.path.lexists(Path(path).expanduser())]
+    patterns = [str(path) for path in paths if not exists(Path(path).expanduser())]
     bases = [absolute_path(base) for pattern in patterns for base in _fixed_part(pattern)]
     if not folders and not bases:
         return None
@@ -293,7 +321,7 @@ def _coverage(
         if any(_is_inside(place, folder) for folder in folders):
             return True
         below = not is_url(place) and any(_is_inside(place, base) for base in bases)
-        return below and not os.path.lexists(place)
+        return below and (enclosing_archive(Path(place)) in archives or not exists(Path(place)))
 
     return covers
 
@@ -321,9 +349,9 @@ def _is_inside(path: str, folder: str) -> bool:
 
 def _is_same(one: str | Path, other: str | Path) -> bool:
     try:
-        return Path(one).samefile(other)
+        return Path(one) == Path(other) or Path(one).samefile(other)
     except OSError:
-        return False
+        return False  # as for files in archives
 
 
 _NEAR_NAMES = 8

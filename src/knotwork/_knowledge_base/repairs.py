@@ -19,6 +19,7 @@ import apsw
 
 from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
+from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.commits import (
     CONTENT_META,
@@ -27,6 +28,7 @@ from knotwork._indexing.commits import (
     add_tables,
     remove_sources,
 )
+from knotwork._indexing.discovery import is_folder_or_archive
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
@@ -277,7 +279,8 @@ class _Repair:
     def _restore_settings(self, store: Store) -> None:
         """Find out the indexed folders and the embedder, if their record cannot be read."""
         if ROOTS_META not in store.meta():
-            roots = {entry.root for entry in store.ledger.entries() if Path(entry.root).is_dir()}
+            known = {entry.root for entry in store.ledger.entries()}
+            roots = {root for root in known if is_folder_or_archive(Path(root))}
             store_roots(store, sorted(roots))
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
             models = LocalModels(store, self._settings, embedder=self._embedder)
@@ -381,7 +384,7 @@ class _Repair:
         for entry in list(store.ledger.entries()):
             named = self._tables_lost and entry.uri.lower().endswith(SUFFIXES)
             path = Path(entry_path(entry))
-            if (named or entry.uri in wanted) and entry.root and path.is_file():
+            if (named or entry.uri in wanted) and entry.root and _is_readable(path):
                 remove_sources(store, [entry])
                 found.append(_Source(entry.uri, path, None))
         known = {source.uri for source in (*self._sources, *found)}
@@ -484,7 +487,12 @@ def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Pat
     else:
         head, _, tail = uri.partition("/")
         candidates = [Path(root, tail) for root in roots if tail and Path(root).name == head]
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for path in candidates if _is_readable(path)), None)
+
+
+def _is_readable(path: Path) -> bool:
+    """Return True for the path of a file, and for one in an archive."""
+    return path.is_file() or enclosing_archive(path) is not None
 
 
 def _other(work: Path) -> Path:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork._cancellation import Cancellation, check_cancelled, checks_due
+from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
@@ -384,9 +385,8 @@ def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Pro
     """Remove documents from the index, and delete the files of uploaded ones."""
     progress.enter("remove")
     entries = _existing_entries(workspace, arguments)
-    for entry in entries:
-        if is_upload(workspace, entry):
-            Path(entry_path(entry)).unlink(missing_ok=True)
+    for path in uploaded_files(workspace, entries):
+        path.unlink(missing_ok=True)
     removed = workspace.base.delete([entry.uri for entry in entries]) if entries else ()
     _refresh_communities(workspace, progress)
     return {"removed": list(removed)}
@@ -444,6 +444,30 @@ WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], JobReport]
 def is_upload(workspace: Workspace, entry: LedgerEntry) -> bool:
     """Return True if the file of a document was uploaded."""
     return bool(entry.root) and Path(entry_path(entry)).is_relative_to(workspace.uploads.absolute())
+
+
+def uploaded_files(workspace: Workspace, entries: Sequence[LedgerEntry]) -> list[Path]:
+    """Return the uploaded files of documents, to delete them.
+
+    Raises InvalidRequest for documents in an archive that has others: they would come back.
+    """
+    uploaded = [entry for entry in entries if is_upload(workspace, entry)]
+    places = {entry.uri: Path(entry_path(entry)) for entry in uploaded}
+    archives = {uri: enclosing_archive(place) for uri, place in places.items()}
+    for archive in sorted(set(filter(None, archives.values()))):
+        others = (e for e in workspace.base.store.ledger.entries() if is_upload(workspace, e))
+        left = [e.uri for e in others if e.uri not in places and _is_in(e, archive)]
+        if left:
+            raise InvalidRequest(
+                f"The archive `{archive.name}` also has `{left[0]}`, so that its documents cannot "
+                "be deleted one by one.",
+                fix="Delete all documents of the archive, or upload it without these files.",
+            )
+    return sorted({archives[uri] or place for uri, place in places.items()})
+
+
+def _is_in(entry: LedgerEntry, archive: Path) -> bool:
+    return Path(entry_path(entry)).is_relative_to(archive)
 
 
 def known_entries(workspace: Workspace, uris: Sequence[str]) -> list[LedgerEntry]:

@@ -12,7 +12,9 @@ from typing import Self, TypeVar
 
 from fastapi import UploadFile
 
+from knotwork._config import IndexSettings
 from knotwork._durable_files import move_file
+from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
 from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.loader import (
     MEGABYTE,
@@ -178,6 +180,21 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
             f"`{file.name}` is neither text nor a supported format.",
             fix="Convert it to text, PDF or an office format.",
         )
+
+
+def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
+    """Raise LoadError if a file can be neither a document nor an archive of documents.
+
+    Of an archive, only the directory or the beginning is read: indexing reads and checks the rest.
+    """
+    kind = archive_kind(file.name)
+    with file.path.open("rb") as stream:
+        is_zip = stream.read(len(ZIP_SIGNATURE)) == ZIP_SIGNATURE
+    if kind and (is_zip or kind != "zip"):
+        limits = ArchiveLimits.of(settings)
+        if check_directory(file.path, file.name, limits):
+            return
+    check_content(file, max_file_mb=settings.max_file_mb)
 
 
 def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:

@@ -9,7 +9,7 @@ import logging
 import re
 import stat
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -368,6 +368,11 @@ def _archive_format(source: Source) -> str | None:
             raise
         return None
     return next((_BY_MEMBER[name] for name in _BY_MEMBER if name in names), None)
+
+
+def is_document_archive(names: Iterable[str]) -> bool:
+    """Return True if a ZIP archive with members of these names is a document."""
+    return not _BY_MEMBER.keys().isdisjoint(names)
 
 
 def _unsupported(source: Source) -> LoadError:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
 from knotwork._service.document_graph import read_document_graph
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
-from knotwork._service.job_runner import is_upload, known_entries
+from knotwork._service.job_runner import is_upload, known_entries, uploaded_files
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import (
     ChunkShape,
@@ -30,7 +30,7 @@ from knotwork._service.server import Service
 from knotwork._service.upload_stream import UploadRoute
 from knotwork._service.uploads import (
     ReceivedFile,
-    check_content,
+    check_document,
     parse_upload_name,
     store_file,
     store_files,
@@ -79,11 +79,11 @@ def _store_upload(
     options: dict[str, Any] | None,
 ) -> Upload:
     """Store the valid files, and start a job that indexes them if there are ``options``."""
-    max_file_mb = workspace.base.settings.index.max_file_mb
+    settings = workspace.base.settings.index
 
     def store(file: ReceivedFile) -> UploadedFile:
         path = parse_upload_name(file.name)
-        check_content(file, max_file_mb=max_file_mb)
+        check_document(file, settings)
         size = file.size
         uri = store_file(file, path, workspace)
         document_id = Document(uri, "").id
@@ -182,6 +182,7 @@ async def delete_document(
     def submit() -> JobShape:
         for entry in workspace.base.documents():
             if Document(entry.uri, "").id == document:
+                uploaded_files(workspace, [entry])
                 arguments = {"documents": [entry.uri]}
                 return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
         raise _unknown_document(document)
@@ -196,7 +197,9 @@ async def delete_documents(
     """Start a job that removes several documents."""
 
     def submit() -> JobShape:
-        uris = [entry.uri for entry in known_entries(workspace, asked.documents)]
+        entries = known_entries(workspace, asked.documents)
+        uploaded_files(workspace, entries)
+        uris = [entry.uri for entry in entries]
         return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
 
     return wrap(await server.threads.run(submit))

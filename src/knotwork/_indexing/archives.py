@@ -1,0 +1,591 @@
+"""List the files in ZIP and TAR archives, which are indexed as folders, within limits.
+
+An archive is never unpacked into files with names of its own, so that no name in it leads anywhere.
+What it declares is checked against what it contains: `zipfile` never reads past declared sizes, and
+a compressed TAR file is counted while it is decompressed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+from knotwork._cancellation import check_cancelled
+from knotwork._config import IndexSettings
+from knotwork._indexing.loaders.loader import FREE_BYTES, MAX_RATIO, MEGABYTE, format_size
+from knotwork._indexing.loaders.loader_registry import find_plugin_loader, is_document_archive
+from knotwork.errors import LoadError
+from knotwork.records import content_id
+
+DEEPEST = 3
+"""Archives in archives are read down to this level; the outermost one has level 1."""
+
+_SUFFIXES = {
+    ".zip": "zip",
+    ".tar": "tar",
+    ".tar.gz": "gz",
+    ".tgz": "gz",
+    ".tar.bz2": "bz2",
+    ".tbz2": "bz2",
+    ".tbz": "bz2",
+    ".tar.xz": "xz",
+    ".txz": "xz",
+}
+COMPRESSIONS = frozenset({"gz", "bz2", "xz"})
+"""Kinds of archives that are compressed as a whole."""
+
+BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
+"""What the modules raise for a file whose data is damaged."""
+
+_LONGEST_NAME = 2_000
+_DIRECTORY_BYTES = 16 * MEGABYTE
+"""The most that `zipfile` and `tarfile` may read at a time while they list an archive."""
+_PART_BYTES = 1 << 16
+_XZ_MEMORY = 200 * MEGABYTE
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2})
+_UTF_8_FLAG = 0x800
+_DRIVE = re.compile(r"[A-Za-z]:")
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def archive_kind(name: str) -> str:
+    """Return "zip", "tar" or the compression of a TAR file by the name of a file, "" for others.
+
+    A name that a plugin reads is a document.
+    """
+    lowered = name.lower()
+    kind = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if lowered.endswith(suffix)), "")
+    if kind and find_plugin_loader("." + lowered.rpartition(".")[2], b"") is not None:
+        return ""
+    return kind
+
+
+def enclosing_archive(path: Path) -> Path | None:
+    """Return the outermost archive that is a file above a path, None without one."""
+    above = [p for p in reversed(path.parents) if archive_kind(p.name)]
+    return next((p for p in above if p.is_file()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """What an archive may contain: all files unpacked, their number, and the largest one.
+
+    They hold for an archive with all archives in it. In addition, the files may be `MAX_RATIO`
+    times as large as the archive, or `FREE_BYTES` large.
+    """
+
+    max_mb: float = 1_000.0
+    max_files: int = 10_000
+    max_file_mb: float = 100.0
+
+    @classmethod
+    def of(cls, settings: IndexSettings) -> ArchiveLimits:
+        return cls(settings.max_archive_mb, settings.max_archive_files, settings.max_file_mb)
+
+
+class Refusal(NamedTuple):
+    """Why a file in an archive is not read; the arguments of LoadError."""
+
+    reason: str
+    message: str
+    fix: str
+
+    @classmethod
+    def of(cls, error: LoadError) -> Refusal:
+        return cls(error.reason, error.message, error.fix)
+
+
+class Step(NamedTuple):
+    """Where a file is in an archive of a ``kind``: its position in the directory of a ZIP file, or
+    its offset in an unpacked TAR file; and its size in bytes.
+    """
+
+    kind: str
+    position: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """A file in an archive, by the parts of its name.
+
+    ``steps`` lead to it, through the archives in the archive. ``version`` changes with its bytes.
+    """
+
+    parts: tuple[str, ...]
+    steps: tuple[Step, ...]
+    version: str
+    refusal: Refusal | None = None
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.steps[-1].size
+
+
+def list_archive(path: Path, uri: str, limits: ArchiveLimits) -> list[ArchiveMember] | None:
+    """Return the files in an archive, ordered by name; None if it is a document in a ZIP file.
+
+    Raises LoadError if it is broken, exceeds a limit, or has names that lead out of it, and OSError
+    if it cannot be opened.
+    """
+    with path.open("rb") as stream:
+        listing = _Listing(uri, limits, _Budget(limits))
+        return listing.members(archive_kind(path.name), stream, path.stat().st_size)
+
+
+def check_directory(path: Path, name: str, limits: ArchiveLimits) -> bool:
+    """Check the directory of a ZIP file, or the beginning of a TAR file, and return True.
+
+    Returns False if it is a document. Raises LoadError as `list_archive`, which checks the rest.
+    """
+    with path.open("rb") as stream:
+        listing = _Listing(name, limits, _Budget(limits), is_shallow=True)
+        return listing.members(archive_kind(name), stream, path.stat().st_size) is not None
+
+
+class _Budget:
+    """What may still be listed of an archive and the archives in it."""
+
+    def __init__(self, limits: ArchiveLimits) -> None:
+        self.bytes = int(limits.max_mb * MEGABYTE)
+        self.files = limits.max_files
+
+
+class _Entry(NamedTuple):
+    """A file as its archive describes it. ``data`` are the bytes of an archive."""
+
+    name: str
+    step: Step
+    version: str
+    refusal: Refusal | None
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Lists one archive; ``uri`` is its name in errors."""
+
+    uri: str
+    limits: ArchiveLimits
+    budget: _Budget
+    level: int = 1
+    is_shallow: bool = False
+
+    def members(self, kind: str, stream: BinaryIO, size: int) -> list[ArchiveMember] | None:
+        if size > self.limits.max_mb * MEGABYTE:
+            raise self._too_large(f"has {format_size(size)}")
+        try:
+            if kind == "zip":
+                entries = self._zip_entries(stream, size)
+            else:
+                entries = list(self._tar_entries(kind, stream, size))
+        except (LoadError, MemoryError):
+            raise
+        except Exception as error:
+            # Damaged archives make both modules raise any exception, from KeyError to OSError.
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise self._broken(reason) from error
+        if entries is None:
+            return None
+        latest = {self._parts(entry.name): entry for entry in entries}
+        found: list[ArchiveMember] = []
+        for parts, entry in sorted(latest.items()):
+            found.extend(self._with_inner(parts, entry))
+        return found
+
+    def _with_inner(self, parts: tuple[str, ...], entry: _Entry) -> list[ArchiveMember]:
+        """Return a file, or the files in it if it is an archive."""
+        member = ArchiveMember(parts, (entry.step,), entry.version, entry.refusal)
+        kind = archive_kind(parts[-1])
+        if not kind or entry.refusal or self.is_shallow:
+            return [member]
+        uri = "/".join((self.uri, *parts))
+        if self.level >= DEEPEST:
+            return [replace(member, refusal=_too_deep(uri))]
+        if entry.step.size > self.limits.max_file_mb * MEGABYTE:
+            return [member]  # reading it reports the limit
+        inner = replace(self, uri=uri, level=self.level + 1)
+        try:
+            listed = inner.members(kind, io.BytesIO(entry.data), len(entry.data))
+        except LoadError as error:
+            return [replace(member, refusal=Refusal.of(error))]
+        if listed is None:
+            return [member]
+        return [replace(m, parts=(*parts, *m.parts), steps=(entry.step, *m.steps)) for m in listed]
+
+    def _wants_data(self, name: str, size: int) -> bool:
+        """Return True if a file is an archive to be listed too."""
+        is_archive = bool(archive_kind(name.rpartition("/")[2]))
+        fits = size <= self.limits.max_file_mb * MEGABYTE
+        return is_archive and fits and self.level < DEEPEST and not self.is_shallow
+
+    def _zip_entries(self, stream: BinaryIO, size: int) -> list[_Entry] | None:
+        guard = _GuardedFile(stream)
+        with zipfile.ZipFile(guard) as archive:
+            infos = archive.infolist()
+            if is_document_archive(archive.namelist()):
+                return None
+            self._spend(0, len(infos))
+            total = sum(info.file_size for info in infos)
+            self._check_ratio(total, size)
+            self._spend(total, 0)
+            return [
+                self._zip_entry(archive, position, info)
+                for position, info in enumerate(infos)
+                if not info.is_dir()
+            ]
+
+    def _zip_entry(self, archive: zipfile.ZipFile, position: int, info: zipfile.ZipInfo) -> _Entry:
+        check_cancelled()
+        name = _zip_name(info)
+        mode = info.external_attr >> 16
+        refusal = None
+        if info.flag_bits & 1:
+            refusal = self._refuse(
+                "password", name, "is encrypted", "Unpack the archive with its password."
+            )
+        elif mode and stat.S_IFMT(mode) and not stat.S_ISREG(mode):
+            refusal = self._refuse_special(name)
+        elif info.compress_type not in _METHODS:
+            refusal = self._refuse(
+                "unsupported",
+                name,
+                f"is compressed by the method {info.compress_type}, which is not supported",
+                "Make the archive again with the method deflate.",
+            )
+        version = content_id("zip", info.CRC, info.file_size, *info.date_time)
+        data = b""
+        if refusal is None and self._wants_data(name, info.file_size):
+            try:
+                data = archive.read(info)
+            except BROKEN as error:
+                refusal = self._refuse(
+                    "broken", name, f"is damaged: {error}", "Make the archive again."
+                )
+        return _Entry(name, Step("zip", position, info.file_size), version, refusal, data)
+
+    def _tar_entries(self, kind: str, stream: BinaryIO, size: int) -> Iterator[_Entry]:
+        plain = ForwardReader(unpacked(kind, stream), partial(self._check_unpacked, size))
+        listed: dict[str, _Entry] = {}
+        with tarfile.open(fileobj=plain, mode="r:", encoding="utf-8") as archive:  # type: ignore[call-overload]
+            while (info := archive.next()) is not None:
+                check_cancelled()
+                self._spend(0, 1)
+                archive.members.clear()  # of an archive that is only read forward
+                entry = self._tar_entry(kind, info, plain, listed)
+                if entry is not None:
+                    listed[entry.name] = entry._replace(data=b"")
+                    yield entry
+                if self.is_shallow:
+                    return
+        if plain.last_block.strip(b"\0"):
+            raise self._broken(f"it is damaged after {plain.tell():,} bytes")
+        for _ in plain.rest():  # a compressed file has its checksum at the end
+            check_cancelled()
+
+    def _tar_entry(
+        self, kind: str, info: tarfile.TarInfo, plain: ForwardReader, listed: dict[str, _Entry]
+    ) -> _Entry | None:
+        name = info.name.replace("\\", "/")
+        step = Step(kind, info.offset_data, info.size)
+        if info.isdir():
+            return None
+        is_link_to_listed = info.islnk() and info.linkname in listed
+        if is_link_to_listed and not archive_kind(name.rpartition("/")[2]):
+            return listed[info.linkname]._replace(name=name)
+        if not info.isreg() or info.issparse():
+            mark = content_id("refused", info.name)
+            return _Entry(name, step._replace(size=0), mark, self._refuse_special(name))
+        self._spend(info.size, 0)
+        wanted = self._wants_data(name, info.size)
+        parts: list[bytes] = []
+        digest = blake2b(digest_size=16)
+        if not self.is_shallow:
+            for part in plain.parts(info.size):
+                check_cancelled()
+                digest.update(part)
+                if wanted:
+                    parts.append(part)
+        return _Entry(name, step, digest.hexdigest(), None, b"".join(parts))
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        """Return the parts of a name. Raises LoadError if it leads out of the archive."""
+        named = name.replace("\\", "/")
+        parts = tuple(part for part in named.split("/") if part not in {"", "."})
+        if ".." in parts or named.startswith("/") or _DRIVE.match(named) or not parts:
+            reason = "leads out of the archive"
+        elif len(named) > _LONGEST_NAME:
+            reason = f"has more than {_LONGEST_NAME:,} characters"
+        else:
+            return tuple(_as_text(part) for part in parts)
+        raise LoadError(
+            "broken",
+            f"`{self.uri}` has a file named {_as_text(name)[:100]!r}, which {reason}.",
+            fix="Such archives are not read: unpack it in a place that is safe, and index that.",
+        )
+
+    def _refuse(self, reason: str, name: str, what: str, fix: str) -> Refusal:
+        return Refusal(reason, f"`{self.uri}/{_as_text(name)}` {what}.", fix)
+
+    def _refuse_special(self, name: str) -> Refusal:
+        what = "is a link or a device in an archive, which is not followed"
+        return self._refuse("not_a_file", name, what, "Leave it out with `exclude`.")
+
+    def _broken(self, reason: str) -> LoadError:
+        return LoadError(
+            "broken",
+            f"`{self.uri}` is not a whole archive: {reason}.",
+            fix="Make the archive again, or unpack it and index its files.",
+        )
+
+    def _spend(self, size: int, files: int) -> None:
+        self.budget.bytes -= size
+        self.budget.files -= files
+        if self.budget.files < 0:
+            raise LoadError(
+                "too_large",
+                f"`{self.uri}` has more than {self.limits.max_files:,} files, with the archives "
+                "in it.",
+                fix="Unpack it, and index the folder. Or raise `index.max_archive_files`.",
+            )
+        if self.budget.bytes < 0:
+            raise self._too_large("unpacks to more, with the archives in it")
+
+    def _check_unpacked(self, packed: int, size: int) -> None:
+        """Raise LoadError if a TAR file, of which ``size`` bytes are unpacked, unfolds too much."""
+        self._check_ratio(size, packed)
+        # Names and gaps between files are not counted as files.
+        if size > 2 * self.limits.max_mb * MEGABYTE + FREE_BYTES:
+            raise self._too_large("unpacks to more")
+
+    def _check_ratio(self, size: int, packed: int) -> None:
+        limit = max(FREE_BYTES, MAX_RATIO * packed)
+        if size > limit:
+            raise LoadError(
+                "too_large",
+                f"`{self.uri}` has {format_size(packed)} and unpacks to more than "
+                f"{format_size(limit)}; {MAX_RATIO} times as much is the limit.",
+                fix="If you trust it, unpack it, and index the folder.",
+            )
+
+    def _too_large(self, what: str) -> LoadError:
+        return LoadError(
+            "too_large",
+            f"`{self.uri}` {what}; the limit is {format_size(self.limits.max_mb * MEGABYTE)}.",
+            fix="Raise `index.max_archive_mb`, or unpack it, and index the folder.",
+        )
+
+
+def _too_deep(uri: str) -> Refusal:
+    return Refusal(
+        "too_large",
+        f"`{uri}` is in {DEEPEST} archives; archives are read to this depth.",
+        "Unpack it, and index its files.",
+    )
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """Return the name of a file in a ZIP file; programs write UTF-8 or GB 18030 without saying so.
+
+    `zipfile` reads names without the mark of UTF-8 as code page 437.
+    """
+    if info.flag_bits & _UTF_8_FLAG or info.filename.isascii():
+        return info.filename
+    try:
+        data = info.filename.encode("cp437")
+    except UnicodeEncodeError:
+        return info.filename
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            name = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if encoding == "utf-8" or _HAN.search(name):
+            return name
+    return info.filename
+
+
+def _as_text(name: str) -> str:
+    """Return a name that can be stored; bytes that are not UTF-8 are replaced.
+
+    `tarfile` stands for such bytes by lone surrogates.
+    """
+    try:
+        data = name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = name.encode("utf-8", "replace")
+    return data.decode("utf-8", "replace")
+
+
+class _GuardedFile:
+    """A file that refuses to read much at a time, as the directory of a hostile file may ask."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _DIRECTORY_BYTES:
+            raise ValueError(f"its directory has {format_size(size)}")
+        return self._stream.read(_DIRECTORY_BYTES if size < 0 else size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Leave the file open: it belongs to the caller."""
+
+
+class _Decompressor(Protocol):
+    """What `bz2` and `lzma` have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Gzip:
+    """A decompressor of gzip with the interface of those of `bz2` and `lzma`."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(31)
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._zlib.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
+
+
+def _decompressor(kind: str) -> _Decompressor:
+    if kind == "gz":
+        return _Gzip()
+    if kind == "bz2":
+        return bz2.BZ2Decompressor()
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+def unpacked(kind: str, stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the bytes of a TAR file, in parts of at most 64 kB. Raises EOFError if it is cut off.
+
+    A compressed file may consist of several streams.
+    """
+    if kind == "tar":
+        while data := stream.read(_PART_BYTES):
+            yield data
+        return
+    waiting = stream.read(_PART_BYTES)
+    while waiting.strip(b"\0"):  # zeros may follow the last stream
+        decompressor = _decompressor(kind)
+        while not decompressor.eof:
+            if decompressor.needs_input and not waiting:
+                waiting = stream.read(_PART_BYTES)
+                if not waiting:
+                    raise EOFError("it is cut off")
+            part = decompressor.decompress(waiting, _PART_BYTES)
+            waiting = b""
+            if part:
+                yield part
+        waiting = decompressor.unused_data or stream.read(_PART_BYTES)
+
+
+class ForwardReader:
+    """A file for `tarfile` over parts that are made one after the other.
+
+    It seeks forward, and one byte backward. Calls ``check`` with the number of bytes so far.
+    ``last_block`` is what was read last.
+    """
+
+    def __init__(self, parts: Iterator[bytes], check: Callable[[int], None]) -> None:
+        self._parts = parts
+        self._check = check
+        self._buffer = b""
+        self._start = 0  # of the buffer
+        self._position = 0
+        self._before = b""  # the last byte before the position: `tarfile` reads it again
+        self.last_block = b""
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _DIRECTORY_BYTES:
+            raise ValueError(f"a header of {size:,} bytes")
+        self.last_block = b"".join(self.parts(size, exact=False))
+        return self.last_block
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if whence != 0 or offset < self._position - len(self._before):
+            raise ValueError("a position before what was read")
+        if offset < self._position:
+            self._buffer = self._before + self._rest_of_buffer()
+            self._start = self._position = offset
+            self._before = b""
+        else:
+            for _ in self.parts(offset - self._position, exact=False):
+                check_cancelled()
+        return self._position
+
+    def parts(self, size: int, *, exact: bool = True) -> Iterator[bytes]:
+        """Yield the next ``size`` bytes. Raises EOFError if they end before, and ``exact``."""
+        left = size
+        while left > 0:
+            held = self._rest_of_buffer()
+            if not held:
+                self._start = self._position
+                self._buffer = held = next(self._parts, b"")
+                if not held:
+                    if exact:
+                        raise EOFError("it is cut off")
+                    return
+                self._check(self._start + len(held))
+            part = held[:left]
+            self._position += len(part)
+            self._before = part[-1:]
+            left -= len(part)
+            yield part
+
+    def rest(self) -> Iterator[bytes]:
+        """Yield all that follows."""
+        while part := b"".join(self.parts(_PART_BYTES, exact=False)):
+            yield part
+
+    def _rest_of_buffer(self) -> bytes:
+        return self._buffer[self._position - self._start :]
+
+    def close(self) -> None:
+        """Do nothing: the file below belongs to the caller."""
