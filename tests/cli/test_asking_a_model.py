@@ -127,12 +127,30 @@ def test_not_knowing_shows_the_nearest_passages(store, server):
 
 
 def test_what_is_wrong_with_an_answer_is_told(store, server):
-    server.brain = lambda _: "“Nobody ever flies alone” is the rule. [1] Ask the office [77]."
+    server.brain = lambda _: (
+        "Trips abroad are approved by the Travel Office. [1] Ask the Travel Office [77]. "
+        "The Travel Office was founded in 1702. [1]"
+    )
     outcome = knotwork("ask", QUESTION)
     assert outcome.code == 0
-    for said in ("[77]", "Nobody ever flies alone", "1 of 2 sentences cites no source."):
+    assert "1702" not in outcome.out
+    for said in ("[77]", "1 of 2 sentences cites no source.", "1 of 3 statements was left out."):
         assert said in outcome.err
-    assert len(knotwork("ask", QUESTION, "--json").json["notes"]) == 3
+    assert "“The Travel Office was founded in 1702.”" in outcome.err
+    payload = knotwork("ask", QUESTION, "--json").json
+    assert len(payload["notes"]) == 4
+    sure = knotwork("ask", QUESTION, "--no-llm", "--json").json["confidence"]
+    assert payload["confidence"] == pytest.approx(sure * 2 / 3, abs=0.01)
+
+
+def test_a_reply_that_the_passages_do_not_say_is_neither_shown_nor_kept(store, server):
+    server.brain = lambda _: "The Travel Office holds 99 patents. [1]"
+    outcome = knotwork("ask", QUESTION)
+    assert "99" not in outcome.out
+    assert "None of its statements is in the passages." in outcome.err
+    again = knotwork("ask", QUESTION)
+    assert "99" not in again.out
+    assert "None of its statements is in the passages." in again.err
 
 
 @pytest.mark.parametrize("fault", [Fault.SERVER_ERROR, Fault.BROKEN_JSON, Fault.CUT, Fault.GARBAGE])

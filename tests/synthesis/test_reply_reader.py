@@ -64,7 +64,11 @@ def read(text):
         ("London and trips abroad [2, 1].", "London and trips abroad [1][2].", None),
         ("London and trips [Passage 2, passage 1].", "London and trips [1][2].", None),
         ("主任是温青岚［第3段］。", "主任是温青岚[1]。", ["主任是温青岚。"]),
-        ("Trips [sic] abroad [see below] [1].", "Trips [sic] abroad [see below] [1].", None),
+        (
+            "The [Travel] Office approves trips [abroad] [1].",
+            "The [Travel] Office approves trips [abroad] [1].",
+            None,
+        ),
         (
             "海外出差由办事处主任审批。[3] 主任是温青岚[3]。",
             "海外出差由办事处主任审批。[1]主任是温青岚[2]。",
@@ -106,6 +110,61 @@ def test_sentences_without_a_mark_are_counted():
     assert parsed.notes == ("2 of 3 sentences cite no source.",)
 
 
+def test_a_statement_that_its_passage_does_not_say_is_left_out():
+    parsed = parse(
+        "Trips abroad are approved by the Travel Office [1]. It was founded in 1702 [1]. "
+        "Ada Lovelace was born in London [2]."
+    )
+    assert parsed.text == (
+        "Trips abroad are approved by the Travel Office [1]. Ada Lovelace was born in London [2]."
+    )
+    assert [item.rank for item in parsed.cited] == [1, 2]
+    assert parsed.notes[0] == "1 of 3 statements was left out."
+    assert "“It was founded in 1702.”" in parsed.notes[1]
+    assert "1702" in parsed.notes[1]
+    assert parsed.supported_share == pytest.approx(2 / 3)
+
+
+def test_a_mark_that_leads_to_the_wrong_passage_is_moved():
+    parsed = parse("Ada Lovelace was born in London [1].")
+    assert parsed.text == "Ada Lovelace was born in London [1]."
+    assert [item.text for item in parsed.cited] == ["Ada Lovelace was born in London."]
+    assert [item.rank for item in parsed.cited] == [2]
+    assert parsed.notes == (
+        "1 mark led to a passage that does not say it, and now cites one that does.",
+    )
+
+
+def test_a_sentence_that_is_said_again_and_again_is_said_once():
+    said = "The Travel Office approves trips abroad. [1] "
+    parsed = parse(said * 60)
+    assert parsed.text == said.strip()
+    assert parsed.notes[0] == "59 of 60 statements were left out."
+    assert parsed.supported_share == 0.5
+
+
+def test_a_mark_without_a_statement_is_no_citation():
+    with pytest.raises(Unparsable):
+        parse("[2]")
+    assert parse("[2] The Travel Office approves trips abroad [1].").text == (
+        " The Travel Office approves trips abroad [1].".strip()
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Paris is the capital of France. [1]",
+        "As an AI language model, I cannot approve trips. [1]",
+        "Trips abroad are not approved by the Travel Office. [1]",
+        "Ada Lovelace holds 99 patents [2].",
+    ],
+)
+def test_a_reply_without_a_supported_statement_is_no_answer(reply):
+    with pytest.raises(Unparsable, match="None of its statements is in the passages"):
+        parse(reply)
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -124,9 +183,9 @@ def test_quotes_must_stand_in_a_passage(text, wrong):
 
 
 def test_a_misquote_is_a_note_beside_the_answer():
-    parsed = parse("The rule reads “approved by the King of Spain”. [1]")
+    parsed = parse("The rule reads “abroad approved by an office”. [1]")
     assert parsed.notes == (
-        "“approved by the King of Spain” is quoted in the answer, but no passage contains it.",
+        "“abroad approved by an office” is quoted in the answer, but no passage contains it.",
     )
 
 
@@ -201,7 +260,7 @@ def test_a_reply_reads_the_same_in_pieces_of_any_size(reply, cuts):
     whole = read(reply)
     assert shown == reader.text == whole.text
     assert (reader.plain, reader.cited) == (whole.plain, whole.cited)
-    assert list(reader.sentences()) == list(whole.sentences())
+    assert (reader.statements, reader.rejected) == (whole.statements, whole.rejected)
 
 
 @given(reply=_REPLIES)

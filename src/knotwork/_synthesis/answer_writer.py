@@ -105,7 +105,7 @@ class AnswerWriter:
         quoted = replace(quoted, notes=(*notes, *quoted.notes))
         yield AskEvent(AskEventKind.ASKED, self._model.name)
         unknown = no_answer(detect_language(quoted.question))
-        showing = _StreamedText(passages, unknown)
+        showing = _StreamedText(passages, unknown, question=quoted.question)
         parse = partial(
             parse_answer_reply, passages=passages, question=quoted.question, unknown=unknown
         )
@@ -160,6 +160,7 @@ class AnswerWriter:
             answered=True,
             reason="",
             citations=citations,
+            confidence=_scale(quoted.confidence, parsed.supported_share),
             model=self._model.name,
             notes=(*quoted.notes, *parsed.notes),
         )
@@ -201,11 +202,16 @@ class AnswerWriter:
         return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
 
 
+def _scale(confidence: float | None, share: float) -> float | None:
+    return None if confidence is None else confidence * share
+
+
 class _StreamedText:
     """The part of a streamed reply that can already be shown."""
 
-    def __init__(self, passages: Sequence[PromptPassage], unknown: str) -> None:
-        self._reader = ReplyReader({passage.number: passage for passage in passages})
+    def __init__(self, passages: Sequence[PromptPassage], unknown: str, *, question: str) -> None:
+        numbered = {passage.number: passage for passage in passages}
+        self._reader = ReplyReader(numbered, question=question)
         self._unknown = unknown
         self._held = ""
         self.received = ""

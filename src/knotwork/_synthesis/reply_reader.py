@@ -1,20 +1,23 @@
 """Parse a model's reply: resolve its citation marks to sentences, and check it for errors.
 
 A mark in a reply has the number of a passage of the prompt; in the answer it cites the sentence of
-that passage which supports the statement before it. Both are known as soon as the mark is read, so
-a streamed answer needs no correction. Checks find unknown numbers, misquotes and uncited sentences.
+that passage which supports the statement before it. A statement is shown once it was read whole and
+its passages were found to say it, so that a streamed answer needs no correction. Further checks
+find unknown numbers, misquotes and uncited sentences.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from knotwork._inference.chat import ChatReply
 from knotwork._synthesis.citations import gap_before_mark, gap_between
+from knotwork._synthesis.grounding.faults import Fault, Finding
+from knotwork._synthesis.grounding.statement_check import StatementCheck
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
+from knotwork._synthesis.prompt_context import PromptPassage, clip, sentences_of
 from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import content_terms
@@ -28,13 +31,17 @@ _NOISE = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """A usable reply. ``is_unknown``: the model says that the passages do not answer."""
+    """A usable reply. ``is_unknown``: the model says that the passages do not answer.
+
+    ``supported_share`` is the share of its statements that the passages say, from 0 to 1.
+    """
 
     text: str
     cited: tuple[SelectedSentence, ...]
     notes: tuple[str, ...]
     is_unknown: bool
     reply: ChatReply
+    supported_share: float = 1.0
 
 
 def parse_answer_reply(
@@ -49,18 +56,27 @@ def parse_answer_reply(
         raise Unparsable("The reply was withheld by the server.")
     if not reply.text.strip():
         raise Unparsable("The reply is empty.")
-    reader = ReplyReader({passage.number: passage for passage in passages})
+    reader = ReplyReader({passage.number: passage for passage in passages}, question=question)
     reader.feed(reply.text.strip())
     reader.finish()
     if means_unknown(reader.plain, unknown, is_cited=bool(reader.cited)):
         return ParsedReply("", (), (), is_unknown=True, reply=reply)
     if not reader.cited:
+        if reader.rejected:
+            raise Unparsable(
+                f"None of its statements is in the passages. {reader.rejected[0].reason}"
+            )
         raise Unparsable("The reply cites none of the passages it was given.")
     notes = check_reply(reader, passages, question=question)
     if reply.finish_reason == "length":
         notes = (*notes, CUT_OFF)
     return ParsedReply(
-        reader.text.strip(), tuple(reader.cited), notes, is_unknown=False, reply=reply
+        reader.text.strip(),
+        tuple(reader.cited),
+        notes,
+        is_unknown=False,
+        reply=reply,
+        supported_share=reader.supported_share,
     )
 
 
@@ -95,128 +111,208 @@ _REPLY_MARK = re.compile(
     rf"(\d(?:[\d{_BETWEEN}]|{_MARK_WORD})*)段?[{re.escape(_CLOSE)}]",
     re.IGNORECASE,
 )
+_MAY_END = re.compile(r"(?:[.!?…。！？｡；]|\n)[\"'”’»)\]}」』）】*_]*\s*$")
 _UNFINISHED = re.compile(
     rf"(?<![ \t])[ \t]*+(?:[{re.escape(_OPEN)}][^{re.escape(_OPEN + _CLOSE)}\n]*)?$"
 )
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 _LONGEST_RANGE = 20
 _STATEMENT_CHARACTERS = 1_000
-"""Characters before a mark that are searched for its statement."""
+"""Characters before the beginning of a statement that are searched for the end of another."""
 _FEWEST_STATEMENT_TERMS = 2
 
 
-class ReplyReader:
-    """Rewrites the marks of a reply that is fed in pieces of any size.
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A statement that was left out of the answer; ``finding`` is None if it repeats another."""
 
-    After `finish`, ``plain`` is the reply without marks, ``text`` the reply with the marks of the
-    answer, ``cited`` are the sentences that these cite, ``unknown_numbers`` the numbers of the
-    reply that no passage has.
+    text: str
+    finding: Finding | None
+
+    @property
+    def reason(self) -> str:
+        """The reason in a sentence."""
+        shown = clip(" ".join(self.text.split()), _SHOWN_TOKENS)
+        if self.finding is None:
+            return f"“{shown}” repeats what was said."
+        fault, word = self.finding
+        return f"“{shown}”: {_REASONS[fault].format(word=word)}"
+
+
+_SHOWN_TOKENS = 40
+_REASONS = {
+    Fault.NUMBER: "the passages do not give {word} for it.",
+    Fault.NAME: "the passages do not say this of {word}.",
+    Fault.NEGATION: "the passages say the opposite (“{word}”).",
+    Fault.ROLES: "the passages have “{word}” the other way round.",
+    Fault.WORDS: "the passages do not say this.",
+    Fault.SELF: "the model speaks about itself.",
+}
+
+
+@dataclass(slots=True)
+class _OpenStatement:
+    """The statement that is being read: its text, and the marks at their places in it."""
+
+    text: str = ""
+    marks: list[tuple[int, list[int]]] = field(default_factory=list)
+
+
+class ReplyReader:
+    """Rewrites the marks of a reply that is fed in pieces of any size, and checks its statements.
+
+    A statement is shown once it is whole and the passages that it cites were found to say it. After
+    `finish`, ``plain`` is the reply without marks, ``text`` is the answer, ``cited`` are the
+    sentences that its marks cite, ``unknown_numbers`` are the numbers of the reply that no passage
+    has, ``rejected`` are the statements that were left out.
     """
 
-    def __init__(self, passages: Mapping[int, PromptPassage]) -> None:
+    def __init__(self, passages: Mapping[int, PromptPassage], *, question: str = "") -> None:
         self._passages = passages
+        self._check = StatementCheck(passages, question=question)
         self._pending = ""
+        self._open = _OpenStatement()
         self._numbers: dict[tuple[str, Span], int] = {}
-        self._mark_places: list[int] = []
-        self._statement = ""
-        self._just_marked: list[int] = []
+        self._seen: set[str] = set()
+        self._before_mark = ""
         self.cited: list[SelectedSentence] = []
         self.unknown_numbers: list[int] = []
+        self.rejected: list[Rejected] = []
+        self.moved = 0
+        self.statements: list[bool] = []
         self.plain = ""
         self.text = ""
 
     def feed(self, piece: str) -> str:
         """Add a piece of the reply, and return the text that can be shown next."""
-        self._pending += piece
-        shown = ""
-        while (match := _REPLY_MARK.search(self._pending)) is not None:
-            shown += self._say(self._pending[: match.start()])
-            shown += self._cite(match)
-            self._pending = self._pending[match.end() :]
-        held = _UNFINISHED.search(self._pending)
-        cut = held.start() if held else len(self._pending)
-        shown += self._say(self._pending[:cut])
-        self._pending = self._pending[cut:]
+        # Where statements end may not depend on the pieces, so that each character is read alone.
+        shown = "".join(map(self._feed_character, piece))
         self.text += shown
         return shown
 
     def finish(self) -> str:
         """Return the rest of the text to show."""
-        shown = self._say(self._pending.rstrip())
+        shown = self._say(self._pending.rstrip()) + self._close()
         self._pending = ""
         self.text += shown
         return shown
 
-    def sentences(self) -> Iterator[tuple[str, bool]]:
-        """Yield each sentence of the reply, and whether a valid mark follows it."""
-        spans = split_sentences(self.plain)
-        ends = [*(span.start for span in spans[1:]), len(self.plain) + 1][: len(spans)]
-        for (start, end), until in zip(spans, ends, strict=True):
-            yield self.plain[start:end], any(start < p <= until for p in self._mark_places)
+    @property
+    def supported_share(self) -> float:
+        """The share of the statements that are in the answer; repetitions count as one."""
+        unsupported = sum(rejected.finding is not None for rejected in self.rejected)
+        repeats = any(rejected.finding is None for rejected in self.rejected)
+        return len(self.statements) / max(len(self.statements) + unsupported + repeats, 1)
 
-    def _say(self, text: str) -> str:
-        if not text:
-            return ""
-        if self._just_marked and not gap_between(self.plain[-4:], text.lstrip(" \t")):
-            text = text.lstrip(" \t")
-        # A period right before a word does not end a sentence: put back the space of the mark.
-        if self._just_marked and self.plain[-1:] in ".!?" and text[0].isalnum():
-            self.plain += " "
-        self._just_marked = []
-        self.plain += text
-        return text
-
-    def _cite(self, match: re.Match[str]) -> str:
-        """Return the marks of the answer that replace a mark of the reply."""
-        found = list(self._read_numbers(match[1]))
-        valid = [number for number in found if number in self._passages]
-        self.unknown_numbers += [number for number in found if number not in self._passages]
-        if not valid:
-            return ""
-        place = len(self.plain)
-        if not self._mark_places or self._mark_places[-1] != place:
-            self._statement = self._last_statement()
-            self._mark_places.append(place)
+    def _feed_character(self, character: str) -> str:
+        self._pending += character
         shown = ""
-        for number in valid:
-            own = self._number(number)
-            if own not in self._just_marked:
-                gap = "" if self._just_marked else self._gap()
-                shown += f"{gap}[{own}]"
-                self._just_marked.append(own)
+        if match := _REPLY_MARK.search(self._pending):
+            shown = self._say(self._pending[: match.start()])
+            self._mark(match)
+            self._pending = self._pending[match.end() :]
+        held = _UNFINISHED.search(self._pending)
+        cut = held.start() if held else len(self._pending)
+        shown += self._say(self._pending[:cut])
+        self._pending = self._pending[cut:]
         return shown
 
-    def _gap(self) -> str:
-        before = self.plain[-1:]
-        return "" if not before or before.isspace() else gap_before_mark(self.plain[-4:])
+    def _say(self, text: str) -> str:
+        """Add plain text; return the statement before it, if that is whole now."""
+        if not text:
+            return ""
+        after_mark = bool(self._open.marks) and self._open.marks[-1][0] == len(self._open.text)
+        # A period right before a word does not end a sentence: put back the space of the mark.
+        gap = " " if after_mark and self._open.text[-1:] in ".!?" and text[0].isalnum() else ""
+        self.plain += gap + text
+        shown = ""
+        if text.strip() and self._begins_statement(gap + text):
+            shown = self._close()
+        self._open.text += gap + text
+        return shown
 
-    def _number(self, number: int) -> int:
-        support = find_support(self._statement, self._passages[number])
+    def _begins_statement(self, text: str) -> bool:
+        before = self._open.text
+        if not before.strip() or not _MAY_END.search(
+            before + text[: len(text) - len(text.lstrip())]
+        ):
+            return False
+        spans = split_sentences(before[-_STATEMENT_CHARACTERS:] + text)
+        return len(spans) > 1 and spans[-1].start >= len(before[-_STATEMENT_CHARACTERS:])
+
+    def _mark(self, match: re.Match[str]) -> None:
+        found = list(_read_numbers(match[1]))
+        self.unknown_numbers += [number for number in found if number not in self._passages]
+        valid = [number for number in found if number in self._passages]
+        if not valid or not self._open.text.strip():  # a mark without a statement cites nothing
+            return
+        if self._open.marks and self._open.marks[-1][0] == len(self._open.text):
+            self._open.marks[-1][1].extend(valid)
+        else:
+            self._open.marks.append((len(self._open.text), valid))
+
+    def _close(self) -> str:
+        """Check the open statement, and return it with the marks of the answer, or ""."""
+        said, self._open = self._open, _OpenStatement()
+        bare = said.text.strip()
+        if not bare:
+            return said.text
+        is_statement = _is_statement(bare)
+        key = _bare_text(bare)
+        if is_statement and key in self._seen:
+            self.rejected.append(Rejected(bare, None))
+            return ""
+        self._seen.add(key)
+        numbers = list(dict.fromkeys(n for _, marked in said.marks for n in marked))
+        if is_statement and (finding := self._check.find_fault(bare, numbers)):
+            other = self._check.find_passage(bare) if numbers else None
+            if other is None:
+                self.rejected.append(Rejected(bare, finding))
+                return ""
+            said.marks[:] = [(said.marks[-1][0], [other])]
+            self.moved += 1
+        if is_statement:
+            self.statements.append(bool(numbers))
+        return self._cite(said)
+
+    def _cite(self, said: _OpenStatement) -> str:
+        """Return a statement with the marks of the answer in place of those of the reply."""
+        text = said.text
+        if self._before_mark and not gap_between(self._before_mark, text.lstrip(" \t")):
+            text = text.lstrip(" \t")
+        shown, place = "", len(said.text) - len(text)
+        for end, numbers in said.marks:
+            shown += said.text[place:end]
+            support = said.text[:end] if place == 0 else said.text[place:end]
+            if len(content_terms(support)) < _FEWEST_STATEMENT_TERMS:
+                support = said.text[:end]
+            marks = dict.fromkeys(self._number(number, support) for number in numbers)
+            gap = "" if not shown or shown[-1:].isspace() else gap_before_mark(shown[-4:])
+            shown += gap + "".join(f"[{number}]" for number in marks)
+            place = end
+        shown += said.text[place:]
+        self._before_mark = said.text[-4:] if said.marks and place == len(said.text) else ""
+        return shown
+
+    def _number(self, number: int, statement: str) -> int:
+        support = find_support(statement, self._passages[number])
         key = (support.chunk.document_id, support.span)
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers) + 1
             self.cited.append(support)
         return self._numbers[key]
 
-    def _last_statement(self) -> str:
-        """Return the sentence before the mark, or its part since the previous mark."""
-        searched = max(0, len(self.plain) - _STATEMENT_CHARACTERS)
-        spans = split_sentences(self.plain[searched:])
-        start = searched + (spans[-1].start if spans else 0)
-        before = max(start, self._mark_places[-1]) if self._mark_places else start
-        part = self.plain[before:]
-        return part if len(content_terms(part)) >= _FEWEST_STATEMENT_TERMS else self.plain[start:]
 
-    def _read_numbers(self, text: str) -> Iterator[int]:
-        for first, last in _NUMBERS.findall(text):
-            low = int(first)
-            high = int(last) if last else low
-            if low < high <= low + _LONGEST_RANGE:
-                yield from range(low, high + 1)
-            else:
-                yield low
-                if high != low:
-                    yield high
+def _read_numbers(text: str) -> Iterator[int]:
+    for first, last in _NUMBERS.findall(text):
+        low = int(first)
+        high = int(last) if last else low
+        if low < high <= low + _LONGEST_RANGE:
+            yield from range(low, high + 1)
+        else:
+            yield low
+            if high != low:
+                yield high
 
 
 SECOND_GAIN = 0.2
@@ -274,11 +370,21 @@ def check_reply(
         f"“{quote}” is quoted in the answer, but no passage contains it."
         for quote in find_misquotes(reader.plain, passages, question=question)
     ]
-    statements = [is_cited for sentence, is_cited in reader.sentences() if _is_statement(sentence)]
-    bare = statements.count(False)
+    bare = reader.statements.count(False)
     if bare:
         verb = "cites" if bare == 1 else "cite"
-        notes.append(f"{bare} of {len(statements)} sentences {verb} no source.")
+        notes.append(f"{bare} of {len(reader.statements)} sentences {verb} no source.")
+    if reader.moved:
+        notes.append(
+            "1 mark led to a passage that does not say it, and now cites one that does."
+            if reader.moved == 1
+            else f"{reader.moved} marks led to passages that do not say it, and now cite others."
+        )
+    if reader.rejected:
+        total = len(reader.rejected) + len(reader.statements)
+        verb = "was" if len(reader.rejected) == 1 else "were"
+        notes.append(f"{len(reader.rejected)} of {total} statements {verb} left out.")
+        notes += dict.fromkeys(rejected.reason for rejected in reader.rejected[:_MOST_SHOWN])
     return tuple(notes)
 
 

@@ -1,0 +1,91 @@
+"""Check the statements of a reply against the passages that the model was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.grounding.faults import Fault, Finding, find_fault
+from knotwork._synthesis.grounding.texts import covered_share, read_text
+from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
+from knotwork._text.terms import STOP_WORDS, held_terms, terms
+
+LEAST_REPAIRED = 0.8
+"""A passage with a sentence that has this share of a statement's words may be cited for it."""
+_MOST_NEAREST = 3
+_OF_ITSELF = re.compile(
+    r"\b(?:as an? (?:AI|artificial intelligence|(?:large )?language model)\b[^,.]*"
+    r"|I(?:'m| am) (?:just |only )?an? (?:AI|assistant|(?:large )?language model)|my training data"
+    r"|I (?:cannot|can't|am unable to) (?:assist|help|answer|provide|browse|access)"
+    r"|I(?:'m| am) (?:sorry|happy to help|here to help)|I don't have (?:access|enough information))"
+    r"|作为(?:一个|一名)?(?:AI|人工智能|大?语言模型|大模型|智能助手)[^，。]*|我是一个?(?:AI|人工智能|语言模型|大模型)"
+    r"|我(?:无法|不能)(?:回答|提供|访问|协助)|很抱歉|我的训练数据",
+    re.IGNORECASE,
+)
+
+
+class StatementCheck:
+    """Checks the statements of one reply against the passages that were given to the model."""
+
+    def __init__(self, passages: Mapping[int, PromptPassage], *, question: str = "") -> None:
+        self._passages = passages
+        self._question = question
+        self._sources: dict[int, tuple[list[str], str]] = {}
+
+    def find_fault(self, statement: str, cited: Sequence[int]) -> Finding | None:
+        """Return the fault of a statement that cites passages by number, or None.
+
+        Without citations, any passage may say it, or the nearest ones together.
+        """
+        if match := _OF_ITSELF.search(statement):
+            said = match[0].casefold()
+            if not any(said in p.chunk.text.casefold() for p in self._passages.values()):
+                return Finding(Fault.SELF, match[0])
+        if cited:
+            return self._compare(statement, cited)
+        nearest = self._nearest(statement)
+        first: Finding | None = None
+        for group in ([number] for number in nearest):
+            finding = self._compare(statement, group)
+            if finding is None:
+                return None
+            first = first or finding
+        return self._compare(statement, nearest) and first
+
+    def find_passage(self, statement: str) -> int | None:
+        """Return the number of a passage that says nearly every word of a statement, or None."""
+        words = read_text(statement)
+        for number in self._nearest(statement):
+            best = max(
+                (covered_share(words, read_text(s)) for s in self._read(number)[0]), default=0.0
+            )
+            if best >= LEAST_REPAIRED and self._compare(statement, [number]) is None:
+                return number
+        return None
+
+    def _compare(self, statement: str, numbers: Sequence[int]) -> Finding | None:
+        read = [self._read(number) for number in numbers]
+        return find_fault(
+            statement,
+            [sentence for sentences, _ in read for sentence in sentences],
+            titles=" / ".join(titles for _, titles in read),
+            question=self._question,
+        )
+
+    def _read(self, number: int) -> tuple[list[str], str]:
+        """Return the sentences of a passage and the titles around it."""
+        if number not in self._sources:
+            chunk = self._passages[number].chunk
+            sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
+            titles = " / ".join((chunk.document_title, *chunk.headings))
+            self._sources[number] = [s for s in sentences if s], titles
+        return self._sources[number]
+
+    def _nearest(self, statement: str) -> list[int]:
+        asked = set(terms(statement)) - STOP_WORDS
+        shared = {
+            number: len(held_terms(passage.chunk.text, asked))
+            for number, passage in self._passages.items()
+        }
+        return sorted(shared, key=lambda number: (-shared[number], number))[:_MOST_NEAREST]

@@ -1,0 +1,194 @@
+"""A statement that its passages do not say is found; one that they say in other words is not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.synthesis.written import chunk_of
+
+from knotwork._synthesis.grounding.faults import Fault, find_fault
+from knotwork._synthesis.grounding.statement_check import StatementCheck
+from knotwork._synthesis.prompt_context import PromptPassage
+from knotwork._text.sentences import split_sentences
+from knotwork.records import Document
+
+PUMP = (
+    "The Orion pump was designed by Ina Berg in 1998. It holds 12 patents and weighs 40 kg. "
+    "The default limit is 100 connections per minute. Ina Berg left Acme Corporation in 2004. "
+    "Acme Corporation acquired Bolt Systems after the fire. "
+    "The pump cannot be used under water. In Oslo it is sold by Nordvann."
+)
+OFFICE = (
+    "海外出差由办事处主任审批，每次不超过十二天。主任是温青岚，副主任是林婉清。"
+    "办事处于1998年在杭州成立。旅客不需要签证。温青岚在2004年接替了赵国强。"
+)
+
+
+def sentences(text):
+    return [text[start:end] for start, end in split_sentences(text)]
+
+
+def fault(statement, source, question="", titles=""):
+    found = find_fault(statement, sentences(source), titles=titles, question=question)
+    return found and found.fault
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "Ina Berg designed the Orion pump in 1998.",
+        "In 1998, the pump was designed by Berg.",
+        "It weighs 40 kg and has twelve patents.",
+        "By default, 100 connections are allowed per minute.",
+        "Bolt Systems was acquired by Acme Corporation.",
+        "Under water the pump cannot be used.",
+        "The pump is unusable under water.",
+        "Nordvann sells it in Oslo.",
+        "The pump weighs about 41 kg.",
+        "There are two dates: 1998 and 2004.",
+        "The documents do not say how loud the pump is.",
+    ],
+)
+def test_what_the_passage_says_in_other_words_is_right(statement):
+    assert fault(statement, PUMP, question="What about the pump?") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "海外出差须由办事处主任审批。",
+        "每次出差最多12天。",
+        "办事处1998年成立于杭州。",
+        "赵国强在2004年被温青岚接替。",
+        "旅客无需签证。",
+        "副主任林婉清。",
+    ],
+)
+def test_what_a_chinese_passage_says_in_other_words_is_right(statement):
+    assert fault(statement, OFFICE) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("Ina Berg designed the Orion pump in 1989.", Fault.NUMBER),
+        ("The pump holds 99 patents.", Fault.NUMBER),
+        ("The pump weighs 40 kg and costs 900 euros.", Fault.NUMBER),
+        ("It holds 40 patents.", Fault.NUMBER),
+        ("Paris is the capital of France.", Fault.NAME),
+        ("The Orion pump was designed by Karl Lund.", Fault.NAME),
+        ("The setting max_flow limits the connections per minute.", Fault.NAME),
+        ("The Orion pump was not designed by Ina Berg.", Fault.NEGATION),
+        ("The pump can be used under water.", Fault.NEGATION),
+        ("The default limit is never 100 connections per minute.", Fault.NEGATION),
+        ("Bolt Systems acquired Acme Corporation after the fire.", Fault.ROLES),
+        ("Acme Corporation was acquired by Bolt Systems after the fire.", Fault.ROLES),
+        ("Regular lubrication extends bearing life considerably.", Fault.WORDS),
+    ],
+)
+def test_what_the_passage_does_not_say_is_found(statement, expected):
+    assert fault(statement, PUMP) is expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("办事处于1989年在杭州成立。", Fault.NUMBER),
+        ("海外出差每次不超过二十天。", Fault.NUMBER),
+        ("办事处于1998年在北京成立。", Fault.NAME),
+        ("海外出差不由办事处主任审批。", Fault.NEGATION),
+        ("旅客需要签证。", Fault.NEGATION),
+        ("赵国强在2004年接替了温青岚。", Fault.ROLES),
+        ("水泵应当定期润滑轴承。", Fault.WORDS),
+    ],
+)
+def test_what_a_chinese_passage_does_not_say_is_found(statement, expected):
+    assert fault(statement, OFFICE) is expected
+
+
+def test_a_number_of_the_question_may_be_denied_and_not_affirmed():
+    question = "Does the pump hold 99 patents?"
+    assert fault("The pump holds 99 patents.", PUMP, question) is Fault.NUMBER
+    assert fault("No, the pump holds 12 patents, not 99.", PUMP, question) is None
+    asked = "How many patents did the pump hold when it was shown at 7 fairs?"
+    assert fault("The pump shown at 7 fairs holds 12 patents.", PUMP, asked) is None
+
+
+def test_names_may_come_from_titles():
+    assert fault("The Kestrel pump weighs 40 kg.", PUMP) is Fault.NAME
+    assert fault("The Kestrel pump weighs 40 kg.", PUMP, titles="Kestrel / Data sheet") is None
+
+
+def test_dates_are_compared_in_any_form():
+    source = "The contract ends on 2021-05-03."
+    assert fault("The contract ends on May 3, 2021.", source) is None
+    assert fault("The contract ends on June 3, 2021.", source) is Fault.NAME
+
+
+def test_an_abbreviation_stands_for_its_words():
+    source = "Long term support lasts five years."
+    assert fault("LTS lasts five years.", source) is None
+    assert fault("ESR lasts five years.", source) is Fault.NAME
+
+
+def test_a_statement_in_another_language_is_checked_for_numbers_and_identifiers():
+    assert fault("主任在1998年设计了这台水泵。", PUMP) is None
+    assert fault("这台水泵设计于1977年。", PUMP) is Fault.NUMBER
+    assert fault("The head of the office is Wen Qinglan.", OFFICE) is None
+    assert fault("The office was founded in 1997.", OFFICE) is Fault.NUMBER
+    assert fault("参数 max_flow 限制连接数。", PUMP) is Fault.NAME
+
+
+@given(st.sampled_from(sentences(PUMP) + sentences(OFFICE)))
+def test_a_sentence_of_the_passage_is_always_right(sentence):
+    source = PUMP if sentence in PUMP else OFFICE
+    assert fault(sentence, source) is None
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=4))
+def test_any_text_can_be_checked(statement, sources):
+    find_fault(statement, sources, question="Why?")
+
+
+def passages(*texts):
+    found = {}
+    for number, text in enumerate(texts, start=1):
+        chunk = chunk_of(Document(uri=f"{number}.txt", title="", text=text))
+        found[number] = PromptPassage(number, chunk, chunk.sentences, text, chunk.sentences[0])
+    return found
+
+
+def test_a_statement_without_a_mark_may_be_said_by_any_passage():
+    check = StatementCheck(passages(PUMP, OFFICE))
+    assert check.find_fault("The pump weighs 40 kg.", []) is None
+    assert check.find_fault("The pump weighs 41,000 kg.", []).fault is Fault.NUMBER
+
+
+def test_a_conclusion_may_be_said_by_passages_together():
+    check = StatementCheck(passages("Ina Berg works in Bergen.", "Karl Lund works in Oslo."))
+    assert check.find_fault("Ina Berg works in Bergen and Karl Lund works in Oslo.", []) is None
+    assert check.find_fault("Ina Berg works in Bergen and Karl Lund in Oslo.", [1, 2]) is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "As an AI language model, the pump weighs 40 kg.",
+        "I'm sorry, the pump weighs 40 kg.",
+        "作为一个人工智能，主任是温青岚。",
+    ],
+)
+def test_a_model_that_speaks_about_itself_is_not_quoted(statement):
+    check = StatementCheck(passages(PUMP, OFFICE))
+    assert check.find_fault(statement, [1, 2]).fault is Fault.SELF
+
+
+def test_a_document_may_speak_of_language_models():
+    check = StatementCheck(passages("The reply began: as an AI language model I cannot vote."))
+    said = "The reply began: as an AI language model I cannot vote."
+    assert check.find_fault(said, [1]) is None
+
+
+def test_the_passage_that_says_a_statement_is_found():
+    check = StatementCheck(passages(OFFICE, PUMP))
+    assert check.find_passage("The Orion pump was designed by Ina Berg in 1998.") == 2
+    assert check.find_passage("The Orion pump was designed by Karl Lund in 1998.") is None
