@@ -79,3 +79,45 @@ def test_an_agent_ends_with_an_answer(index):
     folder, _, _ = index
     answer = knotwork(folder, "agent", "Who led the repairs of the arched bridge?", codes=(0, 1))
     check_citations(answer)
+
+
+@pytest.mark.parametrize("index", ["full"], indirect=True)
+def test_a_conversation_goes_on_after_every_turn(index):
+    folder, _, _ = index
+    turns = "Who designed the arched bridge of Tartu?\nAnd who led its repairs?\n/quit\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "knotwork", "chat", "--json"],
+        cwd=folder, input=turns, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [answer for answer in answers if "citations" in answer]
+    assert len(answers) == 2
+    for answer in answers:
+        check_citations(answer)
+
+
+@pytest.mark.parametrize("index", ["full"], indirect=True)
+@pytest.mark.parametrize("retriever", ["text_to_cypher"])
+def test_queries_written_by_the_model_are_checked_before_they_run(index, retriever):
+    folder, _, _ = index
+    question = "How many people are there?"
+    answer = knotwork(folder, "ask", question, "--retriever", retriever, codes=(0, 1))
+    check_citations(answer)
+    for result in answer.get("results", []):
+        assert result["statement"].strip().upper().startswith(("MATCH", "WITH", "UNWIND", "RETURN"))
+
+
+@pytest.mark.parametrize("index", ["full"], indirect=True)
+def test_the_trials_of_the_model_name_what_it_cannot_do(index):
+    folder, _, _ = index
+    done = subprocess.run(
+        [sys.executable, "-m", "knotwork", "models", "measure", "--json"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    (found,) = json.loads(done.stdout)["models"]
+    assert found["error"] == ""
+    assert len(found["trials"]) == 4
+    assert found["output_tokens_per_s"] > 0
+    assert done.returncode == int(all(trial["fault"] for trial in found["trials"]))

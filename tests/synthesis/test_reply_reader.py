@@ -135,6 +135,14 @@ def test_a_mark_that_leads_to_the_wrong_passage_is_moved():
     )
 
 
+@pytest.mark.parametrize("mark", ["", " [44]"])
+def test_a_statement_without_a_mark_cites_the_passage_that_says_it(mark):
+    parsed = parse(f"The Travel Office approves trips abroad{mark}.")
+    assert parsed.text == "The Travel Office approves trips abroad. [1]"
+    assert [item.rank for item in parsed.cited] == [1]
+    assert parsed.notes[-1] == "1 sentence had no mark and now cites the passage that says it."
+
+
 def test_a_sentence_that_is_said_again_and_again_is_said_once():
     said = "The Travel Office approves trips abroad. [1] "
     parsed = parse(said * 60)
@@ -213,8 +221,8 @@ def test_an_answer_that_admits_a_gap_is_an_answer():
     [
         ("", "stop"),
         (" \n", "stop"),
-        ("The Travel Office approves trips abroad.", "stop"),
-        ("The Travel Office approves trips abroad [44].", "stop"),
+        ("It depends.", "stop"),
+        ("It depends [44].", "stop"),
         ("Sure! Here is ]]}{ the the | | | requested\tlist:: \ufffd 0x3F ~~~ <|im_end|>", "stop"),
         ("The Travel Office [1].", "filter"),
     ],

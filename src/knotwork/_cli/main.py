@@ -162,6 +162,7 @@ COMMANDS = {
     "train": ("train", "Train the path ranker or the weights of a fusion."),
     "mcp": ("serve", "Serve the index to assistants (MCP)."),
     "doctor": ("setup", "Check the installation, settings, index and models."),
+    "models": ("models", "List, check and measure the language models."),
     "config": ("setup", "Show the settings in force."),
     "completion": ("setup", "Print or install shell completion."),
 }

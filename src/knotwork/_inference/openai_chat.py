@@ -104,6 +104,11 @@ class OpenAIChat:
         self._server.listen(listener)
 
     @property
+    def context_window(self) -> int:
+        """The context window in tokens, as set or as its server stated it; 0 if unknown."""
+        return self._window.tokens
+
+    @property
     def server(self) -> ModelServer:
         """The server of the model."""
         return self._server

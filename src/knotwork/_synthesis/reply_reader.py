@@ -179,6 +179,7 @@ class ReplyReader:
         self.unknown_numbers: list[int] = []
         self.rejected: list[Rejected] = []
         self.moved = 0
+        self.added = 0
         self.statements: list[bool] = []
         self.plain = ""
         self.text = ""
@@ -264,16 +265,29 @@ class ReplyReader:
             return ""
         self._seen.add(key)
         numbers = list(dict.fromkeys(n for _, marked in said.marks for n in marked))
-        if is_statement and (finding := self._check.find_fault(bare, numbers)):
-            other = self._check.find_passage(bare) if numbers else None
-            if other is None:
+        if is_statement:
+            finding = self._check.find_fault(bare, numbers)
+            if finding or not numbers:
+                self._cite_another(said, is_wrong=finding is not None)
+            if finding and not said.marks:
                 self.rejected.append(Rejected(bare, finding))
                 return ""
-            said.marks[:] = [(said.marks[-1][0], [other])]
-            self.moved += 1
-        if is_statement:
-            self.statements.append(bool(numbers))
+            self.statements.append(bool(said.marks))
         return self._cite(said)
+
+    def _cite_another(self, said: _OpenStatement, *, is_wrong: bool) -> None:
+        """Cite the passage that says a statement, if one does, instead of none or a wrong one."""
+        bare = said.text.strip()
+        number = self._check.find_passage(bare)
+        if said.marks:
+            self.moved += number is not None
+        else:
+            self.added += number is not None
+        place = said.marks[-1][0] if said.marks else len(said.text.rstrip())
+        if number is not None:
+            said.marks = [(place, [number])]
+        elif is_wrong:
+            said.marks = []
 
     def _cite(self, said: _OpenStatement) -> str:
         """Return a statement with the marks of the answer in place of those of the reply."""
@@ -374,6 +388,12 @@ def check_reply(
     if bare:
         verb = "cites" if bare == 1 else "cite"
         notes.append(f"{bare} of {len(reader.statements)} sentences {verb} no source.")
+    if reader.added:
+        notes.append(
+            "1 sentence had no mark and now cites the passage that says it."
+            if reader.added == 1
+            else f"{reader.added} sentences had no mark and now cite the passages that say them."
+        )
     if reader.moved:
         notes.append(
             "1 mark led to a passage that does not say it, and now cites one that does."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class
@@ -17,6 +19,9 @@ from knotwork._cli.session import (
     show_examples,
     with_session,
 )
+
+if TYPE_CHECKING:
+    from knotwork._diagnosis import Check
 
 
 @click.command(
@@ -92,18 +97,30 @@ def doctor_command(session: Session, *, full: bool) -> None:
     """
     from knotwork._diagnosis import diagnose
 
+    show_checks(
+        session,
+        diagnose(session.loaded, full=full),
+        settings=session.loaded.described(),
+    )
+
+
+def show_checks(session: Session, checks: Iterable[Check], **beside: object) -> None:
+    """Print each check when it is done, or all of them as JSON with what stands ``beside`` them.
+
+    Exits with 1 if one failed.
+    """
     terminal = session.terminal
-    checks = []
-    for check in diagnose(session.loaded, full=full):
-        checks.append(check)
+    done = []
+    for check in checks:
+        done.append(check)
         if not session.common.json:
             mark, style = ("ok", "green") if check.ok else ("FAILED", "bold red")
             terminal.say(f"{mark:<7}{check.name}: {check.detail}", style=style)
             if check.fix:
                 terminal.say(check.fix, indent=7)
-    ok = all(check.ok for check in checks)
+    ok = all(check.ok for check in done)
     if session.common.json:
-        terminal.emit({"ok": ok, "checks": checks, "settings": session.loaded.described()})
+        terminal.emit({"ok": ok, "checks": done, **beside})
     if not ok:
         raise click.exceptions.Exit(1)
 

@@ -1,0 +1,145 @@
+"""`knotwork models`: list the language models that are set, check them, and measure them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork._cli.main import PROGRAM
+from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.terminal import Terminal, count_of
+
+if TYPE_CHECKING:
+    from knotwork._diagnosis.model_trials import ModelTrials
+
+_SHOWN_OFFERS = 12
+
+
+@click.group()
+@keep_common
+def models_command() -> None:
+    """List, check and measure the language models that are set."""
+
+
+@models_command.command(
+    "list",
+    short_help="List the models that are set.",
+    epilog=show_examples(
+        "knotwork models list",
+        "knotwork models list --set llm.base_url=http://localhost:11434/v1 --json",
+    ),
+)
+@with_session(hides_store=True)
+def list_command(session: Session) -> None:
+    """List the models that are set, their context, and the models that their servers offer.
+
+    Each server is contacted once, and no model is asked.
+    """
+    from knotwork._diagnosis.model_trials import list_models
+
+    found = list(list_models(session.settings.llm))
+    if session.common.json:
+        session.terminal.emit({"models": found})
+        return
+    terminal = session.terminal
+    if not found:
+        terminal.say("No language model is set (llm.model).")
+        return
+    terminal.table(
+        [
+            ("model", "for", "context", "server"),
+            *(
+                (m.name, ", ".join(m.roles), f"{m.window:,}" if m.window else "unknown", m.server)
+                for m in found
+            ),
+        ]
+    )
+    for model in found:
+        if model.error:
+            terminal.note(f"{model.name}: {model.error}", style="yellow")
+        elif model.offered:
+            shown = ", ".join(model.offered[:_SHOWN_OFFERS])
+            more = len(model.offered) - _SHOWN_OFFERS
+            rest = f" and {more} more (--json shows all)" if more > 0 else ""
+            terminal.note(f"{model.server or model.name} offers {shown}{rest}.", style="dim")
+
+
+@models_command.command(
+    short_help="Ask each model for one word.",
+    epilog=show_examples("knotwork models check", "knotwork models check --json"),
+)
+@with_session(hides_store=True)
+def check(session: Session) -> None:
+    """Ask each model for one word, as `knotwork doctor` does. The exit code is 1 if one fails."""
+    from knotwork._cli.commands.setup import show_checks
+    from knotwork._diagnosis.models import check_chat_models
+
+    show_checks(session, check_chat_models(session.settings.llm))
+
+
+@models_command.command(
+    short_help="Measure speed and usable replies of each model.",
+    epilog=show_examples(
+        "knotwork models measure",
+        "knotwork models measure --set llm.model=gguf:/models/small.gguf",
+    ),
+)
+@with_session(hides_store=True)
+def measure(session: Session) -> None:
+    """Let each model read two short texts and answer two questions, in English and Chinese.
+
+    Shows tokens per second, and how many of the replies can be used. The exit code is 1 if a model
+    gives no usable reply.
+    """
+    from knotwork._diagnosis.model_trials import estimate_trials, try_models
+    from knotwork.errors import ConfigError
+
+    about = estimate_trials(session.settings.llm)
+    if not about:
+        raise ConfigError(
+            "No language model is set.",
+            fix=f"Set llm.model, or name one: {PROGRAM} models measure --set llm.model=openai:NAME",
+        )
+    session.terminal.note(f"About {about:,} tokens.", style="dim")
+    found = []
+    for tried in try_models(session.settings.llm):
+        found.append(tried)
+        if not session.common.json:
+            _show(tried, session.terminal)
+    if session.common.json:
+        session.terminal.emit({"models": [_describe(tried) for tried in found]})
+    if not all(tried.usable() for tried in found):
+        raise click.exceptions.Exit(1)
+
+
+def _show(tried: ModelTrials, terminal: Terminal) -> None:
+    terminal.say(f"{tried.model.name} ({', '.join(tried.model.roles)})", style="bold")
+    if tried.trials:
+        window = f"{tried.model.window:,} tokens" if tried.model.window else "unknown"
+        speed = (
+            f"reads {tried.input_tokens_per_s:,.0f} and writes {tried.output_tokens_per_s:,.1f} "
+            f"tokens a second; the first reply began after {tried.trials[0].first_s:.1f} s"
+        )
+        terminal.say(f"Speed: {speed}", indent=2)
+        terminal.say(f"Context: {window}", indent=2)
+    for kind in dict.fromkeys(trial.kind for trial in tried.trials):
+        replies = count_of(tried.tried(kind), "reply", "replies")
+        terminal.say(f"{kind.capitalize()}: {tried.usable(kind)} of {replies} usable", indent=2)
+    for trial in tried.trials:
+        if trial.fault:
+            terminal.say(f"{trial.kind}, {trial.language}: {trial.fault}", indent=4, style="yellow")
+    if tried.error:
+        terminal.say(tried.error, indent=2, style="yellow")
+    used = tried.usage
+    terminal.say(f"Used: {used.input_tokens:,} tokens in, {used.output_tokens:,} out", indent=2)
+
+
+def _describe(tried: ModelTrials) -> dict[str, object]:
+    return {
+        "model": tried.model,
+        "input_tokens_per_s": round(tried.input_tokens_per_s, 1),
+        "output_tokens_per_s": round(tried.output_tokens_per_s, 1),
+        "trials": tried.trials,
+        "error": tried.error,
+    }
