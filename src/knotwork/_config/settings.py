@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any, get_type_hints
 
+from knotwork._config.extraction_settings import ExtractionSettings
 from knotwork._config.index_urls import shown_url
 from knotwork._config.setting_values import (
     AUTO,
@@ -312,33 +313,6 @@ class IndexSettings:
         "this process, without the limits of memory and time",
         minimum=-1,
         maximum=64,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionSettings:
-    """How a language model reads chunks, in the tier "full"."""
-
-    form: str = _setting(
-        "graph",
-        '"graph" requests entities and relations with descriptions, "triplets" only facts',
-        may_be_empty=False,
-    )
-    schema: str = _setting(
-        "", "a TOML file of the allowed types and relations; empty allows all", is_path=True
-    )
-    question: str = _setting("", "the purpose of the graph, which limits it; empty is no limit")
-    gleanings: int = _setting(
-        0, "extra calls per chunk that request missing entities", minimum=0, maximum=5
-    )
-    check_relations: bool = _setting(
-        False, "whether to verify that the text states each relation; costs a call per chunk"
-    )
-    memory_tokens: int = _setting(
-        60,
-        "maximum number of tokens of similar earlier chunks in each prompt",
-        minimum=0,
-        maximum=4_096,
     )
 
 

@@ -12,6 +12,7 @@ from knotwork._indexing.changes import Tier, Tiers
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Recipe
+from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
@@ -21,6 +22,8 @@ from knotwork._transform.extractor_registry import make_extractor
 from knotwork._transform.model.extraction_methods import LineMethod
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.model_extractor import ModelExtractor, Turns
+from knotwork._transform.no_extractor import NoExtractor
+from knotwork._transform.strict_schema import LeftOut, SchemaFilter
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import content_id
 
@@ -34,6 +37,7 @@ class IndexingStages:
     """What a run applies to each document; ``tiers`` holds the fingerprint of all of it.
 
     ``model_extractor`` reads the documents that should be read by a model, if there is one.
+    ``schema_filter`` applies to all that is extracted, if the schema is strict for it.
     """
 
     splitter: Splitter
@@ -43,12 +47,27 @@ class IndexingStages:
     model_extractor: ModelExtractor | None = None
     tier: Tier = Tier.NONE
     questions: QuestionWriter | None = None
+    schema_filter: SchemaFilter | None = None
 
     @property
     def recipe(self) -> Recipe:
         """The stages that know no store and no model."""
         memory_tokens = self.model_extractor.memory_tokens if self.model_extractor else 0
         return Recipe(self.splitter, self.extractor, memory_tokens)
+
+    def admit(self, prepared: Prepared) -> Prepared:
+        """Return a document with only what a strict schema lists, and counts of the rest."""
+        if self.schema_filter is None:
+            return prepared
+        left_out = LeftOut()
+        kept = tuple(self.schema_filter.keep(e, left_out) for e in prepared.extractions)
+        entities = {found.chunk_id: {m.entity_id for m in found.mentions} for found in kept}
+        described = tuple(
+            found
+            for found in prepared.descriptions
+            if found.entity_id in entities.get(found.chunk_id, ())
+        )
+        return replace(prepared, extractions=kept, descriptions=described, left_out=left_out)
 
 
 def compose_stages(
@@ -67,7 +86,7 @@ def compose_stages(
     tier "full" without a model, an unreadable schema, and invalid settings of models.
     """
     index, extraction = settings.index, settings.extraction
-    splitter, rules = splitter or _make_splitter(index), _make_extractor(index, extractor)
+    splitter, rules = splitter or _make_splitter(index), _make_extractor(settings, extractor)
     embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
     chosen = read_tier(tier or settings.llm.tier)
     wants_model = chosen is not Tier.NONE and models.has("extract")
@@ -76,9 +95,14 @@ def compose_stages(
             'The tier "full" needs a language model, and none is set.',
             fix='Set llm.model (for example "openai:gpt-4o-mini"), or choose the tier "lean".',
         )
+    if isinstance(rules, NoExtractor) and extractor is None and chosen is not Tier.FULL:
+        raise ConfigError(
+            f'extraction.rules is false, and llm.tier is "{chosen}", so that nothing would extract '
+            "entities and relations.",
+            fix='Set llm.tier to "full" (or add --tier full), or extraction.rules to true.',
+        )
     questions = _make_question_writer(index.questions, models)
-    path = extraction.schema
-    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
+    schema = _read_schema(extraction)
     shaping = (
         extraction.form,
         extraction.question,
@@ -86,7 +110,7 @@ def compose_stages(
         extraction.check_relations,
     )
     tiers = Tiers(
-        plain=_fingerprint(index, embedding.identity, splitter, rules),
+        plain=_fingerprint(settings, schema, embedding.identity, splitter, rules),
         read=content_id(*map(str, shaping), schema.fingerprint),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
@@ -99,7 +123,16 @@ def compose_stages(
         if wants_model
         else None
     )
-    return IndexingStages(splitter, rules, embedding, tiers, model_extractor, chosen, questions)
+    return IndexingStages(
+        splitter,
+        rules,
+        embedding,
+        tiers,
+        model_extractor,
+        chosen,
+        questions,
+        SchemaFilter(schema) if extraction.strict else None,
+    )
 
 
 def plain_fingerprints(
@@ -110,9 +143,12 @@ def plain_fingerprints(
     extractor: Extractor | None = None,
 ) -> dict[str, str]:
     """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
-    index = settings.index
-    splitter, rules = splitter or _make_splitter(index), _make_extractor(index, extractor)
-    return {identity: _fingerprint(index, identity, splitter, rules) for identity in identities}
+    splitter = splitter or _make_splitter(settings.index)
+    rules, schema = _make_extractor(settings, extractor), _read_schema(settings.extraction)
+    return {
+        identity: _fingerprint(settings, schema, identity, splitter, rules)
+        for identity in identities
+    }
 
 
 def read_tier(name: str) -> Tier:
@@ -123,12 +159,23 @@ def read_tier(name: str) -> Tier:
         raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
 
 
-def _fingerprint(index: IndexSettings, identity: str, splitter: Splitter, rules: Extractor) -> str:
-    # Questions are named only if they are written, so that older indexes stay current.
-    asked = f" {questions_identity(index.questions)}" if index.questions != "none" else ""
+def _fingerprint(
+    settings: Settings,
+    schema: ExtractionSchema,
+    identity: str,
+    splitter: Splitter,
+    rules: Extractor,
+) -> str:
+    index = settings.index
+    # What follows is named only if it is in use, so that older indexes stay current.
+    used = rules.name
+    if index.questions != "none":
+        used += f" {questions_identity(index.questions)}"
+    if settings.extraction.strict:
+        used += f" strict-{schema.fingerprint}"
     # The name of a splitter that is given as an object, or of a plugin's, stands for its settings.
     index = replace(index, splitter=splitter.name)
-    return fingerprint(index, identity, f"{rules.name}{asked}")
+    return fingerprint(index, identity, used)
 
 
 def _make_splitter(index: IndexSettings) -> Splitter:
@@ -140,12 +187,38 @@ def _make_splitter(index: IndexSettings) -> Splitter:
     )
 
 
-def _make_extractor(index: IndexSettings, given: Extractor | None) -> Extractor:
+def _make_extractor(settings: Settings, given: Extractor | None) -> Extractor:
+    """Return the extractor that needs no model; raises as `make_extractor`."""
+    index = settings.index
+    if not settings.extraction.rules and given is None and index.extractor == "rules":
+        if index.dictionary:
+            raise ConfigError(
+                f"extraction.rules is false, but index.dictionary is {index.dictionary}, which is "
+                "for the rules.",
+                fix="Remove index.dictionary, or set extraction.rules to true.",
+            )
+        given = NoExtractor()
     return make_extractor(
         given or index.extractor,
         dictionary=Path(index.dictionary) if index.dictionary else None,
         recording=Path(index.recording) if index.recording else None,
     )
+
+
+def _read_schema(extraction: ExtractionSettings) -> ExtractionSchema:
+    """Return the schema; raise ConfigError if it cannot be read, or is strict and lists nothing."""
+    path = extraction.schema
+    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
+    if not extraction.strict:
+        return schema
+    if not schema:
+        where = f"`{path}` lists no types and relations" if path else "extraction.schema is not set"
+        raise ConfigError(
+            f"extraction.strict is true, but {where}.",
+            fix="Set extraction.schema to a file that lists types (`knotwork schema propose` makes "
+            "one), or extraction.strict to false.",
+        )
+    return replace(schema, strict=True)
 
 
 def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:

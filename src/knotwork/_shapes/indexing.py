@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def describe_report(report: IndexReport) -> dict[str, Any]:
-    """Return a report; the key ``model`` is present only if a language model was used."""
+    """Return a report.
+
+    The key ``model`` is present only if a language model was used, ``left_out`` only if a strict
+    schema left something out.
+    """
     described: dict[str, Any] = {
         "added": report.added,
         "changed": report.changed,
@@ -41,6 +45,11 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
         "notes": list(report.notes),
         "interrupted": report.interrupted,
     }
+    if report.left_out:
+        described["left_out"] = {
+            "entities": dict(report.left_out.entities.most_common()),
+            "relations": dict(report.left_out.relations.most_common()),
+        }
     if report.usage:
         described["model"] = {
             "readings": {str(status): count for status, count in report.readings.items()},
