@@ -29,6 +29,8 @@ from knotwork.errors import Unparsable
 from knotwork.records import content_id
 
 EXTRACTION_STAGE = "extract"
+SHOWN_REPLY_CHARACTERS = 800
+"""Most characters of an unusable reply that its model is shown again."""
 _LEAST_OUTPUT_TOKENS = 512
 
 
@@ -44,6 +46,14 @@ class ChunkTask:
     language: str = "en"
     source: str = ""
     memory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedReply:
+    """A reply that could not be read: a sentence that explains why, and its text."""
+
+    reason: str
+    text: str = ""
 
 
 class ReplyReader(Protocol):
@@ -65,11 +75,10 @@ class ExtractionMethod(ReplyReader, Protocol):
     @property
     def name(self) -> str: ...
 
-    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
-        """Return the request for a chunk.
+    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
+        """Return the request for a chunk, or the one that follows a reply that ``failed``.
 
-        ``fault`` is a sentence that explains why the last reply was unreadable. Equal faults give
-        equal requests, so that a resumed run finds the reply in the cache.
+        Equal failures give equal requests, so that a resumed run finds the reply in the cache.
         """
 
 
@@ -101,7 +110,7 @@ class LineMethod:
             parts.append(f"question-{content_id(self.question)[:8]}")
         return "-".join(parts)
 
-    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
+    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
         """Return the request for a chunk, fixed parts first: servers cache common prefixes."""
         prompts = prompts_in(task.language)
         wording = prompts.graph if self.form == "graph" else prompts.triplets
@@ -116,9 +125,11 @@ class LineMethod:
         if task.memory:
             parts += [prompts.memory, mark("memory", task.memory)]
         parts.append(mark("text", task.text))
-        if fault:
-            parts.append(prompts.repair.format(reason=f"{fault} "))
-        return chunk_request("\n".join(part for part in parts if part), task)
+        request = chunk_request("\n".join(part for part in parts if part), task)
+        if failed is None:
+            return request
+        example = prompts.graph_example if self.form == "graph" else ""
+        return repair_request(request, failed, wording=prompts.repair, example=example)
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
         """Return the records of a reply, also if it is in JSON, which some models always write."""
@@ -140,6 +151,26 @@ def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
         max_output_tokens=limit,
         stage=EXTRACTION_STAGE,
         source=task.source,
+    )
+
+
+def repair_request(
+    request: ChatRequest, failed: FailedReply, *, wording: str, example: str = ""
+) -> ChatRequest:
+    """Return a request that shows the model its own reply, the reason, and an example of the form.
+
+    An empty reply is not shown, since servers refuse empty messages.
+    """
+    said = " ".join(wording.format(reason=f"{failed.reason} ").split())
+    asked = Message("user", "\n".join(part for part in (harmless(said), example) if part))
+    shown = harmless(failed.text.strip())
+    if len(shown) > SHOWN_REPLY_CHARACTERS:
+        shown = f"{shown[:SHOWN_REPLY_CHARACTERS]}…"
+    if shown:
+        return replace(request, messages=(*request.messages, Message("assistant", shown), asked))
+    *earlier, last = request.messages
+    return replace(
+        request, messages=(*earlier, replace(last, content=f"{last.content}\n{asked.content}"))
     )
 
 

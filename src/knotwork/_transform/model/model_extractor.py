@@ -20,6 +20,7 @@ from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
 from knotwork._transform.model.extraction_methods import (
     ChunkTask,
     ExtractionMethod,
+    FailedReply,
     LineMethod,
     check_request,
     gleaning_request,
@@ -36,6 +37,9 @@ from knotwork.records import Chunk, Description, Document, Extraction, ReadingSt
 
 MODEL_EXTRACTOR_VERSION = 1
 """Increment it whenever the result for an equal reply changes."""
+
+_SHOWN_NAMES = 3
+_LONGEST_SHOWN = 80
 
 _log = logging.getLogger("knotwork.transform")
 
@@ -220,7 +224,8 @@ class _ChunkConversation:
         try:
             draft = self._ask(self.method.request(self.task))
         except Unparsable as error:
-            draft = self._ask(self.method.request(self.task, fault=error.reason))
+            failed = FailedReply(error.reason, error.text)
+            draft = self._ask(self.method.request(self.task, failed=failed))
             repaired = True
         draft = self._glean(draft)
         draft = self._check(draft)
@@ -240,8 +245,10 @@ class _ChunkConversation:
         """Return the records of a reply. Raises Unparsable if none of them fits this chunk."""
         draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
         if draft.records:
-            if not self._assemble(draft).kept:
-                raise Unparsable("No name in it occurs in the text.")
+            if not (made := self._assemble(draft)).kept:
+                names = dict.fromkeys(f"`{_shown(c.line)}`" for c in made.complaints)
+                listed = ", ".join(list(names)[:_SHOWN_NAMES])
+                raise Unparsable(f"No name in it occurs in the text: {listed}.")
             return draft
         if draft.says_nothing and reply.finish_reason == "stop":
             return draft
@@ -293,8 +300,19 @@ def _why_empty(reply: ChatReply, draft: Draft) -> str:
         return "The reply is empty."
     if draft.cut:
         return "The reply was cut off before its first record."
-    first = draft.complaints[0].reason if draft.complaints else "it has no records"
-    return f"No line of it is a record: {first}."
+    if not draft.complaints:
+        return "No line of it is a record: it has no records."
+    first = draft.complaints[0]
+    lines = [line.strip() for line in reply.text.splitlines()]
+    number = lines.index(first.line) + 1 if first.line in lines else 0
+    where = f"line {number} (`{_shown(first.line)}`): " if number else ""
+    return f"No line of it is a record: {where}{first.reason}."
+
+
+def _shown(line: str) -> str:
+    """Return a line of a reply for a message, shortened and without backticks."""
+    plain = " ".join(line.replace("`", "'").split())
+    return plain if len(plain) <= _LONGEST_SHOWN else f"{plain[:_LONGEST_SHOWN]}…"
 
 
 @dataclass(frozen=True, slots=True)

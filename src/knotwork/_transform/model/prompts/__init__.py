@@ -30,6 +30,7 @@ class Prompts:
     question: str
     memory: str
     repair: str
+    graph_example: str
     glean: str
     check: str
     propose: str
