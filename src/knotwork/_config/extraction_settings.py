@@ -13,11 +13,17 @@ class ExtractionSettings:
 
     form: str = setting(
         "graph",
-        '"graph" requests entities and relations with descriptions, "triplets" only facts',
+        '"graph" requests entities and relations with descriptions, "triplets" only facts,\n'
+        '"oneke" gives an instruction, the schema and the text as JSON, for models trained on it',
         may_be_empty=False,
     )
     schema: str = setting(
         "", "a TOML file of the allowed types and relations; empty allows all", is_path=True
+    )
+    examples: str = setting(
+        "",
+        "a TOML file of texts with the entities and relations to extract, which each prompt shows",
+        is_path=True,
     )
     strict: bool = setting(
         False,

@@ -19,8 +19,10 @@ from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
 from knotwork._inference.role_models import ModelRun
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork._transform.model.extraction_methods import LineMethod
+from knotwork._transform.model.extraction_examples import ExtractionExamples
+from knotwork._transform.model.extraction_methods import ExtractionMethod, LineMethod
 from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.instruction_method import InstructionMethod
 from knotwork._transform.model.model_extractor import ModelExtractor, Turns
 from knotwork._transform.no_extractor import NoExtractor
 from knotwork._transform.strict_schema import LeftOut, SchemaFilter
@@ -29,7 +31,8 @@ from knotwork.records import content_id
 
 QUESTION_WAYS = ("none", "rules", "model")
 
-FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
+_LINE_FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
+FORMS = (*_LINE_FORMS, "oneke")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +104,41 @@ def compose_stages(
             "entities and relations.",
             fix='Set llm.tier to "full" (or add --tier full), or extraction.rules to true.',
         )
+    if isinstance(rules, NoExtractor) and extraction.strict and extraction.form == "triplets":
+        raise ConfigError(
+            'extraction.form is "triplets", which gives entities no type, and extraction.rules is '
+            "false, so that a strict schema would leave out all of them.",
+            fix='Set extraction.form to "graph", or extraction.strict to false.',
+        )
     questions = _make_question_writer(index.questions, models)
-    schema = _read_schema(extraction)
-    shaping = (
+    schema = read_schema(extraction)
+    examples = read_examples(extraction, schema)
+    shaping = [
         extraction.form,
         extraction.question,
         extraction.gleanings,
         extraction.check_relations,
-    )
+        schema.fingerprint,
+    ]
+    if examples:  # named only if there are any, so that older indexes stay current
+        shaping.append(examples.fingerprint)
     tiers = Tiers(
         plain=_fingerprint(settings, schema, embedding.identity, splitter, rules),
-        read=content_id(*map(str, shaping), schema.fingerprint),
+        read=content_id(*map(str, shaping)),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
     )
-    model_extractor = (
-        _make_model_extractor(
-            extraction, schema, models, rules, concurrency=calls_at_once(settings.llm, "extract")
+    model_extractor = None
+    if wants_model:
+        model_extractor = _make_model_extractor(
+            extraction,
+            make_method(extraction, schema, examples),
+            schema,
+            models,
+            rules,
+            concurrency=calls_at_once(settings.llm, "extract"),
         )
-        if wants_model
-        else None
-    )
     return IndexingStages(
         splitter,
         rules,
@@ -144,7 +160,7 @@ def plain_fingerprints(
 ) -> dict[str, str]:
     """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
     splitter = splitter or _make_splitter(settings.index)
-    rules, schema = _make_extractor(settings, extractor), _read_schema(settings.extraction)
+    rules, schema = _make_extractor(settings, extractor), read_schema(settings.extraction)
     return {
         identity: _fingerprint(settings, schema, identity, splitter, rules)
         for identity in identities
@@ -205,7 +221,7 @@ def _make_extractor(settings: Settings, given: Extractor | None) -> Extractor:
     )
 
 
-def _read_schema(extraction: ExtractionSettings) -> ExtractionSchema:
+def read_schema(extraction: ExtractionSettings) -> ExtractionSchema:
     """Return the schema; raise ConfigError if it cannot be read, or is strict and lists nothing."""
     path = extraction.schema
     schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
@@ -219,6 +235,24 @@ def _read_schema(extraction: ExtractionSettings) -> ExtractionSchema:
             "one), or extraction.strict to false.",
         )
     return replace(schema, strict=True)
+
+
+def read_examples(extraction: ExtractionSettings, schema: ExtractionSchema) -> ExtractionExamples:
+    """Return the examples of the settings; raises as `ExtractionExamples.read`."""
+    path = extraction.examples
+    return ExtractionExamples.read(Path(path), schema) if path else ExtractionExamples()
+
+
+def make_method(
+    extraction: ExtractionSettings, schema: ExtractionSchema, examples: ExtractionExamples
+) -> ExtractionMethod:
+    """Return the form of the requests about chunks. Raises UnknownName, ConfigError."""
+    form, question = extraction.form, extraction.question
+    if form == "oneke":
+        return InstructionMethod(schema, question=question, examples=examples)
+    if form not in _LINE_FORMS:
+        raise UnknownName("form of extraction", form, FORMS)
+    return LineMethod(_LINE_FORMS[form], schema=schema, question=question, examples=examples)
 
 
 def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:
@@ -240,19 +274,18 @@ def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | Non
 
 def _make_model_extractor(
     wanted: ExtractionSettings,
+    method: ExtractionMethod,
     schema: ExtractionSchema,
     models: ModelRun,
     rules: Extractor,
     *,
     concurrency: int,
 ) -> ModelExtractor:
-    if wanted.form not in FORMS:
-        raise UnknownName("form of extraction", wanted.form, FORMS)
     model = models.open("extract")
     assert model is not None, "a model is set"
     return ModelExtractor(
         model,
-        method=LineMethod(FORMS[wanted.form], schema=schema, question=wanted.question),
+        method=method,
         turns=Turns(wanted.gleanings, wanted.check_relations, schema),
         rules=rules,
         memory_tokens=wanted.memory_tokens,

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
 from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.extraction_examples import ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.prompts import harmless, mark, prompts_fingerprint, prompts_in
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
@@ -86,7 +87,8 @@ class LineMethod:
     """Asks for one record per line; implements `ExtractionMethod`.
 
     ``form`` "graph" asks for entities and relations with summaries; "triplets" asks for facts only
-    and gives examples. ``question`` limits both to records that help to answer it.
+    and gives examples. ``question`` limits both to records that help to answer it. ``examples`` in
+    the language of the chunk follow the instructions.
     """
 
     def __init__(
@@ -95,20 +97,17 @@ class LineMethod:
         *,
         schema: ExtractionSchema | None = None,
         question: str = "",
+        examples: ExtractionExamples | None = None,
     ) -> None:
         self.form = form
+        self.examples = examples or ExtractionExamples()
         self.schema = schema or ExtractionSchema()
         self.question = question.strip()
         self._lines = LineReader(triplets=form == "triplets", types=self.schema.all_entity_types)
 
     @property
     def name(self) -> str:
-        parts = [self.form, prompts_fingerprint()[:8]]
-        if self.schema:
-            parts.append(f"schema-{self.schema.fingerprint[:8]}")
-        if self.question:
-            parts.append(f"question-{content_id(self.question)[:8]}")
-        return "-".join(parts)
+        return method_name(self.form, self.schema, self.question, self.examples)
 
     def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
         """Return the request for a chunk, fixed parts first: servers cache common prefixes."""
@@ -122,13 +121,20 @@ class LineMethod:
         parts.append(self.schema.rules_text(prompts))
         if self.question:
             parts += [prompts.question, mark("question", self.question)]
+        examples = self.examples.in_language(task.language)
+        if examples:
+            parts.append(prompts.examples)
+        for shown in examples:
+            lines = shown.as_lines(triplets=self.form == "triplets")
+            parts.append(f"{mark('example', shown.text)}\n{lines}")
         if task.memory:
             parts += [prompts.memory, mark("memory", task.memory)]
         parts.append(mark("text", task.text))
         request = chunk_request("\n".join(part for part in parts if part), task)
         if failed is None:
             return request
-        example = prompts.graph_example if self.form == "graph" else ""
+        shows_none = self.form == "graph" and not examples
+        example = prompts.graph_example if shows_none else ""
         return repair_request(request, failed, wording=prompts.repair, example=example)
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
@@ -138,6 +144,20 @@ class LineMethod:
             other = JsonReader().read(reply, cut=cut)
             draft = other if other.records else draft
         return self.schema.admit(draft)
+
+
+def method_name(
+    form: str, schema: ExtractionSchema, question: str, examples: ExtractionExamples
+) -> str:
+    """Return the name of a method, which changes with all that shapes its requests."""
+    parts = [form, prompts_fingerprint()[:8]]
+    if schema:
+        parts.append(f"schema-{schema.fingerprint[:8]}")
+    if question:
+        parts.append(f"question-{content_id(question)[:8]}")
+    if examples:
+        parts.append(f"examples-{examples.fingerprint[:8]}")
+    return "-".join(parts)
 
 
 def chunk_request(content: str, task: ChunkTask) -> ChatRequest:

@@ -29,8 +29,12 @@ class Prompts:
     patterns: str
     question: str
     memory: str
+    examples: str
     repair: str
     graph_example: str
+    oneke_entities: str
+    oneke_relations: str
+    oneke_graph: str
     glean: str
     check: str
     propose: str
