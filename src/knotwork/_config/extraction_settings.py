@@ -1,4 +1,4 @@
-"""The settings of extraction by a language model."""
+"""The settings of extraction by a language model, and of prompts."""
 
 from __future__ import annotations
 
@@ -47,4 +47,15 @@ class ExtractionSettings:
         "maximum number of tokens of similar earlier chunks in each prompt",
         minimum=0,
         maximum=4_096,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """The prompts of language models."""
+
+    dir: str = setting(
+        "",
+        "a folder of prompts that replace built-in ones; `knotwork prompts copy DIR` writes those",
+        is_path=True,
     )

@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any, get_type_hints
 
-from knotwork._config.extraction_settings import ExtractionSettings
+from knotwork._config.extraction_settings import ExtractionSettings, PromptSettings
 from knotwork._config.index_urls import shown_url
 from knotwork._config.setting_values import (
     AUTO,
@@ -548,6 +548,7 @@ class Settings:
     llm: LlmSettings = field(default_factory=LlmSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
+    prompts: PromptSettings = field(default_factory=PromptSettings)
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     query: QuerySettings = field(default_factory=QuerySettings)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.prompt_files import PROMPT_LANGUAGES, read_prompt
+from knotwork._inference.own_prompts import OwnPrompts
+from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._text.languages import detect_language
 from knotwork._transform.model.model_extractor import concerns_one_chunk
 from knotwork._transform.model.reply_records import Complaint, plain_text
@@ -159,7 +160,7 @@ _REPAIR = {
 
 
 def make_messages(
-    task: str, language: str, material: str, *, fault: str = ""
+    task: str, language: str, material: str, *, prompts: OwnPrompts, fault: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages of a task: the fixed part, which servers can cache, then the material.
 
@@ -167,11 +168,12 @@ def make_messages(
     was unusable.
     """
     known = language if language in PROMPT_LANGUAGES else "en"
-    instructions, asked = read_prompt("knotwork._indexing", task, known)
-    content = asked.replace("{material}", _MARKS.sub("‹\\1›", material))
+    blanks = {"material": _MARKS.sub("‹\\1›", material)}
+    system, user = fill_prompt("knotwork._indexing", task, known, blanks, prompts)
     if fault:
-        content = f"{content}\n\n{_REPAIR[known].format(fault=fault)}"
-    return Message("system", instructions), Message("user", content)
+        said = f"{user.content}\n\n{_REPAIR[known].format(fault=fault)}"
+        user = replace(user, content=said)
+    return system, user
 
 
 def batches_by_language(

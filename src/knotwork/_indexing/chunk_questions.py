@@ -18,6 +18,7 @@ from knotwork._indexing.batch_requests import batches_by_language, make_messages
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -99,7 +100,7 @@ class QuestionWriter:
             for number, chunk in enumerate(chunks, start=1)
         )
         request = ChatRequest(
-            make_messages(TASK, language, material),
+            make_messages(TASK, language, material, prompts=prompts_of(model)),
             max_output_tokens=_OUTPUT_TOKENS * len(chunks),
             stage=STAGE,
         )

@@ -72,6 +72,7 @@ from knotwork._indexing.report import (
     IndexReport,
 )
 from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.own_prompts import BUILT_IN
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import (
     LedgerEntry,
@@ -609,6 +610,7 @@ class Tally:
             relations=self.relations,
             readings=dict(self.readings),
             left_out=self.left_out,
+            prompts=self.models.prompts if self.models else BUILT_IN,
             usage=self.models.meter.by_stage() if self.models else {},
             money=self.models.meter.money(self.models.prices) if self.models else None,
             total_documents=store.documents.document_count(),

@@ -9,6 +9,7 @@ from typing import Literal
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers
+from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Recipe
@@ -16,6 +17,8 @@ from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
@@ -24,6 +27,7 @@ from knotwork._transform.model.extraction_methods import ExtractionMethod, LineM
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.instruction_method import InstructionMethod
 from knotwork._transform.model.model_extractor import ModelExtractor, Turns
+from knotwork._transform.model.prompts import own_version
 from knotwork._transform.no_extractor import NoExtractor
 from knotwork._transform.strict_schema import LeftOut, SchemaFilter
 from knotwork.errors import ConfigError, UnknownName
@@ -120,10 +124,14 @@ def compose_stages(
         extraction.check_relations,
         schema.fingerprint,
     ]
+    # The wording of built-in prompts does not count: a document that was paid for is not read again
+    # because of a new release. A change of the user's own prompts is the user's.
     if examples:  # named only if there are any, so that older indexes stay current
         shaping.append(examples.fingerprint)
+    if version := own_version(models.prompts):
+        shaping.append(version)
     tiers = Tiers(
-        plain=_fingerprint(settings, schema, embedding.identity, splitter, rules),
+        plain=_fingerprint(settings, schema, embedding.identity, splitter, rules, models.prompts),
         read=content_id(*map(str, shaping)),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
@@ -133,7 +141,7 @@ def compose_stages(
     if wants_model:
         model_extractor = _make_model_extractor(
             extraction,
-            make_method(extraction, schema, examples),
+            make_method(extraction, schema, examples, models.prompts),
             schema,
             models,
             rules,
@@ -160,9 +168,10 @@ def plain_fingerprints(
 ) -> dict[str, str]:
     """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
     splitter = splitter or _make_splitter(settings.index)
+    prompts = read_prompt_folder(settings.prompts.dir)
     rules, schema = _make_extractor(settings, extractor), read_schema(settings.extraction)
     return {
-        identity: _fingerprint(settings, schema, identity, splitter, rules)
+        identity: _fingerprint(settings, schema, identity, splitter, rules, prompts)
         for identity in identities
     }
 
@@ -181,12 +190,15 @@ def _fingerprint(
     identity: str,
     splitter: Splitter,
     rules: Extractor,
+    prompts: OwnPrompts,
 ) -> str:
     index = settings.index
     # What follows is named only if it is in use, so that older indexes stay current.
     used = rules.name
     if index.questions != "none":
         used += f" {questions_identity(index.questions)}"
+    if index.questions == "model" and (version := prompts.version_of({QUESTIONS_TASK})):
+        used += f" {version}"
     if settings.extraction.strict:
         used += f" strict-{schema.fingerprint}"
     # The name of a splitter that is given as an object, or of a plugin's, stands for its settings.
@@ -244,15 +256,21 @@ def read_examples(extraction: ExtractionSettings, schema: ExtractionSchema) -> E
 
 
 def make_method(
-    extraction: ExtractionSettings, schema: ExtractionSchema, examples: ExtractionExamples
+    extraction: ExtractionSettings,
+    schema: ExtractionSchema,
+    examples: ExtractionExamples,
+    prompts: OwnPrompts = BUILT_IN,
 ) -> ExtractionMethod:
     """Return the form of the requests about chunks. Raises UnknownName, ConfigError."""
     form, question = extraction.form, extraction.question
     if form == "oneke":
-        return InstructionMethod(schema, question=question, examples=examples)
+        return InstructionMethod(schema, question=question, examples=examples, prompts=prompts)
     if form not in _LINE_FORMS:
         raise UnknownName("form of extraction", form, FORMS)
-    return LineMethod(_LINE_FORMS[form], schema=schema, question=question, examples=examples)
+    line_form = _LINE_FORMS[form]
+    return LineMethod(
+        line_form, schema=schema, question=question, examples=examples, prompts=prompts
+    )
 
 
 def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:
@@ -286,7 +304,7 @@ def _make_model_extractor(
     return ModelExtractor(
         model,
         method=method,
-        turns=Turns(wanted.gleanings, wanted.check_relations, schema),
+        turns=Turns(wanted.gleanings, wanted.check_relations, schema, models.prompts),
         rules=rules,
         memory_tokens=wanted.memory_tokens,
         concurrency=concurrency,

@@ -19,6 +19,7 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_files import escape_passage
 from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
@@ -429,7 +430,7 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     shown = turns[-SHOWN_TURNS:]
     before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
     blanks = {"question": escape_passage(question.strip()), "turns": escape_passage(before)}
-    messages = fill_prompt("understand", detect_language(question), blanks)
+    messages = fill_prompt("understand", detect_language(question), blanks, prompts_of(model))
     request = ChatRequest(
         messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
     )

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_examples import ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
@@ -88,7 +90,7 @@ class LineMethod:
 
     ``form`` "graph" asks for entities and relations with summaries; "triplets" asks for facts only
     and gives examples. ``question`` limits both to records that help to answer it. ``examples`` in
-    the language of the chunk follow the instructions.
+    the language of the chunk follow the instructions. ``prompts`` replace built-in ones.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class LineMethod:
         schema: ExtractionSchema | None = None,
         question: str = "",
         examples: ExtractionExamples | None = None,
+        prompts: OwnPrompts = BUILT_IN,
     ) -> None:
         self.form = form
+        self.prompts = prompts
         self.examples = examples or ExtractionExamples()
         self.schema = schema or ExtractionSchema()
         self.question = question.strip()
@@ -107,16 +111,15 @@ class LineMethod:
 
     @property
     def name(self) -> str:
-        return method_name(self.form, self.schema, self.question, self.examples)
+        return method_name(self.form, self.schema, self.question, self.examples, self.prompts)
 
     def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
         """Return the request for a chunk, fixed parts first: servers cache common prefixes."""
-        prompts = prompts_in(task.language)
-        wording = prompts.graph if self.form == "graph" else prompts.triplets
+        prompts = prompts_in(task.language, self.prompts)
         parts = [
-            wording.format(types=self.schema.types_text(prompts))
+            fill_blanks(prompts.graph, {"types": self.schema.types_text(prompts)})
             if self.form == "graph"
-            else wording
+            else prompts.triplets
         ]
         parts.append(self.schema.rules_text(prompts))
         if self.question:
@@ -147,10 +150,14 @@ class LineMethod:
 
 
 def method_name(
-    form: str, schema: ExtractionSchema, question: str, examples: ExtractionExamples
+    form: str,
+    schema: ExtractionSchema,
+    question: str,
+    examples: ExtractionExamples,
+    prompts: OwnPrompts,
 ) -> str:
     """Return the name of a method, which changes with all that shapes its requests."""
-    parts = [form, prompts_fingerprint()[:8]]
+    parts = [form, prompts_fingerprint(prompts)[:8]]
     if schema:
         parts.append(f"schema-{schema.fingerprint[:8]}")
     if question:
@@ -181,7 +188,7 @@ def repair_request(
 
     An empty reply is not shown, since servers refuse empty messages.
     """
-    said = " ".join(wording.format(reason=f"{failed.reason} ").split())
+    said = " ".join(fill_blanks(wording, {"reason": f"{failed.reason} "}).split())
     asked = Message("user", "\n".join(part for part in (harmless(said), example) if part))
     shown = harmless(failed.text.strip())
     if len(shown) > SHOWN_REPLY_CHARACTERS:
@@ -194,13 +201,15 @@ def repair_request(
     )
 
 
-def gleaning_request(task: ChunkTask, draft: Draft, *, schema: ExtractionSchema) -> ChatRequest:
+def gleaning_request(
+    task: ChunkTask, draft: Draft, *, schema: ExtractionSchema, own: OwnPrompts = BUILT_IN
+) -> ChatRequest:
     """Return the request for records that ``draft`` lacks; it lists the names of the draft."""
-    prompts = prompts_in(task.language)
+    prompts = prompts_in(task.language, own)
     ends = [name for r in draft.relations for name in (r.source, r.target)]
     names = dict.fromkeys([*(entity.name for entity in draft.entities), *ends])
     listed = harmless("; ".join(names)) or "-"
-    wording = prompts.glean.format(names=listed, types=schema.types_text(prompts))
+    wording = fill_blanks(prompts.glean, {"names": listed, "types": schema.types_text(prompts)})
     parts = [wording, schema.rules_text(prompts), mark("text", task.text)]
     return chunk_request("\n".join(part for part in parts if part), task)
 
@@ -213,17 +222,16 @@ _VERDICT = re.compile(
 _VERDICT_WORDS = {"保留": "keep", "删除": "drop", "修正": "fix"}
 
 
-def check_request(task: ChunkTask, draft: Draft) -> ChatRequest:
+def check_request(task: ChunkTask, draft: Draft, own: OwnPrompts = BUILT_IN) -> ChatRequest:
     """Return the request to confirm, drop or correct each relation of a draft."""
-    prompts = prompts_in(task.language)
+    prompts = prompts_in(task.language, own)
     listed = "\n".join(
         f"{number}. {r.source} | {r.relation or '-'} | {r.target}"
         + (f" | {r.summary}" * bool(r.summary))
         for number, r in enumerate(draft.relations, start=1)
     )
-    return chunk_request(
-        f"{prompts.check.format(relations=harmless(listed))}\n{mark('text', task.text)}", task
-    )
+    wording = fill_blanks(prompts.check, {"relations": harmless(listed)})
+    return chunk_request(f"{wording}\n{mark('text', task.text)}", task)
 
 
 def read_check(reply: ChatReply, draft: Draft) -> Draft:

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from knotwork._inference.chat import ChatRequest
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._transform.model.extraction_examples import ExtractionExample, ExtractionExamples
 from knotwork._transform.model.extraction_methods import (
     ChunkTask,
@@ -40,7 +41,9 @@ class InstructionMethod:
         *,
         question: str = "",
         examples: ExtractionExamples | None = None,
+        prompts: OwnPrompts = BUILT_IN,
     ) -> None:
+        self.prompts = prompts
         if not schema:
             raise ConfigError(
                 'extraction.form is "oneke", which needs a schema, and extraction.schema lists '
@@ -55,11 +58,11 @@ class InstructionMethod:
 
     @property
     def name(self) -> str:
-        return method_name("oneke", self.schema, self.question, self.examples)
+        return method_name("oneke", self.schema, self.question, self.examples, self.prompts)
 
     def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
         """Return the request for a chunk, its text last: servers cache common prefixes."""
-        prompts = prompts_in(task.language)
+        prompts = prompts_in(task.language, self.prompts)
         types, relations = self.schema.all_entity_types, self.schema.all_relation_types
         if types and relations:
             instruction = prompts.oneke_graph

@@ -15,6 +15,7 @@ from functools import partial
 
 from knotwork._inference.call_limits import PATIENCE, Halt, Patience, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
 from knotwork._transform.model.extraction_methods import (
@@ -72,7 +73,8 @@ class ModelExtractor:
         self.memory_tokens = memory_tokens
         self.concurrency = concurrency
         self.halt = halt
-        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts_fingerprint())
+        prompts = prompts_fingerprint(self.turns.prompts)
+        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts)
         parts = "\n".join((self.model.name, *shaping))
         self.name = f"model-{MODEL_EXTRACTOR_VERSION}-{content_id(parts)}+{self.rules.name}"
 
@@ -160,6 +162,8 @@ class Turns:
     checks_relations: bool = False
     schema: ExtractionSchema = field(default_factory=ExtractionSchema)
     """The types to glean, which take precedence over the types of the rules."""
+    prompts: OwnPrompts = BUILT_IN
+    """Prompts that replace built-in ones."""
 
 
 def extract_chunk(
@@ -271,7 +275,9 @@ class _ChunkConversation:
             return self.turns.schema.admit(more)
 
         for _ in range(self.turns.gleanings):
-            request = gleaning_request(self.task, draft, schema=self.turns.schema)
+            request = gleaning_request(
+                self.task, draft, schema=self.turns.schema, own=self.turns.prompts
+            )
             try:
                 more = complete_checked(self.model, request, read)
             except Unparsable as error:
@@ -286,7 +292,9 @@ class _ChunkConversation:
             return draft
         try:
             return complete_checked(
-                self.model, check_request(self.task, draft), lambda reply: read_check(reply, draft)
+                self.model,
+                check_request(self.task, draft, self.turns.prompts),
+                lambda reply: read_check(reply, draft),
             )
         except Unparsable as error:
             return draft.with_complaints([Complaint("", f"check: {error.reason}")])
