@@ -236,7 +236,7 @@ def test_a_report_names_the_version(opened, server, folder):
     shape = describe_report(report)["prompts"]
     assert shape["version"] == report.prompts.version
     assert len(shape["version"]) == 8
-    assert shape["dir"] == str(folder)
+    assert str(folder) not in str(shape)  # users of a server get it too
     assert "answer.en.txt" in shape["files"]
     assert "prompts" not in describe_report(indexed(opened, server, prompts_dir="")[0])
 

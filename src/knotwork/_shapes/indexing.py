@@ -64,12 +64,11 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
 
 
 def describe_prompts(prompts: OwnPrompts) -> dict[str, Any]:
-    """Return the user's own prompts: their folder, version and files."""
-    return {
-        "dir": prompts.folder or None,
-        "version": prompts.version,
-        "files": list(prompts.files),
-    }
+    """Return the version and the files of the user's own prompts.
+
+    Their folder is left out, since the users of a server get this too.
+    """
+    return {"version": prompts.version, "files": list(prompts.files)}
 
 
 def describe_estimate(estimate: IndexEstimate | RunEstimate) -> dict[str, Any]:

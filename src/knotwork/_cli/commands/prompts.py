@@ -51,7 +51,8 @@ def list_prompts(session: Session) -> None:
             {"name": name, "language": language, "file": file, "own": file in own.files}
             for file, (name, language, _) in zip(files, rows, strict=True)
         ]
-        session.terminal.emit({**describe_prompts(own), "prompts": prompts})
+        found = {"dir": own.folder or None, **describe_prompts(own), "prompts": prompts}
+        session.terminal.emit(found)
         return
     session.terminal.table(rows, header=("prompt", "language", "text"))
     if own:
@@ -161,7 +162,7 @@ def check(session: Session, *, folder: Path | None) -> None:
     terminal = session.terminal
     if session.common.json:
         listed = [{"message": fault.message, "fix": fault.fix} for fault in faults]
-        terminal.emit({"ok": not faults, **describe_prompts(own), "dir": wanted, "faults": listed})
+        terminal.emit({"ok": not faults, "dir": wanted, **describe_prompts(own), "faults": listed})
     elif not faults:
         terminal.say(f"ok     {count_prompts(own)}" if own else f"ok     no files in {wanted}")
     for fault in faults if not session.common.json else ():
