@@ -184,12 +184,12 @@ def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
 def repair_request(
     request: ChatRequest, failed: FailedReply, *, wording: str, example: str = ""
 ) -> ChatRequest:
-    """Return a request that shows the model its own reply, the reason, and an example of the form.
+    """Return a request that shows the model its own reply, an example of the form, and the reason.
 
     An empty reply is not shown, since servers refuse empty messages.
     """
     said = " ".join(fill_blanks(wording, {"reason": f"{failed.reason} "}).split())
-    asked = Message("user", "\n".join(part for part in (harmless(said), example) if part))
+    asked = Message("user", "\n".join(part for part in (example, harmless(said)) if part))
     shown = harmless(failed.text.strip())
     if len(shown) > SHOWN_REPLY_CHARACTERS:
         shown = f"{shown[:SHOWN_REPLY_CHARACTERS]}…"
