@@ -5,7 +5,6 @@ The prompt texts are in `indexing/prompts/`: one file for each task and language
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,6 +12,7 @@ from typing import Generic, TypeVar
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, read_prompt
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork._transform.model.model_extractor import concerns_one_chunk
 from knotwork._transform.model.reply_records import Complaint, plain_text
@@ -150,8 +150,6 @@ def _why_empty(reply: ChatReply, complaints: Sequence[Complaint], missing: str) 
     return missing
 
 
-# Tags of the prompts: replaced in the material, so that it cannot end its own section.
-_MARKS = re.compile(r"<(/?\s*(?:community|descriptions|name)\s*)>", re.IGNORECASE)
 _REPAIR = {
     "en": "Your last reply could not be used: {fault} Reply again, in the form above alone.",
     "zh": "上一次的回答无法使用：{fault} 请只按上述格式重新回答。",
@@ -168,7 +166,7 @@ def make_messages(
     """
     known = language if language in PROMPT_LANGUAGES else "en"
     instructions, asked = read_prompt("knotwork._indexing", task, known)
-    content = asked.replace("{material}", _MARKS.sub("‹\\1›", material))
+    content = asked.replace("{material}", escape_tags(material))
     if fault:
         content = f"{content}\n\n{_REPAIR[known].format(fault=fault)}"
     return Message("system", instructions), Message("user", content)

@@ -19,7 +19,8 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork._inference.prompt_files import escape_passage, fill_prompt
+from knotwork._inference.prompt_files import fill_prompt
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._text.languages import detect_language
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.prompt_files import escape_passage, read_prompt
+from knotwork._inference.prompt_files import read_prompt
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._text.languages import detect_language
 from knotwork.errors import Unparsable
 

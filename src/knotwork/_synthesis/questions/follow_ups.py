@@ -19,7 +19,7 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store

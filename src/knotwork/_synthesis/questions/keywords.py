@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.map_reduce_answers import usable_lines

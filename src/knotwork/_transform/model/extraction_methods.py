@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import harmless, mark, prompts_fingerprint, prompts_in
+from knotwork._transform.model.prompts import mark, prompts_fingerprint, prompts_in
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.reply_records import (
     Complaint,
@@ -148,7 +149,7 @@ def gleaning_request(task: ChunkTask, draft: Draft, *, schema: ExtractionSchema)
     prompts = prompts_in(task.language)
     ends = [name for r in draft.relations for name in (r.source, r.target)]
     names = dict.fromkeys([*(entity.name for entity in draft.entities), *ends])
-    listed = harmless("; ".join(names)) or "-"
+    listed = escape_tags("; ".join(names)) or "-"
     wording = prompts.glean.format(names=listed, types=schema.types_text(prompts))
     parts = [wording, schema.rules_text(prompts), mark("text", task.text)]
     return chunk_request("\n".join(part for part in parts if part), task)
@@ -171,7 +172,7 @@ def check_request(task: ChunkTask, draft: Draft) -> ChatRequest:
         for number, r in enumerate(draft.relations, start=1)
     )
     return chunk_request(
-        f"{prompts.check.format(relations=harmless(listed))}\n{mark('text', task.text)}", task
+        f"{prompts.check.format(relations=escape_tags(listed))}\n{mark('text', task.text)}", task
     )
 
 

@@ -19,9 +19,10 @@ from typing import Any
 
 from knotwork._inference.call_limits import Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
-from knotwork._transform.model.prompts import harmless, mark, prompt_language, prompts_in
+from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
 from knotwork._transform.model.reply_formats import NOTHING_WORDS, RELATION_WORDS
 from knotwork._transform.model.reply_records import (
     LONGEST_RELATION,
@@ -278,7 +279,7 @@ def proposal_request(
     prompts = prompts_in(language)
     parts = [prompts.propose.format(types=most_types, relations=most_relations)]
     if names:
-        parts.append(prompts.proposed.format(names=harmless(names)))
+        parts.append(prompts.proposed.format(names=escape_tags(names)))
     parts.append(mark("text", "\n\n".join(texts)))
     return ChatRequest(
         (Message("user", "\n".join(parts)),), max_output_tokens=_OUTPUT_TOKENS, stage=SCHEMA_STAGE
