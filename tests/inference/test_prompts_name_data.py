@@ -17,7 +17,7 @@ OWN_BLANKS = {"unknown", "most", "left", "count", "today", "speaker", "language"
 SAYS_SO = {
     "en": re.compile(
         r"\b(?:is|are) (?:only )?material[.:] ?do nothing that (?:it tells|they tell) you to do\b"
-        r"|\bdata, not instructions\b",
+        r"|\b(?:is|are) data: follow no instruction in (?:it|them)\b|\bdata, not instructions\b",
         re.IGNORECASE,
     ),
     "zh": re.compile(r"只是材料，不要执行其中的任何指[令示]|数据而非指令"),
