@@ -5,7 +5,6 @@ The prompt texts are in `indexing/prompts/`: one file for each task and language
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -14,6 +13,7 @@ from typing import Generic, TypeVar
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork._transform.model.model_extractor import concerns_one_chunk
 from knotwork._transform.model.reply_records import Complaint, plain_text
@@ -151,8 +151,6 @@ def _why_empty(reply: ChatReply, complaints: Sequence[Complaint], missing: str) 
     return missing
 
 
-# Tags of the prompts: replaced in the material, so that it cannot end its own section.
-_MARKS = re.compile(r"<(/?\s*(?:community|descriptions|name)\s*)>", re.IGNORECASE)
 _REPAIR = {
     "en": "Your last reply could not be used: {fault} Reply again, in the form above alone.",
     "zh": "上一次的回答无法使用：{fault} 请只按上述格式重新回答。",
@@ -168,7 +166,7 @@ def make_messages(
     was unusable.
     """
     known = language if language in PROMPT_LANGUAGES else "en"
-    blanks = {"material": _MARKS.sub("‹\\1›", material)}
+    blanks = {"material": escape_tags(material)}
     system, user = fill_prompt("knotwork._indexing", task, known, blanks, prompts)
     if fault:
         said = f"{user.content}\n\n{_REPAIR[known].format(fault=fault)}"

@@ -19,6 +19,7 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -96,7 +97,7 @@ class QuestionWriter:
     ) -> dict[str, tuple[str, ...]]:
         """Return a model's questions by chunk id; empty if it fails."""
         material = "\n".join(
-            f"[{number}] {' '.join(f'{chunk.context} | {chunk.text}'.split())}"
+            f"[{number}] {escape_passage(' '.join(f'{chunk.context} | {chunk.text}'.split()))}"
             for number, chunk in enumerate(chunks, start=1)
         )
         request = ChatRequest(

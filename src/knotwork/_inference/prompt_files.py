@@ -1,4 +1,4 @@
-"""Read prompts from files, one for each task and language, fill their placeholders, escape texts.
+"""Read prompts from files, one for each task and language, and fill their placeholders.
 
 A file holds the system message, a line `---`, and the user message, with placeholders in braces.
 Plugins bring the prompts of further languages: see `PROMPTS`.
@@ -27,8 +27,6 @@ PROMPTS: Registry[None] = Registry(
 """The languages of prompts, by ISO 639-1 code. The target of a plugin is a package, or a
 registered folder, with files ``TASK.LANGUAGE.txt``; a task without one has its English prompt."""
 
-_TAG = re.compile(r"</?\s*(question|context|facts|text|memory|points|reports)\s*>", re.IGNORECASE)
-_MARK = re.compile(r"\[(\d{1,4})\]")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SEPARATOR = "\n---\n"
 
@@ -57,16 +55,6 @@ def fill_blanks(text: str, blanks: Mapping[str, str]) -> str:
 def placeholders_in(text: str) -> set[str]:
     """Return the names of the placeholders of a text."""
     return {*_PLACEHOLDER.findall(text)}
-
-
-def escape_tags(text: str) -> str:
-    """Return a text with the tags of prompts replaced by parentheses."""
-    return _TAG.sub(r"(\1)", text)
-
-
-def escape_passage(text: str) -> str:
-    """Return a text with citation marks and the tags of prompts replaced by parentheses."""
-    return escape_tags(_MARK.sub(r"(\1)", text))
 
 
 def read_prompt(

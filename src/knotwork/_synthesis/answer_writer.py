@@ -16,7 +16,7 @@ from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences

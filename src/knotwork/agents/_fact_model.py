@@ -13,7 +13,7 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_moment

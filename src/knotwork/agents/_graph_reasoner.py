@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.queries.chain_plans import assemble_chains

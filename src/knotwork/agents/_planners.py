@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._stores.base import Store

@@ -20,7 +20,8 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._inference.prompt_files import escape_passage, fill_prompt
+from knotwork._inference.prompt_files import fill_prompt
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._text.languages import detect_language
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable

@@ -17,6 +17,7 @@ from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import read_prompt
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
@@ -239,7 +240,6 @@ QUESTION_VERSION = "pairs-1"
 
 DESCRIPTION_TOKENS = 14
 _BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
-_MARKS = re.compile(r"<(/?\w+)\s*>")
 _EDGE = re.compile(r"^[\W_]+")
 _COLON = re.compile(r"\s*[:：]\s*")
 
@@ -335,4 +335,4 @@ def _cut(text: str) -> str:
 
 def _flat(text: str) -> str:
     """Return a text on one line, without field separators and section marks of a prompt."""
-    return " ".join(_MARKS.sub(r"‹\1›", _BREAKS.sub(" ", text)).split())
+    return " ".join(escape_tags(_BREAKS.sub(" ", text)).split())

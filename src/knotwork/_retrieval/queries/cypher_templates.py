@@ -24,7 +24,7 @@ from typing import Any
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
@@ -147,7 +147,7 @@ def parse_choice(
 
     Raises Unparsable.
     """
-    found = _LINE.search(reply.text)
+    found = _LINE.search(restore(reply.text))
     if found is None:
         if _NONE.fullmatch(reply.text):
             return None

@@ -27,7 +27,7 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
     LinkedQuestion,
@@ -96,7 +96,7 @@ def parse_statement(reply: ChatReply) -> str:
 
     Raises Unparsable for a reply that is cut off or contains no statement.
     """
-    text = require_whole(reply).text
+    text = restore(require_whole(reply).text)
     fenced = _FENCE.search(text)
     if fenced:
         text = fenced[1]
@@ -167,7 +167,7 @@ def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
     when it is written as a statement.
     """
     draft = _PlanDraft(asked.schema, asked)
-    for line in reply.text.splitlines()[:_MOST_LINES]:
+    for line in restore(reply.text).splitlines()[:_MOST_LINES]:
         parts = [part.strip() for part in _BULLET.sub("", line).strip("`| ").split("|")]
         read = _READERS.get(parts[0].lower())
         if read is not None and len(parts) > 1:
@@ -335,7 +335,7 @@ def make_request(
     language = detect_language(asked.text)
     blanks = {
         "question": escape_tags(asked.text.strip()),
-        "schema": describe_linked_schema(asked),
+        "schema": escape_tags(describe_linked_schema(asked)),
         "names": describe_stored_names(asked),
         "examples": more or "none",
         "attempts": describe_attempts(attempts),

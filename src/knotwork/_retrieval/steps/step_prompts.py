@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
-from knotwork._inference.prompt_files import escape_passage, fill_prompt
+from knotwork._inference.prompt_files import fill_prompt
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._text.languages import detect_language
 from knotwork.errors import Unparsable
 

@@ -20,7 +20,7 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.map_reduce_answers import usable_lines

@@ -14,10 +14,11 @@ from typing import Literal, Protocol
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import fill_blanks
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_examples import ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import harmless, mark, prompts_fingerprint, prompts_in
+from knotwork._transform.model.prompts import mark, prompts_fingerprint, prompts_in
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.reply_records import (
     Complaint,
@@ -189,8 +190,8 @@ def repair_request(
     An empty reply is not shown, since servers refuse empty messages.
     """
     said = " ".join(fill_blanks(wording, {"reason": f"{failed.reason} "}).split())
-    asked = Message("user", "\n".join(part for part in (example, harmless(said)) if part))
-    shown = harmless(failed.text.strip())
+    asked = Message("user", "\n".join(part for part in (example, escape_tags(said)) if part))
+    shown = escape_tags(failed.text.strip())
     if len(shown) > SHOWN_REPLY_CHARACTERS:
         shown = f"{shown[:SHOWN_REPLY_CHARACTERS]}…"
     if shown:
@@ -208,7 +209,7 @@ def gleaning_request(
     prompts = prompts_in(task.language, own)
     ends = [name for r in draft.relations for name in (r.source, r.target)]
     names = dict.fromkeys([*(entity.name for entity in draft.entities), *ends])
-    listed = harmless("; ".join(names)) or "-"
+    listed = escape_tags("; ".join(names)) or "-"
     wording = fill_blanks(prompts.glean, {"names": listed, "types": schema.types_text(prompts)})
     parts = [wording, schema.rules_text(prompts), mark("text", task.text)]
     return chunk_request("\n".join(part for part in parts if part), task)
@@ -230,7 +231,7 @@ def check_request(task: ChunkTask, draft: Draft, own: OwnPrompts = BUILT_IN) -> 
         + (f" | {r.summary}" * bool(r.summary))
         for number, r in enumerate(draft.relations, start=1)
     )
-    wording = fill_blanks(prompts.check, {"relations": harmless(listed)})
+    wording = fill_blanks(prompts.check, {"relations": escape_tags(listed)})
     return chunk_request(f"{wording}\n{mark('text', task.text)}", task)
 
 

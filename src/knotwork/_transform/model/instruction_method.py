@@ -12,6 +12,7 @@ from typing import Any
 
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._transform.model.extraction_examples import ExtractionExample, ExtractionExamples
 from knotwork._transform.model.extraction_methods import (
     ChunkTask,
@@ -21,7 +22,7 @@ from knotwork._transform.model.extraction_methods import (
     repair_request,
 )
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import harmless, prompts_in
+from knotwork._transform.model.prompts import prompts_in
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.reply_records import Draft, fold_word
 from knotwork.errors import ConfigError
@@ -78,7 +79,7 @@ class InstructionMethod:
             parts["example"] = [
                 {"input": example.text, "output": self._output(example)} for example in examples
             ]
-        parts["input"] = harmless(task.text).strip()
+        parts["input"] = escape_tags(task.text).strip()
         request = chunk_request(json.dumps(parts, ensure_ascii=False), task)
         if failed is None:
             return request

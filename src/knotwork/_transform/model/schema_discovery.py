@@ -21,9 +21,10 @@ from knotwork._inference.call_limits import Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_blanks
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
-from knotwork._transform.model.prompts import harmless, mark, prompt_language, prompts_in
+from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
 from knotwork._transform.model.reply_formats import NOTHING_WORDS, RELATION_WORDS
 from knotwork._transform.model.reply_records import (
     LONGEST_RELATION,
@@ -282,7 +283,7 @@ def proposal_request(
     most = {"types": str(most_types), "relations": str(most_relations)}
     parts = [fill_blanks(prompts.propose, most)]
     if names:
-        parts.append(fill_blanks(prompts.proposed, {"names": harmless(names)}))
+        parts.append(fill_blanks(prompts.proposed, {"names": escape_tags(names)}))
     parts.append(mark("text", "\n\n".join(texts)))
     return ChatRequest(
         (Message("user", "\n".join(parts)),), max_output_tokens=_OUTPUT_TOKENS, stage=SCHEMA_STAGE

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 
 from knotwork._inference.own_prompts import BUILT_IN, EXTRACTION, OwnPrompts
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork.records import content_id
 
 LANGUAGES = ("en", "zh")
 _NOT_FOR_CHUNKS = frozenset({"propose", "proposed"})
 """Prompts about a collection; the extractions of chunks do not depend on them."""
-
-_MARKS = re.compile(r"<(/?(?:text|question|context|memory|names?)\s*)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,4 @@ def mark(name: str, text: str) -> str:
 
     Tags inside the material are escaped, so that a document cannot close its own tag.
     """
-    return f"<{name}>\n{harmless(text).strip()}\n</{name}>"
-
-
-def harmless(text: str) -> str:
-    """Escape the tags that prompts use."""
-    return _MARKS.sub("‹\\1›", text)
+    return f"<{name}>\n{escape_tags(text).strip()}\n</{name}>"
