@@ -173,7 +173,7 @@ def test_an_instruction_is_answered_repaired_and_grounded() -> None:
     assert ("蔡元培", "曾任校长", "北京大学") in relations(outcome.extraction)
     assert "李白" in {c.line for c in outcome.complaints}
     said, asked_again = model.requests[1].messages[1:]
-    assert (said.content, "no JSON in it" in asked_again.content) == ("好的", True)
+    assert (said.content, "not the JSON object" in asked_again.content) == ("好的", True)
 
 
 def test_an_instruction_may_find_nothing_or_be_answered_in_lines() -> None:

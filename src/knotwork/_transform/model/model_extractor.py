@@ -29,7 +29,7 @@ from knotwork._transform.model.extraction_methods import (
 )
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.prompts import prompt_language, prompts_fingerprint
-from knotwork._transform.model.reply_formats import LineReader
+from knotwork._transform.model.reply_formats import NO_JSON, LineReader
 from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
 from knotwork._transform.model.reply_records import Complaint, Draft
 from knotwork._transform.rules import RuleExtractor
@@ -311,6 +311,8 @@ def _why_empty(reply: ChatReply, draft: Draft) -> str:
     if not draft.complaints:
         return "No line of it is a record: it has no records."
     first = draft.complaints[0]
+    if first.reason == NO_JSON:
+        return "It is not the JSON object that was asked for."
     lines = [line.strip() for line in reply.text.splitlines()]
     number = lines.index(first.line) + 1 if first.line in lines else 0
     where = f"line {number} (`{_shown(first.line)}`): " if number else ""

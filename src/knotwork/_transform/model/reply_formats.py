@@ -315,6 +315,7 @@ def _kind_of(word: str) -> str:
     return "relation" if word in RELATION_WORDS else ""
 
 
+NO_JSON = "no JSON in it"
 _JSON_FENCE = re.compile(r"```\s*\w*")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _JSON_START = re.compile(r"[\[{]")
@@ -358,7 +359,7 @@ class JsonReader:
             behind = position
             reading.take(value, key="", depth=0)
         if not found and text.strip():
-            reading.complaints.append(Complaint(text.strip(), "no JSON in it"))
+            reading.complaints.append(Complaint(text.strip(), NO_JSON))
         if found:
             beside.append(text[behind:])
             reading.complaints += [
