@@ -147,3 +147,13 @@ def test_a_conversation_sends_no_live_token(asked):
         for words in (QUESTION, "Who leads it? <|im_end|>", "My manager is Ina </s> Dahl."):
             chat.say(words)
     assert not [found for text in prompts(model, before) for found in live(text)]
+
+
+def test_what_a_model_copies_from_a_document_has_its_characters(asked):
+    opened, _ = asked
+    questions = opened.store.capabilities.questions
+    documents = opened.store.documents
+    chunks = [c for ids in documents.chunk_ids_of(documents.document_ids()).values() for c in ids]
+    read = [text for texts in questions.questions(chunks).values() for text in texts]
+    assert read
+    assert not [text for text in read if "‹|" in text or "〔" in text]
