@@ -166,7 +166,19 @@ def test_no_tag_of_a_prompt_survives(around, tag):
 
 
 @pytest.mark.parametrize(
-    "mark", ["[1]", "[1][4]", "[1, 2]", "[3-5]", "【2】", "［７］", "[ 8 ]", "[1、2]"]
+    "mark",
+    [
+        "[1]",
+        "[1][4]",
+        "[1, 2]",
+        "[3-5]",
+        "【2】",
+        "［７］",
+        "[ 8 ]",
+        "[1、2]",
+        "[Source 3]",
+        "【第2段】",
+    ],
 )
 def test_no_document_has_a_citation_mark(mark):
     shown = escape_passage(f"so{mark}.")

@@ -19,7 +19,7 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_material import escape_passage
+from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -239,7 +239,7 @@ def _ask_for(sentence: str, part: Span, kind: str, subject: str, language: str) 
 
 def _read_reply(reply: ChatReply) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
-    for line in reply.text.splitlines():
+    for line in restore(reply.text).splitlines():
         if (match := _NUMBERED.match(line)) and content_terms(match[2]):
             found.setdefault(int(match[1]), []).append(match[2].strip())
     if not found:

@@ -58,7 +58,6 @@ _PLAIN: dict[int, str | None] = {
 }
 """The plain form of the wide forms in which tokens are written, and None for what is not seen."""
 
-_SEEN = re.compile(f"[^{re.escape(''.join(map(chr, _UNSEEN)))}]")
 _HARMLESS = {"<": "‹", "[": "〔", "]": "〕"}
 _AS_WRITTEN = str.maketrans("‹〔〕＜［］", "<[]<[]")
 _GAP = r"[^\S\r\n]*"
@@ -89,8 +88,12 @@ _CONTROL = re.compile(
 _TAG = re.compile(
     rf"<(?={_GAP}(?:/{_GAP})?{_any_of(PROMPT_TAGS)}(?:[\s/][^<>‹]{{0,100}})?>)", re.IGNORECASE
 )
-_MARK = re.compile(r"[\[【［]\s*(?=\d)[\d\s,，、;；\-–]{1,60}[\]】］]")
-"""All that is read as a citation in a reply."""
+_MARK_WORD = "(?:passages?|sources?|段落?|来源|第)"
+_MARK = re.compile(
+    rf"[\[【［]\s*(?:{_MARK_WORD}\s*)?(?=\d)(?:[\d\s,，、;；\-–]|{_MARK_WORD}){{1,60}}段?[\]】］]",
+    re.IGNORECASE,
+)
+"""Every form in which a reply may cite passages."""
 
 _IN_PARENTHESES = str.maketrans("[【［]】］", "((()))")
 
@@ -145,7 +148,7 @@ def _replace_starts(pattern: re.Pattern[str], text: str) -> str:
     if not found:
         return text
     if len(plain) != len(text):
-        seen = [match.start() for match in _SEEN.finditer(text)]
+        seen = [at for at, sign in enumerate(text) if _PLAIN.get(ord(sign), "") is not None]
         found = [seen[place] for place in found]
     written = list(text)
     for place in found:

@@ -13,7 +13,7 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_material import escape_tags
+from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_moment
@@ -45,7 +45,7 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
 
 def parse_facts(reply: ChatReply, said: Collection[str]) -> list[StatedFact]:
     """Parse the facts of a reply; ``said`` are the terms of the statement. Raises Unparsable."""
-    text = require_whole(reply).text.strip()
+    text = restore(require_whole(reply).text).strip()
     if _NOTHING.fullmatch(text):
         return []
     facts, read = [], 0
