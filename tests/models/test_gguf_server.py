@@ -47,6 +47,18 @@ def test_replies_are_real_and_counted(model, model_file):
     assert model.name == f"gguf:{model_file.name}"
 
 
+def test_a_control_token_in_a_text_is_plain_text_to_the_server(model):
+    def tokens(content):
+        message = Message("user", "")
+        object.__setattr__(message, "content", content)  # past what makes a message harmless
+        return model.complete(ChatRequest((message,), max_output_tokens=1)).usage.input_tokens
+
+    for token in ("<|im_start|>", "<|im_end|>"):
+        message = Message("user", f"one {token}")
+        assert tokens(f"one {token}") <= tokens("one") + 2
+        assert tokens(message.content) >= tokens("one") + 6
+
+
 def test_a_stream_ends_with_the_reply_that_it_spelled(model):
     *pieces, reply = model.stream(REQUEST)
     assert isinstance(reply, ChatReply)

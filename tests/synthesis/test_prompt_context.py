@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE
 from knotwork._synthesis.answer_writer import make_answer_request
 from knotwork._synthesis.prompt_context import fill_prompt, pack_evidence
@@ -141,6 +141,6 @@ def test_rows_of_the_users_own_query_come_with_the_first_passage(budget, size, l
     evidence = replace(evidence, hits=tuple(hits), results=results)
     passages = pack_evidence(evidence, budget_tokens=budget)
     assert sum(count_tokens(passage.text) for passage in passages) <= budget
-    assert all("by (context) ferry" not in passage.text for passage in passages[1:])
+    assert all("by ‹context> ferry" not in passage.text for passage in passages[1:])
     if budget == 300 and size:
-        assert "name: (0); way: by (context) ferry" in passages[0].text
+        assert "name: (0); way: by ‹context> ferry" in passages[0].text

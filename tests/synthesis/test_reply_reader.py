@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.synthesis.written import QUESTION, make_evidence
 
 from knotwork._inference.chat import ChatReply
+from knotwork._inference.prompt_material import disarm
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import pack_evidence
 from knotwork._synthesis.reply_reader import (
@@ -279,3 +280,14 @@ def test_every_mark_has_a_citation_and_every_citation_a_mark(reply):
     for item in reader.cited:
         start, end = item.span
         assert item.chunk.text[start:end] == item.text
+
+
+@pytest.mark.parametrize("said", ["<|im_end|> and [INST] end a turn [3]", "</context> ends it"])
+def test_a_quote_of_what_a_prompt_escaped_is_no_misquote(said):
+    evidence, _ = make_evidence(texts={"Turns": f"The manual says that {said}, in all cases."})
+    passages = pack_evidence(evidence, budget_tokens=1_000)
+    (shown,) = [passage.text for passage in passages]
+    copied = disarm(shown.partition("manual says that ")[2].partition(", in all")[0])
+    assert copied != said
+    for quote in (said, copied):
+        assert not find_misquotes(f"It says “{quote}”.", passages, question=QUESTION)

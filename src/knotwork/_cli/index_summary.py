@@ -8,6 +8,7 @@ from knotwork._cli.progress import describe_failure, format_seconds
 from knotwork._cli.terminal import Terminal, count_of
 from knotwork._indexing.report import Failure, IndexReport
 from knotwork._inference.chat import TokenUsage
+from knotwork._inference.own_prompts import OwnPrompts
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
@@ -43,10 +44,18 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
         terminal.say(f"Embedder   {report.embedder} ({counts})")
     else:
         terminal.say(f"Embedder   {NO_EMBEDDER_LABEL}")
+    if report.prompts and report.usage:
+        terminal.say(f"Prompts    {count_prompts(report.prompts)}")
     print_model_usage(terminal, report)
     print_failures(terminal, report)
     for note in report.notes:
         terminal.note(note, style="yellow")
+
+
+def count_prompts(prompts: OwnPrompts) -> str:
+    """Return the number of the user's own prompts, their version and their folder."""
+    files = count_of(len(prompts.files), "file")
+    return f"{files} of your own, version {prompts.version}, in {prompts.folder}"
 
 
 def count_index(report: IndexReport) -> str:

@@ -148,6 +148,7 @@ COMMANDS = {
     "communities": ("explore", "Show communities of entities and their reports."),
     "graph": ("graph", "Count, import or export the graph; merge or split entities."),
     "schema": ("schema", "Propose, infer or show the extraction schema."),
+    "prompts": ("prompts", "List, show, copy or check the prompts of models."),
     "tables": ("tables", "Store tables beside the index, and query them with SQL."),
     "memory": ("chat", "List, add and delete facts stated in conversations."),
     "documents": ("documents", "List indexed documents and skipped files."),

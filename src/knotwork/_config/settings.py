@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any, get_type_hints
 
+from knotwork._config.extraction_settings import ExtractionSettings, PromptSettings
 from knotwork._config.index_urls import shown_url
 from knotwork._config.setting_values import (
     AUTO,
@@ -329,33 +330,6 @@ class IndexSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractionSettings:
-    """How a language model reads chunks, in the tier "full"."""
-
-    form: str = _setting(
-        "graph",
-        '"graph" requests entities and relations with descriptions, "triplets" only facts',
-        may_be_empty=False,
-    )
-    schema: str = _setting(
-        "", "a TOML file of the allowed types and relations; empty allows all", is_path=True
-    )
-    question: str = _setting("", "the purpose of the graph, which limits it; empty is no limit")
-    gleanings: int = _setting(
-        0, "extra calls per chunk that request missing entities", minimum=0, maximum=5
-    )
-    check_relations: bool = _setting(
-        False, "whether to verify that the text states each relation; costs a call per chunk"
-    )
-    memory_tokens: int = _setting(
-        60,
-        "maximum number of tokens of similar earlier chunks in each prompt",
-        minimum=0,
-        maximum=4_096,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class CommunitySettings:
     """Community detection."""
 
@@ -587,6 +561,7 @@ class Settings:
     llm: LlmSettings = field(default_factory=LlmSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
+    prompts: PromptSettings = field(default_factory=PromptSettings)
     communities: CommunitySettings = field(default_factory=CommunitySettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     query: QuerySettings = field(default_factory=QuerySettings)

@@ -20,6 +20,8 @@ from knotwork import __version__
 from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS
 from knotwork._indexing.splitters import make_splitter
+from knotwork._indexing.stages import make_method, read_examples, read_schema
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
 from knotwork._stores.urls import index_file
 from knotwork._transform.extractor_registry import make_extractor
@@ -148,6 +150,9 @@ def check_components(settings: Settings) -> Check:
             parent_tokens=index.parent_tokens,
         )
         extractor = make_extractor(index.extractor, dictionary=dictionary)
+        prompts = read_prompt_folder(settings.prompts.dir)
+        schema = read_schema(settings.extraction)
+        make_method(settings.extraction, schema, read_examples(settings.extraction, schema))
         if retriever != AUTO:
             RETRIEVERS.load(retriever)
         algorithm = settings.communities.algorithm
@@ -156,6 +161,8 @@ def check_components(settings: Settings) -> Check:
     except KnotworkError as error:
         return failed_check("Parts", error)
     detail = f"splitter {splitter.name}, extractor {extractor.name}, retriever {retriever}"
+    if prompts:
+        detail += f", prompts {prompts.version} of {prompts.folder}"
     return Check("Parts", ok=True, detail=detail)
 
 

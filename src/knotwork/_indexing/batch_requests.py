@@ -5,14 +5,15 @@ The prompt texts are in `indexing/prompts/`: one file for each task and language
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.prompt_files import PROMPT_LANGUAGES, read_prompt
+from knotwork._inference.own_prompts import OwnPrompts
+from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork._transform.model.model_extractor import concerns_one_chunk
 from knotwork._transform.model.reply_records import Complaint, plain_text
@@ -150,8 +151,6 @@ def _why_empty(reply: ChatReply, complaints: Sequence[Complaint], missing: str) 
     return missing
 
 
-# Tags of the prompts: replaced in the material, so that it cannot end its own section.
-_MARKS = re.compile(r"<(/?\s*(?:community|descriptions|name)\s*)>", re.IGNORECASE)
 _REPAIR = {
     "en": "Your last reply could not be used: {fault} Reply again, in the form above alone.",
     "zh": "上一次的回答无法使用：{fault} 请只按上述格式重新回答。",
@@ -159,7 +158,7 @@ _REPAIR = {
 
 
 def make_messages(
-    task: str, language: str, material: str, *, fault: str = ""
+    task: str, language: str, material: str, *, prompts: OwnPrompts, fault: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages of a task: the fixed part, which servers can cache, then the material.
 
@@ -167,11 +166,12 @@ def make_messages(
     was unusable.
     """
     known = language if language in PROMPT_LANGUAGES else "en"
-    instructions, asked = read_prompt("knotwork._indexing", task, known)
-    content = asked.replace("{material}", _MARKS.sub("‹\\1›", material))
+    blanks = {"material": escape_tags(material)}
+    system, user = fill_prompt("knotwork._indexing", task, known, blanks, prompts)
     if fault:
-        content = f"{content}\n\n{_REPAIR[known].format(fault=fault)}"
-    return Message("system", instructions), Message("user", content)
+        said = f"{user.content}\n\n{_REPAIR[known].format(fault=fault)}"
+        user = replace(user, content=said)
+    return system, user
 
 
 def batches_by_language(

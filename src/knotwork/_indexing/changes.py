@@ -50,10 +50,10 @@ class Tiers:
     """Decide from a document's ledger settings whether a model should read it, and whether it did.
 
     ``plain`` is the fingerprint of all that shapes an index without a model, ``read`` of what
-    shapes a model's reading in addition. Neither covers the model or the wording of its prompts: a
-    document that was paid for is not read again until it changes. With ``keeps_read``, documents
-    that a model read once are read by a model again when they change. With ``reads_new``, a model
-    reads all documents.
+    shapes a model's reading in addition. Neither covers the model or the wording of built-in
+    prompts: a document that was paid for is not read again until it changes. With ``keeps_read``,
+    documents that a model read once are read by a model again when they change. With
+    ``reads_new``, a model reads all documents.
     """
 
     plain: str

@@ -18,6 +18,8 @@ from knotwork._indexing.batch_requests import batches_by_language, make_messages
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -95,11 +97,11 @@ class QuestionWriter:
     ) -> dict[str, tuple[str, ...]]:
         """Return a model's questions by chunk id; empty if it fails."""
         material = "\n".join(
-            f"[{number}] {' '.join(f'{chunk.context} | {chunk.text}'.split())}"
+            f"[{number}] {escape_passage(' '.join(f'{chunk.context} | {chunk.text}'.split()))}"
             for number, chunk in enumerate(chunks, start=1)
         )
         request = ChatRequest(
-            make_messages(TASK, language, material),
+            make_messages(TASK, language, material, prompts=prompts_of(model)),
             max_output_tokens=_OUTPUT_TOKENS * len(chunks),
             stage=STAGE,
         )
@@ -237,7 +239,7 @@ def _ask_for(sentence: str, part: Span, kind: str, subject: str, language: str) 
 
 def _read_reply(reply: ChatReply) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
-    for line in reply.text.splitlines():
+    for line in restore(reply.text).splitlines():
         if (match := _NUMBERED.match(line)) and content_terms(match[2]):
             found.setdefault(int(match[1]), []).append(match[2].strip())
     if not found:

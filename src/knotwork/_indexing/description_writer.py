@@ -18,6 +18,7 @@ from knotwork._indexing.batch_requests import (
 )
 from knotwork._inference.call_limits import PATIENCE, Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
+from knotwork._inference.own_prompts import OwnPrompts, prompts_of
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.reply_records import (
@@ -74,21 +75,21 @@ class DescriptionWriter:
             entries, lambda entry: "\n".join(entry.lines), size=self.entries_a_call
         )
         yield from work_ordered(
-            lambda item: ask_in_batch(self.model, item[1], _task(item[0])),
+            lambda item: ask_in_batch(self.model, item[1], _task(item[0], prompts_of(self.model))),
             batches,
             concurrency=self.concurrency,
             halt=self.halt,
         )
 
 
-def _task(language: str) -> BatchTask[DescriptionEntry, str]:
+def _task(language: str, prompts: OwnPrompts) -> BatchTask[DescriptionEntry, str]:
     def request(entries: Sequence[DescriptionEntry], fault: str) -> ChatRequest:
         material = "\n".join(
             "\n".join((f"# {number} {entry.name}", *entry.lines))
             for number, entry in enumerate(entries, start=1)
         )
         return ChatRequest(
-            make_messages(TASK, language, material, fault=fault),
+            make_messages(TASK, language, material, prompts=prompts, fault=fault),
             max_output_tokens=_OUTPUT_TOKENS * len(entries),
             stage=STAGE,
         )

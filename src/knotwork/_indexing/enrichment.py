@@ -16,6 +16,7 @@ from knotwork._indexing.changes import Tier
 from knotwork._indexing.communities import ReportChanges
 from knotwork._indexing.communities.detection import CommunityOptions
 from knotwork._indexing.communities.index_reports import is_current, update_in_steps
+from knotwork._indexing.communities.report_writer import TASK as REPORT_TASK
 from knotwork._indexing.communities.report_writer import ReportWriter
 from knotwork._indexing.description_writer import DescriptionWriter
 from knotwork._indexing.embedding import Embedding
@@ -32,6 +33,9 @@ from knotwork._text.token_counts import count_tokens
 
 LEAST_JUDGE_TOKENS = 600
 """Tokens for doubtful names after a small change: enough for one call."""
+
+REPORT_PROMPTS_META = "report_prompts"
+"""The version of the user's own prompts that the reports of an index were written with."""
 
 T = TypeVar("T")
 
@@ -90,8 +94,15 @@ class Enricher:
         if was_read_by_model(store):
             described = self._timed("descriptions", self._describe(model))
             self.done.descriptions = yield from described
-        if self._tier is Tier.FULL and (self._retry or not is_current(store, written=True)):
-            self.done.reports = yield from self._timed("reports", self._report(model))
+        # Reports by other prompts of the user's own are written again.
+        version = self._models.prompts.version_of({REPORT_TASK})
+        rewrites = store.meta().get(REPORT_PROMPTS_META, "") != version
+        is_due = self._retry or rewrites or not is_current(store, written=True)
+        if self._tier is Tier.FULL and is_due:
+            steps = self._report(model, rewrites=rewrites)
+            self.done.reports = yield from self._timed("reports", steps)
+            if rewrites and not self.done.reports.unanswered:
+                store.set_meta({REPORT_PROMPTS_META: version})
 
     def _timed(self, name: str, steps: Steps[T]) -> Generator[EnrichmentStep, None, T]:
         """Do all of ``steps``, yield the progress, note the time, and return the result."""
@@ -121,9 +132,13 @@ class Enricher:
         )
         return describe_in_steps(self._store, writer=writer, groups=read_groups(self._store))
 
-    def _report(self, model: CachedChatModel) -> Steps[ReportChanges]:
+    def _report(self, model: CachedChatModel, *, rewrites: bool) -> Steps[ReportChanges]:
         writer = ReportWriter(
-            model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
+            model,
+            concurrency=self._concurrency,
+            retry=self._retry,
+            rewrites=rewrites,
+            halt=self._models.halt,
         )
         embedding = self._embedding or None
         return update_in_steps(

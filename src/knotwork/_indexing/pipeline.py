@@ -72,6 +72,7 @@ from knotwork._indexing.report import (
     IndexReport,
 )
 from knotwork._indexing.stages import IndexingStages
+from knotwork._inference.own_prompts import BUILT_IN
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import (
     LedgerEntry,
@@ -82,6 +83,7 @@ from knotwork._stores.base import (
 )
 from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
+from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.records import ReadingStatus
 
@@ -287,7 +289,11 @@ class _Run:
         if self.reader and prepared.source.wants_model:
             self.reader.begin(prepared)
         else:
-            self.batch.add(prepared)
+            self._gather(prepared)
+
+    def _gather(self, prepared: Prepared) -> None:
+        """Add a document that is extracted in full to the batch, as a strict schema leaves it."""
+        self.batch.add(self.stages.admit(prepared))
 
     def _fail(self, source: Candidate, error: LoadError) -> IndexEvent:
         failed = failed_entry(source, error, self.stages.tiers)
@@ -305,7 +311,7 @@ class _Run:
                 finished = reader.step()
             yield self.tally.event(EventKind.READ, read=reader.read_chunks + self.batch.chunks)
             if finished:
-                self.batch.add(finished)
+                self._gather(finished)
             if self.batch.is_full(self.batch_chunks):
                 yield from self._flush()
 
@@ -392,7 +398,7 @@ class _Run:
         """
         with finishing(), suppress(Cancelled):
             for prepared in self.reader.close(give_up=give_up) if self.reader else ():
-                self.batch.add(prepared)
+                self._gather(prepared)
             self._commit(self.batch.finished())
             self._stored(wait=True)
 
@@ -498,6 +504,7 @@ def _suffix(source: Candidate) -> str:
     return PurePosixPath(source.uri).suffix.lower()
 
 
+LEFT_OUT_NOTE = "The strict schema left out {counts}. See extraction.schema."
 STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
 NO_EMBEDDER_NOTE = (
     "No embedder: this index answers from full text and the knowledge graph alone. "
@@ -525,6 +532,7 @@ class Tally:
     text_tokens: int = 0
     """Tokens of the committed documents, counted if a model that summarizes is set."""
     readings: Counter[ReadingStatus] = field(default_factory=Counter)
+    left_out: LeftOut = field(default_factory=LeftOut)
     models: ModelRun | None = None
     removed: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -571,6 +579,8 @@ class Tally:
             self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
         self.tables += len(prepared.document.tables)
         self.readings.update(reading.status for reading in prepared.readings)
+        if prepared.left_out:
+            self.left_out.add(prepared.left_out)
 
     @property
     def elapsed_s(self) -> float:
@@ -599,6 +609,8 @@ class Tally:
             mentions=self.mentions,
             relations=self.relations,
             readings=dict(self.readings),
+            left_out=self.left_out,
+            prompts=self.models.prompts if self.models else BUILT_IN,
             usage=self.models.meter.by_stage() if self.models else {},
             money=self.models.meter.money(self.models.prices) if self.models else None,
             total_documents=store.documents.document_count(),
@@ -612,6 +624,7 @@ class Tally:
             notes=(
                 *_notes(embedding, chunks, bare, outdated),
                 *_unsupported(store, tables=self.tables),
+                *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,

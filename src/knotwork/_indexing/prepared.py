@@ -14,6 +14,7 @@ from functools import partial
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
 from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES
 from knotwork._stores.base import LedgerEntry
+from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import KnotworkError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
 
@@ -100,7 +101,8 @@ class Prepared:
     ``settings`` are recorded in its ledger entry. ``keys`` are the content keys of the leaf chunks,
     in order, NO_VECTORS for a chunk without a vector; empty without an embedder. ``memories`` are
     what the prompt about each chunk recalls, by chunk id. ``readings`` and ``descriptions`` are
-    what a model read, the latter also what definitions in the text say. ``seconds`` are by stage.
+    what a model read, the latter also what definitions in the text say. ``left_out`` counts what a
+    strict schema left out. ``seconds`` are by stage.
     """
 
     source: Candidate
@@ -113,6 +115,7 @@ class Prepared:
     readings: tuple[ChunkReading, ...] = ()
     descriptions: tuple[Description, ...] = ()
     memories: Mapping[str, str] = field(default_factory=dict)
+    left_out: LeftOut | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from knotwork._inference.chat import TokenUsage
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._transform.strict_schema import LeftOut
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
@@ -104,7 +106,8 @@ class IndexReport:
     ``total_*`` fields count the index afterwards. ``embedded`` texts went through the embedder,
     ``reused`` ones kept their vectors. ``without_vectors`` counts the chunks of the index without
     one, if there is an embedder. ``readings`` counts the chunks that a model read in this run, by
-    status, and ``usage`` the tokens by stage; ``money`` is None if the price of a model is unknown.
+    status, ``left_out`` what a strict schema left out, and ``usage`` the tokens by stage; ``money``
+    is None if the price of a model is unknown. ``prompts`` are the user's own.
     ``enrichment`` is the work done after all documents. ``seconds`` are by stage. ``notes`` are for
     the user.
     """
@@ -119,6 +122,8 @@ class IndexReport:
     mentions: int = 0
     relations: int = 0
     readings: Mapping[ReadingStatus, int] = field(default_factory=dict)
+    left_out: LeftOut = field(default_factory=LeftOut)
+    prompts: OwnPrompts = BUILT_IN
     usage: Mapping[str, TokenUsage] = field(default_factory=dict)
     money: Decimal | None = None
     enrichment: Enrichment | None = None

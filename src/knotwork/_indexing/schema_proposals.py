@@ -13,6 +13,7 @@ from itertools import islice
 from knotwork._config import Settings
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import calls_at_once
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import DocumentStore, Store, companions_of
 from knotwork._text.names import normal_form
@@ -81,6 +82,7 @@ def propose_for_index(
         model=chat_model,
         budget=budget,
         retry=True,
+        prompts=read_prompt_folder(settings.prompts.dir),
     )
     with closing(models):
         model = None if counts_only else models.open("extract")

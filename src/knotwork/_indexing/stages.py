@@ -9,24 +9,34 @@ from typing import Literal
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers
+from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Recipe
+from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork._transform.model.extraction_methods import LineMethod
+from knotwork._transform.model.extraction_examples import ExtractionExamples
+from knotwork._transform.model.extraction_methods import ExtractionMethod, LineMethod
 from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.instruction_method import InstructionMethod
 from knotwork._transform.model.model_extractor import ModelExtractor, Turns
+from knotwork._transform.model.prompts import own_version
+from knotwork._transform.no_extractor import NoExtractor
+from knotwork._transform.strict_schema import LeftOut, SchemaFilter
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import content_id
 
 QUESTION_WAYS = ("none", "rules", "model")
 
-FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
+_LINE_FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
+FORMS = (*_LINE_FORMS, "oneke")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,7 @@ class IndexingStages:
     """What a run applies to each document; ``tiers`` holds the fingerprint of all of it.
 
     ``model_extractor`` reads the documents that should be read by a model, if there is one.
+    ``schema_filter`` applies to all that is extracted, if the schema is strict for it.
     """
 
     splitter: Splitter
@@ -43,12 +54,27 @@ class IndexingStages:
     model_extractor: ModelExtractor | None = None
     tier: Tier = Tier.NONE
     questions: QuestionWriter | None = None
+    schema_filter: SchemaFilter | None = None
 
     @property
     def recipe(self) -> Recipe:
         """The stages that know no store and no model."""
         memory_tokens = self.model_extractor.memory_tokens if self.model_extractor else 0
         return Recipe(self.splitter, self.extractor, memory_tokens)
+
+    def admit(self, prepared: Prepared) -> Prepared:
+        """Return a document with only what a strict schema lists, and counts of the rest."""
+        if self.schema_filter is None:
+            return prepared
+        left_out = LeftOut()
+        kept = tuple(self.schema_filter.keep(e, left_out) for e in prepared.extractions)
+        entities = {found.chunk_id: {m.entity_id for m in found.mentions} for found in kept}
+        described = tuple(
+            found
+            for found in prepared.descriptions
+            if found.entity_id in entities.get(found.chunk_id, ())
+        )
+        return replace(prepared, extractions=kept, descriptions=described, left_out=left_out)
 
 
 def compose_stages(
@@ -67,7 +93,7 @@ def compose_stages(
     tier "full" without a model, an unreadable schema, and invalid settings of models.
     """
     index, extraction = settings.index, settings.extraction
-    splitter, rules = splitter or _make_splitter(index), _make_extractor(index, extractor)
+    splitter, rules = splitter or _make_splitter(index), _make_extractor(settings, extractor)
     embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
     chosen = read_tier(tier or settings.llm.tier)
     wants_model = chosen is not Tier.NONE and models.has("extract")
@@ -76,30 +102,61 @@ def compose_stages(
             'The tier "full" needs a language model, and none is set.',
             fix='Set llm.model (for example "openai:gpt-4o-mini"), or choose the tier "lean".',
         )
+    if isinstance(rules, NoExtractor) and extractor is None and chosen is not Tier.FULL:
+        raise ConfigError(
+            f'extraction.rules is false, and llm.tier is "{chosen}", so that nothing would extract '
+            "entities and relations.",
+            fix='Set llm.tier to "full" (or add --tier full), or extraction.rules to true.',
+        )
+    if isinstance(rules, NoExtractor) and extraction.strict and extraction.form == "triplets":
+        raise ConfigError(
+            'extraction.form is "triplets", which gives entities no type, and extraction.rules is '
+            "false, so that a strict schema would leave out all of them.",
+            fix='Set extraction.form to "graph", or extraction.strict to false.',
+        )
     questions = _make_question_writer(index.questions, models)
-    path = extraction.schema
-    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
-    shaping = (
+    schema = read_schema(extraction)
+    examples = read_examples(extraction, schema)
+    shaping = [
         extraction.form,
         extraction.question,
         extraction.gleanings,
         extraction.check_relations,
-    )
+        schema.fingerprint,
+    ]
+    # The wording of built-in prompts does not count: a document that was paid for is not read again
+    # because of a new release. A change of the user's own prompts is the user's.
+    if examples:  # named only if there are any, so that older indexes stay current
+        shaping.append(examples.fingerprint)
+    if version := own_version(models.prompts):
+        shaping.append(version)
     tiers = Tiers(
-        plain=_fingerprint(index, embedding.identity, splitter, rules),
-        read=content_id(*map(str, shaping), schema.fingerprint),
+        plain=_fingerprint(settings, schema, embedding.identity, splitter, rules, models.prompts),
+        read=content_id(*map(str, shaping)),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
     )
-    model_extractor = (
-        _make_model_extractor(
-            extraction, schema, models, rules, concurrency=calls_at_once(settings.llm, "extract")
+    model_extractor = None
+    if wants_model:
+        model_extractor = _make_model_extractor(
+            extraction,
+            make_method(extraction, schema, examples, models.prompts),
+            schema,
+            models,
+            rules,
+            concurrency=calls_at_once(settings.llm, "extract"),
         )
-        if wants_model
-        else None
+    return IndexingStages(
+        splitter,
+        rules,
+        embedding,
+        tiers,
+        model_extractor,
+        chosen,
+        questions,
+        SchemaFilter(schema) if extraction.strict else None,
     )
-    return IndexingStages(splitter, rules, embedding, tiers, model_extractor, chosen, questions)
 
 
 def plain_fingerprints(
@@ -110,9 +167,13 @@ def plain_fingerprints(
     extractor: Extractor | None = None,
 ) -> dict[str, str]:
     """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
-    index = settings.index
-    splitter, rules = splitter or _make_splitter(index), _make_extractor(index, extractor)
-    return {identity: _fingerprint(index, identity, splitter, rules) for identity in identities}
+    splitter = splitter or _make_splitter(settings.index)
+    prompts = read_prompt_folder(settings.prompts.dir)
+    rules, schema = _make_extractor(settings, extractor), read_schema(settings.extraction)
+    return {
+        identity: _fingerprint(settings, schema, identity, splitter, rules, prompts)
+        for identity in identities
+    }
 
 
 def read_tier(name: str) -> Tier:
@@ -123,12 +184,26 @@ def read_tier(name: str) -> Tier:
         raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
 
 
-def _fingerprint(index: IndexSettings, identity: str, splitter: Splitter, rules: Extractor) -> str:
-    # Questions are named only if they are written, so that older indexes stay current.
-    asked = f" {questions_identity(index.questions)}" if index.questions != "none" else ""
+def _fingerprint(
+    settings: Settings,
+    schema: ExtractionSchema,
+    identity: str,
+    splitter: Splitter,
+    rules: Extractor,
+    prompts: OwnPrompts,
+) -> str:
+    index = settings.index
+    # What follows is named only if it is in use, so that older indexes stay current.
+    used = rules.name
+    if index.questions != "none":
+        used += f" {questions_identity(index.questions)}"
+    if index.questions == "model" and (version := prompts.version_of({QUESTIONS_TASK})):
+        used += f" {version}"
+    if settings.extraction.strict:
+        used += f" strict-{schema.fingerprint}"
     # The name of a splitter that is given as an object, or of a plugin's, stands for its settings.
     index = replace(index, splitter=splitter.name)
-    return fingerprint(index, identity, f"{rules.name}{asked}")
+    return fingerprint(index, identity, used)
 
 
 def _make_splitter(index: IndexSettings) -> Splitter:
@@ -140,11 +215,61 @@ def _make_splitter(index: IndexSettings) -> Splitter:
     )
 
 
-def _make_extractor(index: IndexSettings, given: Extractor | None) -> Extractor:
+def _make_extractor(settings: Settings, given: Extractor | None) -> Extractor:
+    """Return the extractor that needs no model; raises as `make_extractor`."""
+    index = settings.index
+    if not settings.extraction.rules and given is None and index.extractor == "rules":
+        if index.dictionary:
+            raise ConfigError(
+                f"extraction.rules is false, but index.dictionary is {index.dictionary}, which is "
+                "for the rules.",
+                fix="Remove index.dictionary, or set extraction.rules to true.",
+            )
+        given = NoExtractor()
     return make_extractor(
         given or index.extractor,
         dictionary=Path(index.dictionary) if index.dictionary else None,
         recording=Path(index.recording) if index.recording else None,
+    )
+
+
+def read_schema(extraction: ExtractionSettings) -> ExtractionSchema:
+    """Return the schema; raise ConfigError if it cannot be read, or is strict and lists nothing."""
+    path = extraction.schema
+    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
+    if not extraction.strict:
+        return schema
+    if not schema:
+        where = f"`{path}` lists no types and relations" if path else "extraction.schema is not set"
+        raise ConfigError(
+            f"extraction.strict is true, but {where}.",
+            fix="Set extraction.schema to a file that lists types (`knotwork schema propose` makes "
+            "one), or extraction.strict to false.",
+        )
+    return replace(schema, strict=True)
+
+
+def read_examples(extraction: ExtractionSettings, schema: ExtractionSchema) -> ExtractionExamples:
+    """Return the examples of the settings; raises as `ExtractionExamples.read`."""
+    path = extraction.examples
+    return ExtractionExamples.read(Path(path), schema) if path else ExtractionExamples()
+
+
+def make_method(
+    extraction: ExtractionSettings,
+    schema: ExtractionSchema,
+    examples: ExtractionExamples,
+    prompts: OwnPrompts = BUILT_IN,
+) -> ExtractionMethod:
+    """Return the form of the requests about chunks. Raises UnknownName, ConfigError."""
+    form, question = extraction.form, extraction.question
+    if form == "oneke":
+        return InstructionMethod(schema, question=question, examples=examples, prompts=prompts)
+    if form not in _LINE_FORMS:
+        raise UnknownName("form of extraction", form, FORMS)
+    line_form = _LINE_FORMS[form]
+    return LineMethod(
+        line_form, schema=schema, question=question, examples=examples, prompts=prompts
     )
 
 
@@ -167,20 +292,19 @@ def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | Non
 
 def _make_model_extractor(
     wanted: ExtractionSettings,
+    method: ExtractionMethod,
     schema: ExtractionSchema,
     models: ModelRun,
     rules: Extractor,
     *,
     concurrency: int,
 ) -> ModelExtractor:
-    if wanted.form not in FORMS:
-        raise UnknownName("form of extraction", wanted.form, FORMS)
     model = models.open("extract")
     assert model is not None, "a model is set"
     return ModelExtractor(
         model,
-        method=LineMethod(FORMS[wanted.form], schema=schema, question=wanted.question),
-        turns=Turns(wanted.gleanings, wanted.check_relations, schema),
+        method=method,
+        turns=Turns(wanted.gleanings, wanted.check_relations, schema, models.prompts),
         rules=rules,
         memory_tokens=wanted.memory_tokens,
         concurrency=concurrency,

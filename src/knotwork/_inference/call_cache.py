@@ -33,6 +33,7 @@ from knotwork._inference.chat import (
     is_whole,
     parse_reply,
 )
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.single_flight import KeyLocks, SingleFlight
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY, Row
@@ -49,8 +50,9 @@ class CachedChatModel:
     A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
     reply is never served: its reason is raised again as Unparsable, without a call, unless
     ``retry_rejected`` is set; nor is a request sent in a stage that ``breaker`` stopped. Equal
-    requests at the same time make one call, also from several processes. Wrap
-    budgets and rate limits inside this class: cached replies need neither.
+    requests at the same time make one call, also from several processes. ``prompts`` are those of
+    the index, for `prompts_of`. Wrap budgets and rate limits inside this class: cached replies need
+    neither.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class CachedChatModel:
         meter: UsageMeter | None = None,
         retry_rejected: bool = False,
         breaker: StageBreaker | None = None,
+        prompts: OwnPrompts = BUILT_IN,
     ) -> None:
+        self.prompts = prompts
         self._breaker = breaker or StageBreaker()
         self._model = model
         self._cache = cache

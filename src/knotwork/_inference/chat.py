@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
+from knotwork._inference.prompt_material import disarm
 from knotwork.errors import Unparsable
 
 Role = Literal["system", "user", "assistant"]
@@ -15,10 +16,13 @@ FinishReason = Literal["stop", "length", "filter"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation; control tokens of models in its text are made harmless."""
 
     role: Role
     content: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", disarm(self.content))
 
 
 @dataclass(frozen=True, slots=True)

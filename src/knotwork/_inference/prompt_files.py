@@ -1,4 +1,4 @@
-"""Read prompts from files, one for each task and language, fill their placeholders, escape texts.
+"""Read prompts from files, one for each task and language, and fill their placeholders.
 
 A file holds the system message, a line `---`, and the user message, with placeholders in braces.
 Plugins bring the prompts of further languages: see `PROMPTS`.
@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from knotwork._inference.chat import Message
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._registry import Entry, Registry
 from knotwork.errors import ConfigError
 
@@ -26,46 +27,48 @@ PROMPTS: Registry[None] = Registry(
 """The languages of prompts, by ISO 639-1 code. The target of a plugin is a package, or a
 registered folder, with files ``TASK.LANGUAGE.txt``; a task without one has its English prompt."""
 
-_TAG = re.compile(r"</?\s*(question|context|facts|text|memory|points|reports)\s*>", re.IGNORECASE)
-_MARK = re.compile(r"\[(\d{1,4})\]")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SEPARATOR = "\n---\n"
 
 
 def fill_prompt(
-    room: str, task: str, language: str, blanks: Mapping[str, str]
+    room: str, task: str, language: str, blanks: Mapping[str, str], prompts: OwnPrompts = BUILT_IN
 ) -> tuple[Message, ...]:
     """Return the messages of a prompt in a language, or in English if it has no such translation.
 
     ``room`` is the package whose folder ``prompts`` holds the files. ``blanks`` are the values of
-    the placeholders; braces inside a value are left alone. Raises KeyError for a placeholder
-    without a value, and ConfigError as `read_prompt`.
+    the placeholders; braces inside a value are left alone. ``prompts`` replace built-in ones.
+    Raises KeyError for a placeholder without a value, and ConfigError as `read_prompt`.
     """
-
-    def fill(text: str) -> str:
-        return _PLACEHOLDER.sub(lambda match: blanks[match[1]], text)
-
-    instructions, request = read_prompt(room, task, language)
-    return Message("system", fill(instructions)), Message("user", fill(request))
-
-
-def escape_tags(text: str) -> str:
-    """Return a text with the tags of prompts replaced by parentheses."""
-    return _TAG.sub(r"(\1)", text)
+    instructions, request = read_prompt(room, task, language, prompts)
+    return (
+        Message("system", fill_blanks(instructions, blanks)),
+        Message("user", fill_blanks(request, blanks)),
+    )
 
 
-def escape_passage(text: str) -> str:
-    """Return a text with citation marks and the tags of prompts replaced by parentheses."""
-    return escape_tags(_MARK.sub(r"(\1)", text))
+def fill_blanks(text: str, blanks: Mapping[str, str]) -> str:
+    """Return a text with values for its placeholders. Raises KeyError for one without a value."""
+    return _PLACEHOLDER.sub(lambda match: blanks[match[1]], text)
 
 
-def read_prompt(room: str, task: str, language: str) -> tuple[str, str]:
+def placeholders_in(text: str) -> set[str]:
+    """Return the names of the placeholders of a text."""
+    return {*_PLACEHOLDER.findall(text)}
+
+
+def read_prompt(
+    room: str, task: str, language: str, prompts: OwnPrompts = BUILT_IN
+) -> tuple[str, str]:
     """Return the system and the user message of a prompt, with their placeholders.
 
-    Raises ConfigError if the plugin of a language cannot be used, or its prompt has not exactly
-    the placeholders of the English one.
+    A prompt of ``prompts`` in this language replaces that of Knotwork or of a plugin. Raises
+    ConfigError if the plugin of a language cannot be used, or its prompt has not exactly the
+    placeholders of the English one.
     """
-    english = _read_own(room, task, "en")
+    if (task, language) in prompts.texts:
+        return prompts.texts[task, language]
+    english = prompts.texts.get((task, "en")) or _read_own(room, task, "en")
     if language in PROMPT_LANGUAGES:
         return _read_own(room, task, language)
     if language not in PROMPTS:
@@ -76,8 +79,8 @@ def read_prompt(room: str, task: str, language: str) -> tuple[str, str]:
     path = folder.joinpath(name)
     if not path.is_file():
         return english
-    found = _split_prompt(path.read_text("utf-8"))
-    wanted, given = ({*_PLACEHOLDER.findall("".join(text))} for text in (english, found))
+    found = split_prompt(path.read_text("utf-8"))
+    wanted, given = (placeholders_in("".join(text)) for text in (english, found))
     if wanted != given:
         origin = PROMPTS.find(language).origin
         raise ConfigError(
@@ -92,9 +95,10 @@ def read_prompt(room: str, task: str, language: str) -> tuple[str, str]:
 def _read_own(room: str, task: str, language: str) -> tuple[str, str]:
     """Return a prompt of Knotwork itself."""
     path = files(room).joinpath("prompts", f"{task}.{language}.txt")
-    return _split_prompt(path.read_text("utf-8"))
+    return split_prompt(path.read_text("utf-8"))
 
 
-def _split_prompt(text: str) -> tuple[str, str]:
+def split_prompt(text: str) -> tuple[str, str]:
+    """Return the system and the user message of a file; the latter is "" without a line `---`."""
     instructions, _, request = text.partition(_SEPARATOR)
     return instructions.strip(), request.strip()

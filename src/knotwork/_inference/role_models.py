@@ -27,6 +27,7 @@ from knotwork._inference.model_registry import (
     price_table,
     role_settings,
 )
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
@@ -57,8 +58,8 @@ class RoleModels:
     """Opens models by role, and the call cache with the first of them.
 
     ``model`` replaces the models of the settings in every role, within their concurrency limit.
-    ``notes`` are messages for the user, for example that replies cannot be cached because the
-    folder is read-only. Thread-safe.
+    The models carry ``prompts``. ``notes`` are messages for the user, for example that replies
+    cannot be cached because the folder is read-only. Thread-safe.
     """
 
     def __init__(
@@ -70,8 +71,10 @@ class RoleModels:
         retries: RetryPolicy | None = None,
         halt: Halt | None = None,
         breaker: StageBreaker | None = None,
+        prompts: OwnPrompts = BUILT_IN,
     ) -> None:
         self._companions = companions
+        self._prompts = prompts
         self._breaker = breaker or StageBreaker(rest_s=_REST_S)
         limiter = RateLimiter(concurrency=settings.concurrency, halt=halt)
         self._given = model
@@ -105,6 +108,7 @@ class RoleModels:
                 meter=meter,
                 retry_rejected=retry_rejected,
                 breaker=self._breaker,
+                prompts=self._prompts,
             )
 
     def batches(
@@ -171,7 +175,7 @@ class ModelRun:
 
     ``model`` replaces the models of the settings. ``budget`` is a ceiling that `parse_ceiling`
     reads; ``count_tokens`` estimates a call before it is made. With ``retry``, a request whose
-    cached reply was rejected is sent again. ``halt`` ends all waits.
+    cached reply was rejected is sent again. The models carry ``prompts``. ``halt`` ends all waits.
     """
 
     def __init__(
@@ -184,8 +188,10 @@ class ModelRun:
         budget: str = "",
         retry: bool = False,
         retries: RetryPolicy | None = None,
+        prompts: OwnPrompts = BUILT_IN,
     ) -> None:
         self.halt = Halt()
+        self.prompts = prompts
         self.meter = UsageMeter()
         self.prices = price_table(settings)
         self._settings = settings
@@ -201,6 +207,7 @@ class ModelRun:
             retries=retries,
             halt=self.halt,
             breaker=self._breaker,
+            prompts=prompts,
         )
 
     def has(self, role: ModelRole) -> bool:

@@ -231,11 +231,15 @@ class Retrievers:
 
     def _keyword_model(self) -> ChatModel | None:
         """Return the model that retrievers ask, with its calls cached; None if none is set."""
+        from knotwork._inference.prompt_folder import read_prompt_folder
         from knotwork._inference.role_models import RoleModels
 
         if self._search_models is None:
             self._search_models = RoleModels(
-                self.settings.llm, companions=companions_of(self.store), model=self._chat_model
+                self.settings.llm,
+                companions=companions_of(self.store),
+                model=self._chat_model,
+                prompts=read_prompt_folder(self.settings.prompts.dir),
             )
         return self._search_models.open("keyword")
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.model_registry import price_table
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._retrieval.retriever_registry import may_ask_model, may_rerank
 from knotwork._service.evaluation_store import (
@@ -101,7 +102,12 @@ class _Run:
         settings, store = self._base.settings.llm, self._base.store
         cases = tuple(self.cases[n] for n in left)
         run = EvaluationRun(self._plan.name, len(cases))
-        with closing(RoleModels(settings, companions=companions_of(store))) as models:
+        opened = RoleModels(
+            settings,
+            companions=companions_of(store),
+            prompts=read_prompt_folder(self._base.settings.prompts.dir),
+        )
+        with closing(opened) as models:
             questions = evaluate_retrievers(
                 Dataset(self._plan.name, (), cases),
                 [retriever],

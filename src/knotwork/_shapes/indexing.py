@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.report import IndexReport
 from knotwork._inference.chat import TokenUsage
+from knotwork._inference.own_prompts import OwnPrompts
 
 if TYPE_CHECKING:
     from knotwork._indexing.report import Enrichment
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def describe_report(report: IndexReport) -> dict[str, Any]:
-    """Return a report; the key ``model`` is present only if a language model was used."""
+    """Return a report.
+
+    The key ``model`` is present only if a language model was used, ``left_out`` only if a strict
+    schema left something out, ``prompts`` only if the user has some.
+    """
     described: dict[str, Any] = {
         "added": report.added,
         "changed": report.changed,
@@ -41,6 +46,13 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
         "notes": list(report.notes),
         "interrupted": report.interrupted,
     }
+    if report.left_out:
+        described["left_out"] = {
+            "entities": dict(report.left_out.entities.most_common()),
+            "relations": dict(report.left_out.relations.most_common()),
+        }
+    if report.prompts:
+        described["prompts"] = describe_prompts(report.prompts)
     if report.usage:
         described["model"] = {
             "readings": {str(status): count for status, count in report.readings.items()},
@@ -49,6 +61,14 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
             "made": _describe_enrichment(report.enrichment),
         }
     return described
+
+
+def describe_prompts(prompts: OwnPrompts) -> dict[str, Any]:
+    """Return the version and the files of the user's own prompts.
+
+    Their folder is left out, since the users of a server get this too.
+    """
+    return {"version": prompts.version, "files": list(prompts.files)}
 
 
 def describe_estimate(estimate: IndexEstimate | RunEstimate) -> dict[str, Any]:

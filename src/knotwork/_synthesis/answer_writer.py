@@ -15,7 +15,8 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences
@@ -88,7 +89,8 @@ class AnswerWriter:
         if quoted.results and not holds_rows(evidence):
             yield self.finish(quoted, ROWS_UNCITED)
             return
-        yield from self.write_from(make_answer_request(quoted.question, passages), passages, quoted)
+        request = make_answer_request(quoted.question, passages, prompts_of(self._model))
+        yield from self.write_from(request, passages, quoted)
 
     def write_from(
         self,
@@ -238,7 +240,9 @@ class _StreamedText:
         return rest if self.has_shown else rest.lstrip()
 
 
-def make_answer_request(question: str, passages: Sequence[PromptPassage]) -> ChatRequest:
+def make_answer_request(
+    question: str, passages: Sequence[PromptPassage], prompts: OwnPrompts = BUILT_IN
+) -> ChatRequest:
     """Return the request that asks a question of packed passages, in the question's language."""
     language = detect_language(question)
     messages = fill_prompt(
@@ -249,5 +253,6 @@ def make_answer_request(question: str, passages: Sequence[PromptPassage]) -> Cha
             "context": "\n".join(passage.text for passage in passages),
             "unknown": no_answer(language),
         },
+        prompts,
     )
     return ChatRequest(messages, max_output_tokens=ANSWER_OUTPUT_TOKENS, stage=ANSWER_STAGE)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from knotwork._config import AnswerSettings, Settings
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.community_search import ReportSource, StoredReports
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
@@ -126,7 +127,7 @@ class Inquiry:
             "points": "",
             **blanks,
         }
-        messages = fill_prompt(prompt, self.language, values)
+        messages = fill_prompt(prompt, self.language, values, prompts_of(self.model))
         return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)
 
     def material_tokens(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from knotwork._inference import prompt_files
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store

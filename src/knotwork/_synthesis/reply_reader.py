@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork._inference.chat import ChatReply
+from knotwork._inference.prompt_material import comparable
 from knotwork._synthesis.citations import gap_before_mark, gap_between
 from knotwork._synthesis.grounding.faults import Fault, Finding
 from knotwork._synthesis.grounding.statement_check import StatementCheck
@@ -438,8 +439,11 @@ def _is_statement(sentence: str) -> bool:
 
 
 def _normalise(text: str) -> str:
-    """Return a text for comparison: folded, with plain quotes, no spaces beside wide characters."""
-    plain = text.translate(_PLAIN_QUOTES).casefold()
+    """Return a text for comparison: as documents and prompts have it, folded, plain quotes.
+
+    Spaces beside wide characters are removed.
+    """
+    plain = comparable(text).translate(_PLAIN_QUOTES).casefold()
     return re.sub(r"\s+", " ", re.sub(r"(?<=[^\x00-\u2fff])\s+|\s+(?=[^\x00-\u2fff])", "", plain))
 
 

@@ -12,7 +12,8 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_moment
@@ -36,7 +37,7 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
     words of the statement are dropped. Raises ModelError as `complete_checked`.
     """
     blanks = {"text": escape_tags(text.strip()), "today": today, "speaker": SPEAKER}
-    messages = fill_prompt("told", detect_language(text), blanks)
+    messages = fill_prompt("told", detect_language(text), blanks, prompts_of(model))
     request = ChatRequest(messages, max_output_tokens=REMEMBER_OUTPUT_TOKENS, stage=REMEMBER_STAGE)
     said = frozenset(content_terms(text))
     return complete_checked(model, request, lambda reply: parse_facts(reply, said))
@@ -44,7 +45,7 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
 
 def parse_facts(reply: ChatReply, said: Collection[str]) -> list[StatedFact]:
     """Parse the facts of a reply; ``said`` are the terms of the statement. Raises Unparsable."""
-    text = require_whole(reply).text.strip()
+    text = restore(require_whole(reply).text).strip()
     if _NOTHING.fullmatch(text):
         return []
     facts, read = [], 0

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.queries.chain_plans import assemble_chains
@@ -132,7 +133,9 @@ class GraphReasoner:
             "names": escape_tags("\n".join(sorted(e.name for e in entities.values()))),
             "relations": escape_tags("\n".join(link.relation for link in asked.schema.links)),
         }
-        messages = fill_prompt("relations", detect_language(asked.text), blanks)
+        messages = fill_prompt(
+            "relations", detect_language(asked.text), blanks, prompts_of(self._model)
+        )
         request = ChatRequest(messages, max_output_tokens=200, stage=RELATIONS_STAGE)
         known = {link.relation for link in asked.schema.links}
         try:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._stores.base import Store
@@ -179,7 +180,7 @@ class ModelPlanner:
             "found": escape_tags(found),
             "left": str(state.budget.steps - state.budget.spent_steps),
         }
-        messages = fill_prompt("plan", language, blanks)
+        messages = fill_prompt("plan", language, blanks, prompts_of(self._model))
         return ChatRequest(messages, max_output_tokens=PLAN_OUTPUT_TOKENS, stage=PLAN_STAGE)
 
 

@@ -19,6 +19,7 @@ from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.evaluation._answer_questions import AnswerParts
@@ -265,6 +266,7 @@ class _CaseJudge:
         self, model: ChatModel, case: JudgeCase, embedder: Embedder | None, context_tokens: int
     ) -> None:
         self._model = model
+        self._prompts = prompts_of(model)
         self._case = case
         self._embedder = embedder
         self._passages = cut_passages(case.passages, budget_tokens=context_tokens)
@@ -291,7 +293,7 @@ class _CaseJudge:
         wanted = [n for n in JUDGED_METRICS if n in metrics and self._missing(n) is None]
         statements: tuple[str, ...] = ()
         if {FAITHFULNESS, ANSWER_CORRECTNESS} & set(wanted):
-            call = ask_statements(case.question, case.text)
+            call = ask_statements(case.question, case.text, prompts=self._prompts)
             if needs_call(self._model, call.request):
                 yield call
                 spans = split_sentences(case.text)
@@ -299,15 +301,17 @@ class _CaseJudge:
             else:
                 statements = self._split() or ()
         if ANSWER_RELEVANCE in wanted:
-            yield ask_questions_of(case.question, case.text)
+            yield ask_questions_of(case.question, case.text, prompts=self._prompts)
         if FAITHFULNESS in wanted and statements:
-            yield ask_support(case.question, statements, self._passages)
+            yield ask_support(case.question, statements, self._passages, prompts=self._prompts)
         if CONTEXT_PRECISION in wanted:
-            yield ask_usefulness(case.question, case.expected, self._passages)
+            yield ask_usefulness(
+                case.question, case.expected, self._passages, prompts=self._prompts
+            )
         if CONTEXT_RECALL in wanted:
-            yield ask_recall(case.question, case.expected, self._passages)
+            yield ask_recall(case.question, case.expected, self._passages, prompts=self._prompts)
         if ANSWER_CORRECTNESS in wanted and statements:
-            yield ask_correctness(case.question, statements, case.expected)
+            yield ask_correctness(case.question, statements, case.expected, prompts=self._prompts)
 
     def _missing(self, metric: str) -> JudgedValue | None:
         """Return the value that a metric has without a call, if any."""
@@ -331,7 +335,9 @@ class _CaseJudge:
         statements = self._split()
         if not statements:
             return JudgedValue(None, UNREADABLE if statements is None else NO_STATEMENT)
-        verdicts = self._send(ask_support(self._case.question, statements, self._passages))
+        verdicts = self._send(
+            ask_support(self._case.question, statements, self._passages, prompts=self._prompts)
+        )
         if verdicts is None:
             return JudgedValue(None, UNREADABLE)
         pairs = tuple(zip(statements, verdicts, strict=True))
@@ -342,7 +348,9 @@ class _CaseJudge:
 
         It is 0 for an evasive answer, and clipped to [0, 1].
         """
-        generated = self._send(ask_questions_of(self._case.question, self._case.text))
+        generated = self._send(
+            ask_questions_of(self._case.question, self._case.text, prompts=self._prompts)
+        )
         if generated is None:
             return JudgedValue(None, UNREADABLE)
         if not generated:
@@ -356,7 +364,9 @@ class _CaseJudge:
     def _judge_precision(self) -> JudgedValue:
         """Mean over the useful passages of the precision at their ranks; 0 if none is useful."""
         case = self._case
-        useful = self._send(ask_usefulness(case.question, case.expected, self._passages))
+        useful = self._send(
+            ask_usefulness(case.question, case.expected, self._passages, prompts=self._prompts)
+        )
         if useful is None:
             return JudgedValue(None, UNREADABLE)
         pairs = tuple(zip(self._passages, useful, strict=True))
@@ -365,7 +375,9 @@ class _CaseJudge:
     def _judge_recall(self) -> JudgedValue:
         """Share of the parts of the expected answer that the passages state."""
         case = self._case
-        found = self._send(ask_recall(case.question, case.expected, self._passages))
+        found = self._send(
+            ask_recall(case.question, case.expected, self._passages, prompts=self._prompts)
+        )
         if found is None:
             return JudgedValue(None, UNREADABLE)
         pairs = tuple(zip(show_parts(case.expected), found, strict=True))
@@ -382,7 +394,9 @@ class _CaseJudge:
             return JudgedValue(None, UNREADABLE)
         if not statements:
             return JudgedValue(0.0, NO_STATEMENT)
-        verdicts = self._send(ask_correctness(case.question, statements, case.expected))
+        verdicts = self._send(
+            ask_correctness(case.question, statements, case.expected, prompts=self._prompts)
+        )
         if verdicts is None:
             return JudgedValue(None, UNREADABLE)
         items = (*statements, *show_parts(case.expected))
@@ -396,7 +410,9 @@ class _CaseJudge:
         """Return the statements of the answer, None if the reply cannot be read."""
         if not self._is_split:
             self._is_split = True
-            self._statements = self._send(ask_statements(self._case.question, self._case.text))
+            self._statements = self._send(
+                ask_statements(self._case.question, self._case.text, prompts=self._prompts)
+            )
         return self._statements
 
     def _send(self, call: JudgeCall[T]) -> T | None:

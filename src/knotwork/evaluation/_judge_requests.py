@@ -19,7 +19,9 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork._inference.prompt_files import escape_passage, fill_prompt
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_files import fill_prompt
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._text.languages import detect_language
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
@@ -59,28 +61,40 @@ class JudgeCall(Generic[T]):
         return complete_checked(model, self.request, self.parse)
 
 
-def ask_statements(question: str, answer: str) -> JudgeCall[tuple[str, ...]]:
+def ask_statements(
+    question: str, answer: str, *, prompts: OwnPrompts = BUILT_IN
+) -> JudgeCall[tuple[str, ...]]:
     """Return the call that splits an answer into statements."""
     blanks = {"question": on_one_line(question), "answer": _shown_answer(answer)}
-    return _call("statements", question, blanks, STATEMENTS_TOKENS, read_statements)
+    return _call("statements", question, blanks, STATEMENTS_TOKENS, read_statements, prompts)
 
 
 def ask_support(
-    question: str, statements: Sequence[str], passages: Sequence[str]
+    question: str,
+    statements: Sequence[str],
+    passages: Sequence[str],
+    *,
+    prompts: OwnPrompts = BUILT_IN,
 ) -> JudgeCall[tuple[bool, ...]]:
     """Return the call that checks statements against passages."""
     blanks = {"context": _numbered(passages), "points": _numbered(statements)}
-    return _verdicts("support", question, blanks, _labels(statements))
+    return _verdicts("support", question, blanks, _labels(statements), prompts)
 
 
-def ask_questions_of(question: str, answer: str) -> JudgeCall[tuple[str, ...]]:
+def ask_questions_of(
+    question: str, answer: str, *, prompts: OwnPrompts = BUILT_IN
+) -> JudgeCall[tuple[str, ...]]:
     """Return the call that generates the questions of an answer; () for an evasive answer."""
     blanks = {"count": str(GENERATED_QUESTIONS), "answer": _shown_answer(answer)}
-    return _call("questions", question, blanks, QUESTIONS_TOKENS, read_questions)
+    return _call("questions", question, blanks, QUESTIONS_TOKENS, read_questions, prompts)
 
 
 def ask_usefulness(
-    question: str, expected: AnswerParts, passages: Sequence[str]
+    question: str,
+    expected: AnswerParts,
+    passages: Sequence[str],
+    *,
+    prompts: OwnPrompts = BUILT_IN,
 ) -> JudgeCall[tuple[bool, ...]]:
     """Return the call that asks which passages were useful for the expected answer."""
     blanks = {
@@ -88,11 +102,15 @@ def ask_usefulness(
         "expected": _numbered(show_parts(expected)),
         "context": _numbered(passages),
     }
-    return _verdicts("passages", question, blanks, _labels(passages))
+    return _verdicts("passages", question, blanks, _labels(passages), prompts)
 
 
 def ask_recall(
-    question: str, expected: AnswerParts, passages: Sequence[str]
+    question: str,
+    expected: AnswerParts,
+    passages: Sequence[str],
+    *,
+    prompts: OwnPrompts = BUILT_IN,
 ) -> JudgeCall[tuple[bool, ...]]:
     """Return the call that asks which parts of the expected answer the passages state."""
     blanks = {
@@ -100,11 +118,15 @@ def ask_recall(
         "context": _numbered(passages),
         "expected": _numbered(show_parts(expected)),
     }
-    return _verdicts("recall", question, blanks, _labels(expected))
+    return _verdicts("recall", question, blanks, _labels(expected), prompts)
 
 
 def ask_correctness(
-    question: str, statements: Sequence[str], expected: AnswerParts
+    question: str,
+    statements: Sequence[str],
+    expected: AnswerParts,
+    *,
+    prompts: OwnPrompts = BUILT_IN,
 ) -> JudgeCall[tuple[bool, ...]]:
     """Return the call that compares the statements of an answer with the expected parts.
 
@@ -116,13 +138,15 @@ def ask_correctness(
         "expected": _numbered(show_parts(expected), "E"),
     }
     labels = (*_labels(statements, "A"), *_labels(expected, "E"))
-    return _verdicts("correctness", question, blanks, labels)
+    return _verdicts("correctness", question, blanks, labels, prompts)
 
 
-def ask_about_answer(task: str, question: str, answer: str) -> JudgeCall[tuple[bool, ...]]:
+def ask_about_answer(
+    task: str, question: str, answer: str, *, prompts: OwnPrompts = BUILT_IN
+) -> JudgeCall[tuple[bool, ...]]:
     """Return the call with one verdict on an answer: task "refusal" or "notice"."""
     blanks = {"question": on_one_line(question), "answer": _shown_answer(answer)}
-    return _verdicts(task, question, blanks, ("1",))
+    return _verdicts(task, question, blanks, ("1",), prompts)
 
 
 def show_parts(expected: AnswerParts) -> list[str]:
@@ -210,10 +234,14 @@ def _read_items(reply: ChatReply, nothing: frozenset[str]) -> tuple[str, ...]:
 
 
 def _verdicts(
-    task: str, question: str, blanks: Mapping[str, str], labels: Sequence[str]
+    task: str,
+    question: str,
+    blanks: Mapping[str, str],
+    labels: Sequence[str],
+    prompts: OwnPrompts,
 ) -> JudgeCall[tuple[bool, ...]]:
     parse = partial(read_verdicts, labels=tuple(labels))
-    return _call(task, question, blanks, VERDICT_TOKENS * (len(labels) + 2), parse)
+    return _call(task, question, blanks, VERDICT_TOKENS * (len(labels) + 2), parse, prompts)
 
 
 def _call(
@@ -222,9 +250,10 @@ def _call(
     blanks: Mapping[str, str],
     output_tokens: int,
     parse: Callable[[ChatReply], T],
+    prompts: OwnPrompts,
 ) -> JudgeCall[T]:
     name = f"judge-{task}"
-    messages = fill_prompt(ROOM, name, detect_language(question), blanks)
+    messages = fill_prompt(ROOM, name, detect_language(question), blanks, prompts)
     return JudgeCall(ChatRequest(messages, max_output_tokens=output_tokens, stage=name), parse)
 
 

@@ -17,6 +17,7 @@ from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
@@ -135,6 +136,7 @@ class JudgeRun:
             model=model,
             budget=options.budget,
             retry=options.retry,
+            prompts=read_prompt_folder(knowledge_base.settings.prompts.dir),
         )
         self._judge = self._models.open("judge") if options.with_judge else None
         self._answerer = self._models.open("answer") if options.with_conditions and writes else None
@@ -166,7 +168,7 @@ class JudgeRun:
             cases = (*self._cases, *self._options.labelled)
             requests = plan_judging(self._judge, cases, embedder=self._embedder)
             for trial, result in zip(trials, foreseen.results, strict=True):
-                call = judge_call(result or self._stand_in(trial))
+                call = judge_call(result or self._stand_in(trial), self._judge)
                 if call is not None and needs_call(self._judge, call.request):
                     requests.append(call.request)
             planned += plan_calls(self._judge.name, requests, count_tokens=count_tokens)

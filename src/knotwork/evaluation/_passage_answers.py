@@ -105,6 +105,7 @@ class _CachedRepliesOnly:
 
     def __init__(self, model: CachedChatModel) -> None:
         self.name = model.name
+        self.prompts = model.prompts
         self.requests: list[ChatRequest] = []
         self._model = model
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knotwork._inference.chat import ChatModel
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork.errors import Unparsable
 from knotwork.evaluation._answer_questions import (
@@ -218,7 +219,7 @@ def run_trials(
     for trial in trials:
         answer = answerer(trial.question.text, trial.passages)
         result = read_result(trial, answer)
-        call = judge_call(result)
+        call = judge_call(result, judge)
         if judge is None or call is None:
             yield result
             continue
@@ -250,12 +251,13 @@ def read_result(trial: Trial, answer: Answer) -> TrialResult:
     return TrialResult(trial, answer.text, answer.answered, right, outcome)
 
 
-def judge_call(result: TrialResult) -> JudgeCall[tuple[bool, ...]] | None:
+def judge_call(result: TrialResult, judge: ChatModel | None) -> JudgeCall[tuple[bool, ...]] | None:
     """Return the call that asks a judge about a result, None if it needs none."""
     if not result.answered or result.trial.condition is Condition.NOISE:
         return None
     task = "refusal" if result.trial.condition is Condition.WITHOUT_GOLD else "notice"
-    return ask_about_answer(task, result.trial.question.text, result.text)
+    asked = result.trial.question.text
+    return ask_about_answer(task, asked, result.text, prompts=prompts_of(judge))
 
 
 def measure_robustness(

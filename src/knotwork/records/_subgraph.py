@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 500
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that break a line, change its direction or cannot be encoded."""
 
-_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?|｜])")
 
 _Type = TypeVar("_Type", str, tuple[str, str, str])
 

@@ -29,7 +29,7 @@ DOCUMENT, CHUNKS = cut(
 def moody(request: ChatRequest) -> str:
     """Answer as a model that fails for a chunk at first, for one always, and cuts a line."""
     content = request.messages[0].content
-    again = "could not be read" in content
+    again = "could not be read" in request.messages[-1].content
     if "Case 3." in content or ("Case 7." in content and not again):
         return "I would rather not."
     said = RuleBrain()(request.messages)

@@ -6,6 +6,7 @@ from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS
 from knotwork._transform.model.extraction_methods import (
     ChunkTask,
+    FailedReply,
     LineMethod,
     check_request,
     gleaning_request,
@@ -22,8 +23,8 @@ SCHEMA = ExtractionSchema(
 )
 
 
-def content(method: LineMethod, task: ChunkTask, fault: str = "") -> str:
-    (message,) = method.request(task, fault=fault).messages
+def content(method: LineMethod, task: ChunkTask) -> str:
+    (message,) = method.request(task).messages
     return message.content
 
 
@@ -38,8 +39,9 @@ def test_memory_repair_and_other_turns_are_short(language) -> None:
     prompts = prompts_in(language)
     assert count_tokens(prompts.memory) <= 35
     assert count_tokens(prompts.repair) <= 25
+    assert count_tokens(prompts.graph_example) <= 75
     assert count_tokens(prompts.glean) <= 100
-    assert count_tokens(prompts.check) <= 90
+    assert count_tokens(prompts.check) <= 100
     bare = count_tokens(content(LineMethod(), ChunkTask("", language)))
     memory = "\n".join(["word"] * MEMORY_TOKENS)
     full = count_tokens(content(LineMethod(), ChunkTask("", language, memory=memory)))
@@ -59,7 +61,8 @@ def test_a_call_fits_its_part_of_the_price_of_an_index() -> None:
 @pytest.mark.parametrize("form", ["graph", "triplets"])
 def test_the_marks_are_those_that_test_brains_read(language, form) -> None:
     task = ChunkTask("The text.", language, memory="Ada | knew | Bob")
-    request = LineMethod(form, question="Who?", schema=SCHEMA).request(task, fault="It was empty.")
+    method = LineMethod(form, question="Who?", schema=SCHEMA)
+    request = method.request(task, failed=FailedReply("It was empty."))
     assignment = read_assignment(request.messages)
     assert assignment.task == f"extract-{form}"
     assert assignment.sections == {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
-from knotwork._transform.model.extraction_methods import LineMethod
+from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod
 from knotwork._transform.model.reply_formats import JsonReader
 from knotwork._transform.model.reply_grounding import assemble
 from knotwork._transform.model.reply_records import EntityDraft, RelationDraft
@@ -145,3 +145,20 @@ def test_no_json_makes_a_reader_fail(value, length) -> None:
 def test_deep_nesting_is_bounded() -> None:
     for reply in ("[" * 5_000, "[" * 500 + '"Ada"' + "]" * 500, '{"a":' * 400 + "1" + "}" * 400):
         assert JsonReader().read(reply).records == 0
+
+
+def test_names_that_a_prompt_escaped_are_those_of_the_document() -> None:
+    _, chunks = cut("", "The crew of [INST] Works met </s> Olsen at <text> Point in Tartu.")
+    (request,) = LineMethod().request(ChunkTask(chunks[0].text)).messages
+    assert "〔INST] Works met ‹/s> Olsen at ‹text> Point" in request.content
+    draft = LineMethod().read(
+        "entity | 〔INST] Works | ORGANIZATION | its crew met Olsen at ‹text> Point\n"
+        "relation | 〔INST] Works | met | ‹/s> Olsen\n"
+    )
+    assert draft.entities[0].name == "[INST] Works"
+    assert draft.entities[0].summary == "its crew met Olsen at <text> Point"
+    made = assemble(draft, chunks[0], Extraction(chunks[0].id))
+    assert made.kept == 2
+    for mention in made.extraction.mentions:
+        assert mention.spans
+        assert not set("‹〔") & set(mention.name)

@@ -466,7 +466,8 @@ def _refresh_extractive(
     for community in checked(sorted(communities, key=_lowest_first)):
         material = builder.extractive.material(community)
         known = reports.get(community.id)
-        if known is None or not _is_up_to_date(known, community, material, builder):
+        rewritten = writer is not None and writer.rewrites
+        if known is None or rewritten or not _is_up_to_date(known, community, material, builder):
             known = write_extractive_report(material)
             written.append(known)
         elif known.content_key != material.content_key and known.rating != rate(material):

@@ -35,6 +35,7 @@ from knotwork._indexing.communities.extractive_reports import (
 )
 from knotwork._inference.call_limits import PATIENCE, Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._text.terms import content_terms
 from knotwork._transform.model.reply_records import Complaint, bare_line, clean_field, is_idle
 from knotwork.records import CommunityReport, Finding, Support, content_id
@@ -77,14 +78,16 @@ class WrittenReports:
 class ReportWriter:
     """Writes reports with a model in up to ``concurrency`` parallel calls.
 
-    ``retry`` asks again about communities whose earlier reply was unusable. A run fails after
-    ``patience`` calls in a row without a reply.
+    ``retry`` asks again about communities whose earlier reply was unusable, and ``rewrites`` also
+    about those with a model's report. A run fails after ``patience`` calls in a row without a
+    reply.
     """
 
     model: ChatModel
     concurrency: int = 4
     budgets: ReportBudgets = field(default_factory=ReportBudgets)
     retry: bool = False
+    rewrites: bool = False
     halt: Halt | None = field(default=None, repr=False)
     patience: int = PATIENCE
 
@@ -113,7 +116,9 @@ class ReportWriter:
                 for number, (brief, first) in enumerate(groups, start=1)
             )
             return ChatRequest(
-                make_messages(TASK, language, material, fault=fault),
+                make_messages(
+                    TASK, language, material, prompts=prompts_of(self.model), fault=fault
+                ),
                 max_output_tokens=_OUTPUT_TOKENS * len(asked),
                 stage=STAGE,
             )

@@ -9,14 +9,15 @@ import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
 from knotwork._indexing.resolution.pair_survey import PairSurvey
 from knotwork._indexing.resolution.rules import Ruling
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.prompt_files import read_prompt
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
@@ -74,7 +75,7 @@ def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[Pa
         language = _language([question])
         cost = count_tokens(question.text) + _TOKENS_A_NUMBER + _TOKENS_A_VERDICT
         if chosen[language] % judge.pairs_a_call == 0:
-            cost += count_tokens(_instructions(language)) + _TOKENS_A_CALL
+            cost += count_tokens(_instructions(language, prompts_of(judge.model))) + _TOKENS_A_CALL
         if cost > left:
             break
         left -= cost
@@ -114,7 +115,7 @@ def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> Judged:
     try:
         verdicts = complete_checked(
             judge.model,
-            judge_request(questions),
+            judge_request(questions, prompts_of(judge.model)),
             lambda reply: read_verdicts(reply, len(questions)),
         )
     except Unparsable:
@@ -123,12 +124,12 @@ def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> Judged:
     return Judged(found, tuple(q for q in questions if q.pair not in found))
 
 
-def judge_request(questions: Sequence[PairQuestion]) -> ChatRequest:
+def judge_request(questions: Sequence[PairQuestion], prompts: OwnPrompts = BUILT_IN) -> ChatRequest:
     """Return the request for a list of pairs, in their predominant language."""
     lines = "\n".join(f"{number}. {q.text}" for number, q in enumerate(questions, start=1))
     return ChatRequest(
         (
-            Message("system", _instructions(_language(questions))),
+            Message("system", _instructions(_language(questions), prompts)),
             Message("user", f"<pairs>\n{lines}\n</pairs>"),
         ),
         max_output_tokens=32 + 10 * len(questions),
@@ -162,10 +163,8 @@ def _language(questions: Sequence[PairQuestion]) -> str:
     return "zh" if detect_language(text) == "zh" else "en"
 
 
-@cache
-def _instructions(language: str) -> str:
-    prompts = files("knotwork._indexing.resolution").joinpath("prompts")
-    return prompts.joinpath(f"judge-pairs.{language}.txt").read_text("utf-8").strip()
+def _instructions(language: str, prompts: OwnPrompts) -> str:
+    return read_prompt("knotwork._indexing.resolution", "judge-pairs", language, prompts)[0]
 
 
 _FEWEST_TOKENS = 20
@@ -241,7 +240,6 @@ QUESTION_VERSION = "pairs-1"
 
 DESCRIPTION_TOKENS = 14
 _BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
-_MARKS = re.compile(r"<(/?\w+)\s*>")
 _EDGE = re.compile(r"^[\W_]+")
 _COLON = re.compile(r"\s*[:：]\s*")
 
@@ -337,4 +335,4 @@ def _cut(text: str) -> str:
 
 def _flat(text: str) -> str:
     """Return a text on one line, without field separators and section marks of a prompt."""
-    return " ".join(_MARKS.sub(r"‹\1›", _BREAKS.sub(" ", text)).split())
+    return " ".join(escape_tags(_BREAKS.sub(" ", text)).split())

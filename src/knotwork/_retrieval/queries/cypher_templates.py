@@ -23,7 +23,8 @@ from typing import Any
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
@@ -126,7 +127,9 @@ class ChoosingTranslator:
         if attempts or not offered:
             return None
         chosen = complete_checked(
-            self._model, _request(asked, offered), lambda reply: parse_choice(reply, offered)
+            self._model,
+            _request(asked, offered, self._model),
+            lambda reply: parse_choice(reply, offered),
         )
         if chosen is None:
             return None
@@ -144,7 +147,7 @@ def parse_choice(
 
     Raises Unparsable.
     """
-    found = _LINE.search(reply.text)
+    found = _LINE.search(restore(reply.text))
     if found is None:
         if _NONE.fullmatch(reply.text):
             return None
@@ -155,7 +158,7 @@ def parse_choice(
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
 
-def _request(asked: LinkedQuestion, offered: Sequence[Template]) -> ChatRequest:
+def _request(asked: LinkedQuestion, offered: Sequence[Template], model: ChatModel) -> ChatRequest:
     lines = [
         f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
         for n, t in enumerate(offered, start=1)
@@ -165,7 +168,7 @@ def _request(asked: LinkedQuestion, offered: Sequence[Template]) -> ChatRequest:
         "names": describe_stored_names(asked),
         "question": escape_tags(asked.text.strip()),
     }
-    messages = fill_prompt("template", detect_language(asked.text), blanks)
+    messages = fill_prompt("template", detect_language(asked.text), blanks, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=120, stage=STAGE)
 
 

@@ -26,7 +26,8 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
-from knotwork._inference.prompt_files import escape_tags
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
     LinkedQuestion,
@@ -81,7 +82,9 @@ class ModelTranslator:
             f"{escape_tags(e.question)}\n{' '.join(e.statement.split())}" for e, _ in near
         )
         asked = replace(asked, schema=asked.schema.whole())
-        request = make_request("translate", asked, attempts, stage=STATEMENT_STAGE, more=shown)
+        request = make_request(
+            "translate", asked, attempts, stage=STATEMENT_STAGE, more=shown, model=self._model
+        )
         text = complete_checked(self._model, request, parse_statement)
         return (
             Statement(text, origin="by the model", sureness=_STATEMENT_CONFIDENCE) if text else None
@@ -93,7 +96,7 @@ def parse_statement(reply: ChatReply) -> str:
 
     Raises Unparsable for a reply that is cut off or contains no statement.
     """
-    text = require_whole(reply).text
+    text = restore(require_whole(reply).text)
     fenced = _FENCE.search(text)
     if fenced:
         text = fenced[1]
@@ -129,7 +132,9 @@ class FragmentTranslator:
 
         Raises ModelError as `complete_checked`.
         """
-        request = make_request("fragments", asked, attempts, stage=FRAGMENT_STAGE)
+        request = make_request(
+            "fragments", asked, attempts, stage=FRAGMENT_STAGE, model=self._model
+        )
         plan = complete_checked(self._model, request, lambda reply: parse_plan(reply, asked))
         statement = self._target.write(plan)
         return replace(statement, origin="fragments by the model", sureness=_FRAGMENT_CONFIDENCE)
@@ -162,7 +167,7 @@ def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
     when it is written as a statement.
     """
     draft = _PlanDraft(asked.schema, asked)
-    for line in reply.text.splitlines()[:_MOST_LINES]:
+    for line in restore(reply.text).splitlines()[:_MOST_LINES]:
         parts = [part.strip() for part in _BULLET.sub("", line).strip("`| ").split("|")]
         read = _READERS.get(parts[0].lower())
         if read is not None and len(parts) > 1:
@@ -318,19 +323,25 @@ fill_prompt = partial(prompt_files.fill_prompt, "knotwork._retrieval.queries")
 
 
 def make_request(
-    task: str, asked: LinkedQuestion, attempts: Sequence[Attempt], *, stage: str, more: str = ""
+    task: str,
+    asked: LinkedQuestion,
+    attempts: Sequence[Attempt],
+    *,
+    stage: str,
+    model: ChatModel,
+    more: str = "",
 ) -> ChatRequest:
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
     language = detect_language(asked.text)
     blanks = {
         "question": escape_tags(asked.text.strip()),
-        "schema": describe_linked_schema(asked),
+        "schema": escape_tags(describe_linked_schema(asked)),
         "names": describe_stored_names(asked),
         "examples": more or "none",
         "attempts": describe_attempts(attempts),
         "language": "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)",
     }
-    messages = fill_prompt(task, language, blanks)
+    messages = fill_prompt(task, language, blanks, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=OUTPUT_TOKENS, stage=stage)
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.prompt_files import escape_passage, read_prompt
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.prompt_files import fill_prompt
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._text.languages import detect_language
 from knotwork.errors import Unparsable
 
@@ -26,23 +28,23 @@ _RATING = re.compile(r"^\W*(\d{1,3})\W+(\d+(?:\.\d+)?)")
 
 def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:
     """Return the simple questions that a question consists of. Raises ModelError."""
-    return complete_checked(model, _request("split-question", question, 200), _read_parts)
+    return complete_checked(model, _request("split-question", question, 200, model), _read_parts)
 
 
 def ask_passage(question: str, model: ChatModel) -> str:
     """Return a passage that may answer the question. Raises ModelError."""
-    return complete_checked(model, _request("imagine-passage", question, 200), _read_passage)
+    return complete_checked(model, _request("imagine-passage", question, 200, model), _read_passage)
 
 
 def ask_rewriting(question: str, model: ChatModel) -> str:
     """Return a clearer wording of the question. Raises ModelError."""
-    request = _request("rewrite-question", question, 150)
+    request = _request("rewrite-question", question, 150, model)
     return complete_checked(model, request, lambda reply: _read_parts(reply)[0])
 
 
 def ask_words(question: str, model: ChatModel) -> tuple[str, ...]:
     """Return words that answering passages may contain. Raises ModelError."""
-    return complete_checked(model, _request("expand-question", question, 120), _read_words)
+    return complete_checked(model, _request("expand-question", question, 120, model), _read_words)
 
 
 def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[float]:
@@ -57,15 +59,21 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
         lines
     )
     request = ChatRequest(
-        make_messages("rate-passages", detect_language(question), f"{material}\n</context>"),
+        make_messages(
+            "rate-passages",
+            detect_language(question),
+            f"{material}\n</context>",
+            prompts_of(model),
+        ),
         max_output_tokens=10 + 8 * len(texts),
         stage=STAGE,
     )
     return complete_checked(model, request, lambda reply: _read_ratings(reply, len(texts)))
 
 
-def _request(task: str, question: str, output_tokens: int) -> ChatRequest:
-    messages = make_messages(task, detect_language(question), escape_passage(question.strip()))
+def _request(task: str, question: str, output_tokens: int, model: ChatModel) -> ChatRequest:
+    asked = escape_passage(question.strip())
+    messages = make_messages(task, detect_language(question), asked, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=STAGE)
 
 
@@ -110,15 +118,14 @@ def _read_ratings(reply: ChatReply, count: int) -> list[float]:
     return ratings
 
 
-def make_messages(task: str, language: str, material: str) -> tuple[Message, ...]:
+def make_messages(
+    task: str, language: str, material: str, prompts: OwnPrompts = BUILT_IN
+) -> tuple[Message, ...]:
     """Return the messages of a task about ``material``, in English if its language has no
     prompts.
     """
-    instructions, asked = read_prompt("knotwork._retrieval.steps", task, language)
-    return (
-        Message("system", instructions),
-        Message("user", asked.replace("{material}", material)),
-    )
+    blanks = {"material": material}
+    return fill_prompt("knotwork._retrieval.steps", task, language, blanks, prompts)
 
 
 BLANK = "{}"

@@ -19,7 +19,8 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
@@ -429,7 +430,7 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     shown = turns[-SHOWN_TURNS:]
     before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
     blanks = {"question": escape_passage(question.strip()), "turns": escape_passage(before)}
-    messages = fill_prompt("understand", detect_language(question), blanks)
+    messages = fill_prompt("understand", detect_language(question), blanks, prompts_of(model))
     request = ChatRequest(
         messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
     )
@@ -439,7 +440,8 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
 
 def parse_rewritten(reply: ChatReply, question: str, said: Sequence[str]) -> str:
     """Parse a rewritten question; ``said`` are earlier questions and answers. Raises Unparsable."""
-    lines = [line.strip() for line in require_whole(reply).text.splitlines() if line.strip()]
+    read = restore(require_whole(reply).text)
+    lines = [line.strip() for line in read.splitlines() if line.strip()]
     text = lines[0].strip("\"“”'` ") if len(lines) == 1 else ""
     if not 0 < len(text) <= LONGEST_REWRITTEN:
         raise Unparsable("The reply is not one question.")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.prompt_files import escape_passage
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_material import escape_passage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.map_reduce_answers import usable_lines
@@ -44,7 +45,7 @@ def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
     Raises ModelError as `complete_checked`.
     """
     request = _keyword_request(
-        "keywords", question, stage=KEYWORDS_STAGE, output_tokens=_OUTPUT_TOKENS
+        "keywords", question, model, stage=KEYWORDS_STAGE, output_tokens=_OUTPUT_TOKENS
     )
     return complete_checked(model, request, parse_keywords)
 
@@ -102,7 +103,7 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
-    request = _keyword_request("route", question, stage=ROUTE_STAGE, output_tokens=8)
+    request = _keyword_request("route", question, model, stage=ROUTE_STAGE, output_tokens=8)
     return complete_checked(model, request, parse_mode)
 
 
@@ -115,7 +116,9 @@ def parse_mode(reply: ChatReply) -> AskMode:
     return AskMode(found["mode"].lower())
 
 
-def _keyword_request(task: str, question: str, *, stage: str, output_tokens: int) -> ChatRequest:
+def _keyword_request(
+    task: str, question: str, model: ChatModel, *, stage: str, output_tokens: int
+) -> ChatRequest:
     blanks = {"question": escape_passage(question.strip())}
-    messages = fill_prompt(task, detect_language(question), blanks)
+    messages = fill_prompt(task, detect_language(question), blanks, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)

@@ -12,9 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_files import fill_blanks
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.extraction_examples import ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import harmless, mark, prompts_fingerprint, prompts_in
+from knotwork._transform.model.prompts import mark, prompts_fingerprint, prompts_in
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.reply_records import (
     Complaint,
@@ -29,6 +33,8 @@ from knotwork.errors import Unparsable
 from knotwork.records import content_id
 
 EXTRACTION_STAGE = "extract"
+SHOWN_REPLY_CHARACTERS = 800
+"""Most characters of an unusable reply that its model is shown again."""
 _LEAST_OUTPUT_TOKENS = 512
 
 
@@ -44,6 +50,14 @@ class ChunkTask:
     language: str = "en"
     source: str = ""
     memory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedReply:
+    """A reply that could not be read: a sentence that explains why, and its text."""
+
+    reason: str
+    text: str = ""
 
 
 class ReplyReader(Protocol):
@@ -65,11 +79,10 @@ class ExtractionMethod(ReplyReader, Protocol):
     @property
     def name(self) -> str: ...
 
-    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
-        """Return the request for a chunk.
+    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
+        """Return the request for a chunk, or the one that follows a reply that ``failed``.
 
-        ``fault`` is a sentence that explains why the last reply was unreadable. Equal faults give
-        equal requests, so that a resumed run finds the reply in the cache.
+        Equal failures give equal requests, so that a resumed run finds the reply in the cache.
         """
 
 
@@ -77,7 +90,8 @@ class LineMethod:
     """Asks for one record per line; implements `ExtractionMethod`.
 
     ``form`` "graph" asks for entities and relations with summaries; "triplets" asks for facts only
-    and gives examples. ``question`` limits both to records that help to answer it.
+    and gives examples. ``question`` limits both to records that help to answer it. ``examples`` in
+    the language of the chunk follow the instructions. ``prompts`` replace built-in ones.
     """
 
     def __init__(
@@ -86,39 +100,46 @@ class LineMethod:
         *,
         schema: ExtractionSchema | None = None,
         question: str = "",
+        examples: ExtractionExamples | None = None,
+        prompts: OwnPrompts = BUILT_IN,
     ) -> None:
         self.form = form
+        self.prompts = prompts
+        self.examples = examples or ExtractionExamples()
         self.schema = schema or ExtractionSchema()
         self.question = question.strip()
         self._lines = LineReader(triplets=form == "triplets", types=self.schema.all_entity_types)
 
     @property
     def name(self) -> str:
-        parts = [self.form, prompts_fingerprint()[:8]]
-        if self.schema:
-            parts.append(f"schema-{self.schema.fingerprint[:8]}")
-        if self.question:
-            parts.append(f"question-{content_id(self.question)[:8]}")
-        return "-".join(parts)
+        return method_name(self.form, self.schema, self.question, self.examples, self.prompts)
 
-    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
+    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
         """Return the request for a chunk, fixed parts first: servers cache common prefixes."""
-        prompts = prompts_in(task.language)
-        wording = prompts.graph if self.form == "graph" else prompts.triplets
+        prompts = prompts_in(task.language, self.prompts)
         parts = [
-            wording.format(types=self.schema.types_text(prompts))
+            fill_blanks(prompts.graph, {"types": self.schema.types_text(prompts)})
             if self.form == "graph"
-            else wording
+            else prompts.triplets
         ]
         parts.append(self.schema.rules_text(prompts))
         if self.question:
             parts += [prompts.question, mark("question", self.question)]
+        examples = self.examples.in_language(task.language)
+        if examples:
+            parts.append(prompts.examples)
+        for shown in examples:
+            lines = shown.as_lines(triplets=self.form == "triplets")
+            parts.append(f"{mark('example', shown.text)}\n{lines}")
         if task.memory:
             parts += [prompts.memory, mark("memory", task.memory)]
         parts.append(mark("text", task.text))
-        if fault:
-            parts.append(prompts.repair.format(reason=f"{fault} "))
-        return chunk_request("\n".join(part for part in parts if part), task)
+        request = chunk_request("\n".join(part for part in parts if part), task)
+        if failed is None:
+            return request
+        shows_none = self.form == "graph" and not examples
+        example = prompts.graph_example if shows_none else ""
+        return repair_request(request, failed, wording=prompts.repair, example=example)
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
         """Return the records of a reply, also if it is in JSON, which some models always write."""
@@ -127,6 +148,24 @@ class LineMethod:
             other = JsonReader().read(reply, cut=cut)
             draft = other if other.records else draft
         return self.schema.admit(draft)
+
+
+def method_name(
+    form: str,
+    schema: ExtractionSchema,
+    question: str,
+    examples: ExtractionExamples,
+    prompts: OwnPrompts,
+) -> str:
+    """Return the name of a method, which changes with all that shapes its requests."""
+    parts = [form, prompts_fingerprint(prompts)[:8]]
+    if schema:
+        parts.append(f"schema-{schema.fingerprint[:8]}")
+    if question:
+        parts.append(f"question-{content_id(question)[:8]}")
+    if examples:
+        parts.append(f"examples-{examples.fingerprint[:8]}")
+    return "-".join(parts)
 
 
 def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
@@ -143,13 +182,35 @@ def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
     )
 
 
-def gleaning_request(task: ChunkTask, draft: Draft, *, schema: ExtractionSchema) -> ChatRequest:
+def repair_request(
+    request: ChatRequest, failed: FailedReply, *, wording: str, example: str = ""
+) -> ChatRequest:
+    """Return a request that shows the model its own reply, an example of the form, and the reason.
+
+    An empty reply is not shown, since servers refuse empty messages.
+    """
+    said = " ".join(fill_blanks(wording, {"reason": f"{failed.reason} "}).split())
+    asked = Message("user", "\n".join(part for part in (example, escape_tags(said)) if part))
+    shown = escape_tags(failed.text.strip())
+    if len(shown) > SHOWN_REPLY_CHARACTERS:
+        shown = f"{shown[:SHOWN_REPLY_CHARACTERS]}…"
+    if shown:
+        return replace(request, messages=(*request.messages, Message("assistant", shown), asked))
+    *earlier, last = request.messages
+    return replace(
+        request, messages=(*earlier, replace(last, content=f"{last.content}\n{asked.content}"))
+    )
+
+
+def gleaning_request(
+    task: ChunkTask, draft: Draft, *, schema: ExtractionSchema, own: OwnPrompts = BUILT_IN
+) -> ChatRequest:
     """Return the request for records that ``draft`` lacks; it lists the names of the draft."""
-    prompts = prompts_in(task.language)
+    prompts = prompts_in(task.language, own)
     ends = [name for r in draft.relations for name in (r.source, r.target)]
     names = dict.fromkeys([*(entity.name for entity in draft.entities), *ends])
-    listed = harmless("; ".join(names)) or "-"
-    wording = prompts.glean.format(names=listed, types=schema.types_text(prompts))
+    listed = escape_tags("; ".join(names)) or "-"
+    wording = fill_blanks(prompts.glean, {"names": listed, "types": schema.types_text(prompts)})
     parts = [wording, schema.rules_text(prompts), mark("text", task.text)]
     return chunk_request("\n".join(part for part in parts if part), task)
 
@@ -162,17 +223,16 @@ _VERDICT = re.compile(
 _VERDICT_WORDS = {"保留": "keep", "删除": "drop", "修正": "fix"}
 
 
-def check_request(task: ChunkTask, draft: Draft) -> ChatRequest:
+def check_request(task: ChunkTask, draft: Draft, own: OwnPrompts = BUILT_IN) -> ChatRequest:
     """Return the request to confirm, drop or correct each relation of a draft."""
-    prompts = prompts_in(task.language)
+    prompts = prompts_in(task.language, own)
     listed = "\n".join(
         f"{number}. {r.source} | {r.relation or '-'} | {r.target}"
         + (f" | {r.summary}" * bool(r.summary))
         for number, r in enumerate(draft.relations, start=1)
     )
-    return chunk_request(
-        f"{prompts.check.format(relations=harmless(listed))}\n{mark('text', task.text)}", task
-    )
+    wording = fill_blanks(prompts.check, {"relations": escape_tags(listed)})
+    return chunk_request(f"{wording}\n{mark('text', task.text)}", task)
 
 
 def read_check(reply: ChatReply, draft: Draft) -> Draft:

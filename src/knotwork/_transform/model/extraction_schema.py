@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork._transform.model.prompts import Prompts
@@ -118,10 +119,10 @@ class ExtractionSchema:
         sentences: list[str] = []
         if any(fold_word(relation) not in in_patterns for relation in self.relation_types):
             listed = ", ".join(self.all_relation_types)
-            sentences.append(prompts.relation_types.format(relations=listed))
+            sentences.append(fill_blanks(prompts.relation_types, {"relations": listed}))
         if self.patterns:
             listed = "; ".join(" - ".join(pattern) for pattern in self.patterns)
-            sentences.append(prompts.patterns.format(patterns=listed))
+            sentences.append(fill_blanks(prompts.patterns, {"patterns": listed}))
         return " ".join(sentences)
 
     def admit(self, draft: Draft) -> Draft:

@@ -15,11 +15,13 @@ from functools import partial
 
 from knotwork._inference.call_limits import PATIENCE, Halt, Patience, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
 from knotwork._transform.model.extraction_methods import (
     ChunkTask,
     ExtractionMethod,
+    FailedReply,
     LineMethod,
     check_request,
     gleaning_request,
@@ -27,7 +29,7 @@ from knotwork._transform.model.extraction_methods import (
 )
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.prompts import prompt_language, prompts_fingerprint
-from knotwork._transform.model.reply_formats import LineReader
+from knotwork._transform.model.reply_formats import NO_JSON, LineReader
 from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
 from knotwork._transform.model.reply_records import Complaint, Draft
 from knotwork._transform.rules import RuleExtractor
@@ -36,6 +38,9 @@ from knotwork.records import Chunk, Description, Document, Extraction, ReadingSt
 
 MODEL_EXTRACTOR_VERSION = 1
 """Increment it whenever the result for an equal reply changes."""
+
+_SHOWN_NAMES = 3
+_LONGEST_SHOWN = 80
 
 _log = logging.getLogger("knotwork.transform")
 
@@ -68,7 +73,8 @@ class ModelExtractor:
         self.memory_tokens = memory_tokens
         self.concurrency = concurrency
         self.halt = halt
-        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts_fingerprint())
+        prompts = prompts_fingerprint(self.turns.prompts)
+        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts)
         parts = "\n".join((self.model.name, *shaping))
         self.name = f"model-{MODEL_EXTRACTOR_VERSION}-{content_id(parts)}+{self.rules.name}"
 
@@ -156,6 +162,8 @@ class Turns:
     checks_relations: bool = False
     schema: ExtractionSchema = field(default_factory=ExtractionSchema)
     """The types to glean, which take precedence over the types of the rules."""
+    prompts: OwnPrompts = BUILT_IN
+    """Prompts that replace built-in ones."""
 
 
 def extract_chunk(
@@ -220,7 +228,8 @@ class _ChunkConversation:
         try:
             draft = self._ask(self.method.request(self.task))
         except Unparsable as error:
-            draft = self._ask(self.method.request(self.task, fault=error.reason))
+            failed = FailedReply(error.reason, error.text)
+            draft = self._ask(self.method.request(self.task, failed=failed))
             repaired = True
         draft = self._glean(draft)
         draft = self._check(draft)
@@ -240,8 +249,10 @@ class _ChunkConversation:
         """Return the records of a reply. Raises Unparsable if none of them fits this chunk."""
         draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
         if draft.records:
-            if not self._assemble(draft).kept:
-                raise Unparsable("No name in it occurs in the text.")
+            if not (made := self._assemble(draft)).kept:
+                names = dict.fromkeys(f"`{_shown(c.line)}`" for c in made.complaints)
+                listed = ", ".join(list(names)[:_SHOWN_NAMES])
+                raise Unparsable(f"No name in it occurs in the text: {listed}.")
             return draft
         if draft.says_nothing and reply.finish_reason == "stop":
             return draft
@@ -264,7 +275,9 @@ class _ChunkConversation:
             return self.turns.schema.admit(more)
 
         for _ in range(self.turns.gleanings):
-            request = gleaning_request(self.task, draft, schema=self.turns.schema)
+            request = gleaning_request(
+                self.task, draft, schema=self.turns.schema, own=self.turns.prompts
+            )
             try:
                 more = complete_checked(self.model, request, read)
             except Unparsable as error:
@@ -279,7 +292,9 @@ class _ChunkConversation:
             return draft
         try:
             return complete_checked(
-                self.model, check_request(self.task, draft), lambda reply: read_check(reply, draft)
+                self.model,
+                check_request(self.task, draft, self.turns.prompts),
+                lambda reply: read_check(reply, draft),
             )
         except Unparsable as error:
             return draft.with_complaints([Complaint("", f"check: {error.reason}")])
@@ -293,8 +308,21 @@ def _why_empty(reply: ChatReply, draft: Draft) -> str:
         return "The reply is empty."
     if draft.cut:
         return "The reply was cut off before its first record."
-    first = draft.complaints[0].reason if draft.complaints else "it has no records"
-    return f"No line of it is a record: {first}."
+    if not draft.complaints:
+        return "No line of it is a record: it has no records."
+    first = draft.complaints[0]
+    if first.reason == NO_JSON:
+        return "It is not the JSON object that was asked for."
+    lines = [line.strip() for line in reply.text.splitlines()]
+    number = lines.index(first.line) + 1 if first.line in lines else 0
+    where = f"line {number} (`{_shown(first.line)}`): " if number else ""
+    return f"No line of it is a record: {where}{first.reason}."
+
+
+def _shown(line: str) -> str:
+    """Return a line of a reply for a message, shortened and without backticks."""
+    plain = " ".join(line.replace("`", "'").split())
+    return plain if len(plain) <= _LONGEST_SHOWN else f"{plain[:_LONGEST_SHOWN]}…"
 
 
 @dataclass(frozen=True, slots=True)

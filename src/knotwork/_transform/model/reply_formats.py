@@ -157,7 +157,7 @@ class _LineReading:
     def _read_entity(self, line: _Line) -> None:
         fields = line.fields
         name = fields[0] if fields else ""
-        fault = name_fault(name)
+        fault = _fault_in(NAME=name)
         if not fault and line.last and len(fields) < 2:
             fault = "cut off inside a name"
         if fault:
@@ -187,7 +187,10 @@ class _LineReading:
 
     def _read_relation(self, line: _Line) -> None:
         if line.kind == "" and len(line.fields) < 3:
-            self._complain(line, "too few fields for a record")
+            count = len(line.fields)
+            self._complain(
+                line, f"a record has 3 or more fields parted by |, this line has {count}"
+            )
             return
         record = self._relation(line)
         if isinstance(record, str):
@@ -213,7 +216,7 @@ class _LineReading:
         ):
             return "neither a kind nor known entities"
         source, relation, target, *rest = fields
-        fault = name_fault(source) or name_fault(target)
+        fault = _fault_in(SOURCE=source, TARGET=target)
         if (
             not fault
             and line.last
@@ -229,6 +232,13 @@ class _LineReading:
         if not relation and not summary:
             return "a relation without a name and a summary"
         return RelationDraft(source, relation, target, summary)
+
+
+def _fault_in(**names: str) -> str:
+    """Return the first fault of names by field, as the prompt names the fields; "" without one."""
+    return next(
+        (f"{fault} ({field})" for field, n in names.items() if (fault := name_fault(n))), ""
+    )
 
 
 def _pieces(line: str) -> list[str]:
@@ -305,6 +315,7 @@ def _kind_of(word: str) -> str:
     return "relation" if word in RELATION_WORDS else ""
 
 
+NO_JSON = "no JSON in it"
 _JSON_FENCE = re.compile(r"```\s*\w*")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _JSON_START = re.compile(r"[\[{]")
@@ -348,7 +359,7 @@ class JsonReader:
             behind = position
             reading.take(value, key="", depth=0)
         if not found and text.strip():
-            reading.complaints.append(Complaint(text.strip(), "no JSON in it"))
+            reading.complaints.append(Complaint(text.strip(), NO_JSON))
         if found:
             beside.append(text[behind:])
             reading.complaints += [

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from knotwork._inference.prompt_material import restore
 from knotwork._inference.thinking import strip_thinking
 
 UNNAMED_RELATION = {"en": "related to", "zh": "相关"}
@@ -114,9 +115,10 @@ _ORPHANS = '"“”`*＂'
 def plain_text(reply: str) -> str:
     """Return a reply without thinking and invisible characters, with uniform pipes and line breaks.
 
-    If there is nothing but thinking, return that.
+    If there is nothing but thinking, return that. Control tokens and tags that it quotes are
+    written as in the document again.
     """
-    text = strip_thinking(reply) or reply
+    text = restore(strip_thinking(reply) or reply)
     if _ODD.search(text):
         text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
         text = _BREAKS.sub("\n", text).translate(_PIPES)

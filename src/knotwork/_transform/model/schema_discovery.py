@@ -19,9 +19,12 @@ from typing import Any
 
 from knotwork._inference.call_limits import Halt, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.prompt_files import fill_blanks
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
-from knotwork._transform.model.prompts import harmless, mark, prompt_language, prompts_in
+from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
 from knotwork._transform.model.reply_formats import NOTHING_WORDS, RELATION_WORDS
 from knotwork._transform.model.reply_records import (
     LONGEST_RELATION,
@@ -270,15 +273,17 @@ def proposal_request(
     most_types: int,
     most_relations: int,
     names: str = "",
+    own: OwnPrompts = BUILT_IN,
 ) -> ChatRequest:
     """Return the request for a schema of some passages.
 
     ``names`` is a line with the names that another reply proposed.
     """
-    prompts = prompts_in(language)
-    parts = [prompts.propose.format(types=most_types, relations=most_relations)]
+    prompts = prompts_in(language, own)
+    most = {"types": str(most_types), "relations": str(most_relations)}
+    parts = [fill_blanks(prompts.propose, most)]
     if names:
-        parts.append(prompts.proposed.format(names=harmless(names)))
+        parts.append(fill_blanks(prompts.proposed, {"names": escape_tags(names)}))
     parts.append(mark("text", "\n\n".join(texts)))
     return ChatRequest(
         (Message("user", "\n".join(parts)),), max_output_tokens=_OUTPUT_TOKENS, stage=SCHEMA_STAGE
@@ -301,6 +306,7 @@ def _ask(
         most_types=most_types,
         most_relations=most_relations,
         names=names,
+        own=prompts_of(model),
     )
     try:
         return complete_checked(model, request, _read_reply)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 
+from knotwork._inference.own_prompts import BUILT_IN, EXTRACTION, OwnPrompts
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork.records import content_id
 
 LANGUAGES = ("en", "zh")
 _NOT_FOR_CHUNKS = frozenset({"propose", "proposed"})
 """Prompts about a collection; the extractions of chunks do not depend on them."""
-
-_MARKS = re.compile(r"<(/?(?:text|question|context|memory|names?)\s*)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,12 @@ class Prompts:
     patterns: str
     question: str
     memory: str
+    examples: str
     repair: str
+    graph_example: str
+    oneke_entities: str
+    oneke_relations: str
+    oneke_graph: str
     glean: str
     check: str
     propose: str
@@ -42,18 +46,30 @@ class Prompts:
         return content_id(*(getattr(self, name) for name in names))
 
 
-@cache
-def prompts_in(language: str) -> Prompts:
-    """Return the prompts in a language, or in English if there is no translation."""
+def prompts_in(language: str, own: OwnPrompts = BUILT_IN) -> Prompts:
+    """Return the prompts in a language, or in English if there is no translation.
+
+    The parts that ``own`` has replace the built-in ones.
+    """
     known = language if language in LANGUAGES else "en"
+    prompts = _built_in(known)
+    return replace(prompts, **own.extraction[known]) if known in own.extraction else prompts
+
+
+@cache
+def _built_in(known: str) -> Prompts:
     text = files("knotwork._transform.model.prompts").joinpath(f"{known}.toml").read_text("utf-8")
     return Prompts(**{key: value.strip() for key, value in tomllib.loads(text).items()})
 
 
-@cache
-def prompts_fingerprint() -> str:
+def prompts_fingerprint(own: OwnPrompts = BUILT_IN) -> str:
     """Return a hash of the prompts in all languages."""
-    return content_id(*(prompts_in(language).fingerprint for language in LANGUAGES))
+    return content_id(*(prompts_in(language, own).fingerprint for language in LANGUAGES))
+
+
+def own_version(own: OwnPrompts) -> str:
+    """Return the version of the user's own prompts that are used to read chunks; "" for none."""
+    return own.version_of({EXTRACTION}, without=_NOT_FOR_CHUNKS)
 
 
 def prompt_language(text: str) -> str:
@@ -66,9 +82,4 @@ def mark(name: str, text: str) -> str:
 
     Tags inside the material are escaped, so that a document cannot close its own tag.
     """
-    return f"<{name}>\n{harmless(text).strip()}\n</{name}>"
-
-
-def harmless(text: str) -> str:
-    """Escape the tags that prompts use."""
-    return _MARKS.sub("‹\\1›", text)
+    return f"<{name}>\n{escape_tags(text).strip()}\n</{name}>"

@@ -1,0 +1,172 @@
+"""`knotwork prompts`: list, show, copy and check the prompts of language models."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.terminal import count_of
+from knotwork.errors import ConfigError, UnknownName
+
+if TYPE_CHECKING:
+    from knotwork._inference.own_prompts import OwnPrompts
+    from knotwork._inference.prompt_folder import BuiltInPrompt
+
+
+@click.group()
+@keep_common
+def prompts_command() -> None:
+    """List, show, copy or check the prompts of language models.
+
+    Files in the folder prompts.dir replace built-in prompts.
+    """
+
+
+@prompts_command.command(
+    name="list",
+    short_help="List the prompts, and which are your own.",
+    epilog=show_examples(
+        "knotwork prompts list",
+        "knotwork prompts list --set prompts.dir=prompts --json",
+    ),
+)
+@with_session(hides_store=True)
+def list_prompts(session: Session) -> None:
+    """List the prompts by name and language, and which of them files of your own replace."""
+    from knotwork._cli.index_summary import count_prompts
+    from knotwork._inference.prompt_folder import built_in_prompts, read_prompt_folder
+    from knotwork._shapes.indexing import describe_prompts
+
+    own = read_prompt_folder(session.settings.prompts.dir)
+    files = sorted({*own.files, *(prompt.file for prompt in built_in_prompts())})
+    rows = [
+        (*file.rsplit(".", 2)[:2], "own" if file in own.files else "built in") for file in files
+    ]
+    if session.common.json:
+        prompts = [
+            {"name": name, "language": language, "file": file, "own": file in own.files}
+            for file, (name, language, _) in zip(files, rows, strict=True)
+        ]
+        found = {"dir": own.folder or None, **describe_prompts(own), "prompts": prompts}
+        session.terminal.emit(found)
+        return
+    session.terminal.table(rows, header=("prompt", "language", "text"))
+    if own:
+        session.terminal.note(count_prompts(own))
+    else:
+        session.terminal.note("To change some: knotwork prompts copy DIR, and set prompts.dir.")
+
+
+@prompts_command.command(
+    short_help="Show a prompt.",
+    epilog=show_examples(
+        "knotwork prompts show answer",
+        "knotwork prompts show report-community --language zh",
+        "knotwork prompts show answer --built-in > answer.en.txt",
+    ),
+)
+@click.argument("name")
+@click.option("--language", metavar="CODE", default="en", show_default=True, help="The language.")
+@click.option("--built-in", "built_in", is_flag=True, help="Ignore prompts of your own.")
+@with_session(hides_store=True)
+def show(session: Session, *, name: str, language: str, built_in: bool) -> None:
+    """Show the text of a prompt: your own if there is one.
+
+    Your own file of the prompts of extraction has some of the parts; the others are built in.
+    """
+    from knotwork._inference.own_prompts import BUILT_IN
+    from knotwork._inference.prompt_folder import built_in_prompts, read_prompt_folder
+
+    own = BUILT_IN if built_in else read_prompt_folder(session.settings.prompts.dir)
+    prompt = _find(built_in_prompts(), name, language, own)
+    is_own = prompt.file in own.files
+    text = Path(own.folder, prompt.file).read_text("utf-8-sig") if is_own else prompt.text
+    if session.common.json:
+        found = {"name": prompt.name, "language": prompt.language, "file": prompt.file}
+        session.terminal.emit({**found, "own": is_own, "text": text})
+    else:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def _find(
+    prompts: tuple[BuiltInPrompt, ...], name: str, language: str, own: OwnPrompts
+) -> BuiltInPrompt:
+    """Return the prompt of a name and a language. Raises UnknownName for either."""
+    from knotwork._inference.prompt_folder import BuiltInPrompt
+
+    if name not in {prompt.name for prompt in prompts}:
+        raise UnknownName("prompt", name, {prompt.name for prompt in prompts})
+    if f"{name}.{language}.txt" in own.files:
+        return BuiltInPrompt(name, language, "")
+    found = {prompt.language: prompt for prompt in prompts if prompt.name == name}
+    if language not in found:
+        raise UnknownName("language of this prompt", language, found)
+    return found[language]
+
+
+@prompts_command.command(
+    short_help="Write the built-in prompts to a folder.",
+    epilog=show_examples("knotwork prompts copy prompts/", "knotwork prompts copy prompts/ --json"),
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@with_session(hides_store=True)
+def copy(session: Session, *, folder: Path) -> None:
+    """Write the built-in prompts to a folder, to change some of them.
+
+    Existing files are kept. Delete the files that you do not change, so that these prompts improve
+    with the next release. Then set prompts.dir to the folder.
+    """
+    from knotwork._inference.prompt_folder import copy_built_in
+
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"`{folder}` is not a folder.", fix="Choose another path.")
+    written, kept = copy_built_in(folder)
+    if session.common.json:
+        session.terminal.emit({"dir": str(folder), "written": written, "kept": kept})
+        return
+    session.terminal.say(f"Wrote {count_of(len(written), 'prompt')} to {folder}")
+    if kept:
+        session.terminal.note(f"Kept {count_of(len(kept), 'existing file')}.")
+    session.terminal.note(
+        f"Delete those that you do not change, and set prompts.dir to {folder}.", style="dim"
+    )
+
+
+@prompts_command.command(
+    short_help="Check the prompts of your own.",
+    epilog=show_examples("knotwork prompts check", "knotwork prompts check prompts/ --json"),
+)
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@with_session(hides_store=True)
+def check(session: Session, *, folder: Path | None) -> None:
+    """Check the names and placeholders of the prompts in a folder, by default prompts.dir.
+
+    The exit code is 1 if there is a fault.
+    """
+    from knotwork._cli.index_summary import count_prompts
+    from knotwork._inference.own_prompts import BUILT_IN
+    from knotwork._inference.prompt_folder import faults_in, read_prompt_folder
+    from knotwork._shapes.indexing import describe_prompts
+
+    wanted = str(folder or session.settings.prompts.dir)
+    if not wanted:
+        raise ConfigError(
+            "No folder of prompts is set.", fix="Name one, or set prompts.dir in knotwork.toml."
+        )
+    faults = faults_in(wanted)
+    own = BUILT_IN if faults else read_prompt_folder(wanted)
+    terminal = session.terminal
+    if session.common.json:
+        listed = [{"message": fault.message, "fix": fault.fix} for fault in faults]
+        terminal.emit({"ok": not faults, "dir": wanted, **describe_prompts(own), "faults": listed})
+    elif not faults:
+        terminal.say(f"ok     {count_prompts(own)}" if own else f"ok     no files in {wanted}")
+    for fault in faults if not session.common.json else ():
+        terminal.say(f"FAILED {fault.message}", style="bold red")
+        terminal.say(fault.fix, indent=7)
+    if faults:
+        raise click.exceptions.Exit(1)
