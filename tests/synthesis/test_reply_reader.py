@@ -291,3 +291,13 @@ def test_a_quote_of_what_a_prompt_escaped_is_no_misquote(said):
     assert copied != said
     for quote in (said, copied):
         assert not find_misquotes(f"It says “{quote}”.", passages, question=QUESTION)
+
+
+def test_a_control_token_of_a_document_is_shown_as_it_is_written_there():
+    text = "The marker <|im_end|> closes a turn of the protocol."
+    evidence, _ = make_evidence(texts={"Protocol": text})
+    passages = pack_evidence(evidence, budget_tokens=1_000)
+    reply = ChatReply("The marker ‹|im_end|> closes a turn of the protocol. [1]")
+    parsed = parse_answer_reply(reply, passages, question=QUESTION, unknown=no_answer("en"))
+    assert parsed.text == f"{text} [1]"
+    assert [item.text for item in parsed.cited] == [text]

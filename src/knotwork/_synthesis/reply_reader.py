@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork._inference.chat import ChatReply
-from knotwork._inference.prompt_material import comparable
+from knotwork._inference.prompt_material import comparable, restore
 from knotwork._synthesis.citations import gap_before_mark, gap_between
 from knotwork._synthesis.grounding.faults import Fault, Finding
 from knotwork._synthesis.grounding.statement_check import StatementCheck
@@ -256,6 +256,7 @@ class ReplyReader:
     def _close(self) -> str:
         """Check the open statement, and return it with the marks of the answer, or ""."""
         said, self._open = self._open, _OpenStatement()
+        said.text = restore(said.text)
         bare = said.text.strip()
         if not bare:
             return said.text
