@@ -15,6 +15,7 @@ from fastapi import UploadFile
 from knotwork._durable_files import move_file
 from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     MEGABYTE,
     OLE_SIGNATURE,
     ZIP_SIGNATURE,
@@ -44,6 +45,7 @@ _SKIPPED = re.compile(
 """Names that indexing a folder skips silently."""
 
 _PDF = b"%PDF-"
+_RIFF = b"RIFF"
 _ZIP_SUFFIXES = (".docx", ".pptx", ".xlsx", ".epub")
 _ZIP_DOCUMENT_PARTS = frozenset(
     {
@@ -168,7 +170,7 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
         _check_zip(file, max_file_mb)
     elif suffix in _ZIP_SUFFIXES:
         raise _wrong_format(file.name, suffix.removeprefix("."))
-    elif _PDF in head[:1_024]:
+    elif _PDF in head[:1_024] or _is_picture(suffix, head):
         return
     elif suffix == ".pdf":
         raise _wrong_format(file.name, "PDF")
@@ -178,6 +180,10 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
             f"`{file.name}` is neither text nor a supported format.",
             fix="Convert it to text, PDF or an office format.",
         )
+
+
+def _is_picture(suffix: str, head: bytes) -> bool:
+    return head.startswith(_RIFF if suffix == ".webp" else FORMATS["picture"].signatures)
 
 
 def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:
