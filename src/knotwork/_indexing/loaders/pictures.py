@@ -87,7 +87,8 @@ def _pictures(source: Source) -> Iterator[tuple[str, Image]]:
                     _check_size(source, *opened.size)
                     opened.load()
                     if min(opened.size) >= _LEAST_PIXELS:
-                        yield media_type, ImageOps.exif_transpose(opened)
+                        ImageOps.exif_transpose(opened, in_place=True)
+                        yield media_type, opened
         except Images.DecompressionBombError as error:
             raise _too_large(source, str(error)) from error
         except UnidentifiedImageError as error:

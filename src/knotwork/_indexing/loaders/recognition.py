@@ -25,7 +25,7 @@ EXTRA = "ocr"
 _PACKAGES = ("rapidocr", "onnxruntime", "pypdfium2", "PIL")
 
 LONGEST_SIDE = 2_400
-"""Pixels of the longer side at most while text is found; more only takes time."""
+"""Pixels of the longer side at most: larger pictures are shrunk, as more only takes time."""
 
 MAX_PIXELS = 150_000_000
 """Pixels of a picture: a page of A3 at 600 dpi has 70 million. They need 4 bytes each."""
@@ -107,7 +107,8 @@ def recognise(picture: Image) -> RecognisedPage:
     """
     check_cancelled()
     allow_more(PAGE_SECONDS)
-    pixels = np.asarray(_flattened(picture))[:, :, ::-1]
+    seen = _flattened(_shrunk(picture))
+    pixels = np.asarray(seen)[:, :, ::-1]
     best, most = RecognisedPage((), pixels.shape[1], pixels.shape[0]), 0.0
     for turns in _TURNS:
         check_cancelled()
@@ -154,6 +155,17 @@ def _line(text: str, corners: np.ndarray[Any, Any], width: int, height: int) -> 
         float(np.clip(bottom, 0, height)),
         slope,
     )
+
+
+def _shrunk(picture: Image) -> Image:
+    """Return a picture of at most `LONGEST_SIDE`, without a copy of its full size if it can."""
+    share = LONGEST_SIDE / max(picture.size)
+    if share >= 1:
+        return picture
+    if picture.mode in {"1", "P", "PA"}:  # their values are no brightness
+        picture = picture.convert("L" if picture.mode == "1" else "RGBA")
+    width, height = (max(1, round(side * share)) for side in picture.size)
+    return picture.resize((width, height), reducing_gap=2.0)
 
 
 def _flattened(picture: Image) -> Image:
