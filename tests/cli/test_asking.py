@@ -68,6 +68,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
             "chunk_id",
             "score",
             "time",
+            "box",
             "document_id",
         ]
         assert citation["number"] == number
@@ -154,6 +155,7 @@ def test_the_object_of_a_search_has_the_promised_keys():
             "section",
             "page",
             "time",
+            "box",
             "span",
             "text",
             "score",

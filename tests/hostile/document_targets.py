@@ -81,6 +81,7 @@ _WORDS = {
     ".eml": _MAIL,
     ".srt": _SUBTITLES,
     ".vtt": _SUBTITLES,
+    ".png": (b"IHDR", b"IDAT", b"IEND", b"PLTE", b"tRNS", b"acTL", bytes(4), b"\xff\xff\xff\xff"),
 }
 _ARCHIVES = (".docx", ".pptx", ".xlsx", ".epub")
 

@@ -8,7 +8,10 @@ import zipfile
 import docx
 import openpyxl
 import pptx
+from PIL import Image, ImageDraw, ImageFont
 from pypdf import PdfReader, PdfWriter
+
+from knotwork._indexing.loaders.recognition import is_available
 
 PDF_FONTS = {"F1": "Helvetica", "FB": "Helvetica-Bold", "FM": "Courier"}
 PDF_WIDE_FONTS = {"FW": "UniGB-UCS2-H", "FWB": "UniGB-UCS2-H", "FG": "GBK-EUC-H"}
@@ -226,9 +229,35 @@ def make_eml():
     return bytes(message)
 
 
+def draw_page(lines, *, size=(1_240, 1_754), turned=0):
+    """Draw a page of (x, y, text) in pixels, turned by so many degrees."""
+    page = Image.new("RGB", size, "white")
+    pen = ImageDraw.Draw(page)
+    for x, y, text in lines:
+        pen.text((x, y), text, font=ImageFont.load_default(26), fill="black")
+    return page.rotate(turned, fillcolor="white", resample=Image.Resampling.BICUBIC)
+
+
+def make_picture(*pages, form="PNG", **options):
+    """Return the bytes of a picture file, of a TIFF or PDF with all pages."""
+    out = io.BytesIO()
+    if form in {"TIFF", "PDF"}:
+        options |= {"save_all": True, "append_images": pages[1:]}
+    if form == "PDF":
+        options |= {"resolution": 150}
+    pages[0].save(out, form, **options)
+    return out.getvalue()
+
+
+def small_picture():
+    """Return a PNG with one line of text."""
+    return make_picture(draw_page([(10, 10, "The pump runs.")], size=(240, 60)))
+
+
 def one_of_each():
-    """Return a small sound file of each format, by file name."""
-    return {
+    """Return a small sound file of each format that can be read here, by file name."""
+    pictures = {"a.png": small_picture()} if is_available() else {}
+    return pictures | {
         "a.txt": b"A title line\n\nSome text. More text.",
         "a.md": b"---\ntitle: T\n---\n# One\n\nText.\n",
         "a.rst": b"One\n===\n\nText.\n",

@@ -4,10 +4,12 @@ import json
 
 import pytest
 from tests.indexing.office_files import (
+    draw_page,
     make_docx,
     make_eml,
     make_epub,
     make_pdf,
+    make_picture,
     make_pptx,
     make_xlsx,
     make_zip,
@@ -21,8 +23,10 @@ from knotwork._indexing.loaders.json_records import JsonLoader
 from knotwork._indexing.loaders.mail import MailLoader
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork._indexing.loaders.pdf import PdfLoader
+from knotwork._indexing.loaders.pictures import PictureLoader
 from knotwork._indexing.loaders.plain_text import TextLoader
 from knotwork._indexing.loaders.pptx import SlidesLoader
+from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
 from knotwork._indexing.loaders.subtitles import SubtitlesLoader
 from knotwork.testing import LoaderContract
@@ -105,6 +109,12 @@ SAMPLES = {
     "a.srt": (SubtitlesLoader, f"1\n00:00:01,5 --> 00:00:02,0\n{TEXT}\n".encode(), TEXT),
     "a.eml": (MailLoader, make_eml(), "the trip is approved."),
 }
+if is_available():
+    SAMPLES["a.png"] = (
+        PictureLoader,
+        make_picture(draw_page([(20, 20, TEXT), (20, 90, "It is long.")], size=(600, 160))),
+        TEXT,
+    )
 ARCHIVES = {
     "a.docx": "word/document.xml",
     "a.pptx": "ppt/presentation.xml",
@@ -148,5 +158,6 @@ class TestLoaders(LoaderContract):
 
 
 def test_every_loader_has_a_sample():
-    sampled = {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
+    sampled = set() if is_available() else set(PictureLoader.suffixes)
+    sampled |= {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
     assert sampled == set(supported_suffixes())

@@ -19,6 +19,7 @@ from tests.indexing.office_files import (
 from knotwork._indexing.loaders import load_document, load_file, supported_suffixes
 from knotwork._indexing.loaders.loader import FORMATS, format_size
 from knotwork._indexing.loaders.loader_registry import LOADERS
+from knotwork._indexing.loaders.recognition import is_available
 from knotwork.errors import LoadError
 
 
@@ -35,7 +36,7 @@ def test_every_format_is_read():
     suffixes = {name[1:] for name in files}
     for name in LOADERS.names(plugins=False):
         loader = LOADERS.create(name)
-        assert suffixes & set(loader.suffixes), name
+        assert suffixes & set(loader.suffixes) or (name == "picture" and not is_available()), name
         assert (loader.suffixes, loader.signatures) == FORMATS[name]
     assert set(supported_suffixes()) >= suffixes
 

@@ -13,6 +13,7 @@ from knotwork._indexing.loaders import Content, Source
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork.errors import LoadError
 from knotwork.records import (
+    BoxedSpan,
     Column,
     Frame,
     FrameKind,
@@ -88,6 +89,8 @@ TOO_FAR = Span(0, 9_000)
         "pages are in no order": with_fields(pages=(Page("2", 5), Page("1", 0))),
         "a time runs backwards": with_fields(times=(TimedSpan(Span(0, 3), 2.0, 1.0),)),
         "a time is of no text": with_fields(times=(TimedSpan(TOO_FAR, 1.0, 2.0),)),
+        "a box is outside its page": with_fields(boxes=(BoxedSpan(Span(0, 3), 0, 0, 1.5, 1),)),
+        "a box is upside down": with_fields(boxes=(BoxedSpan(Span(0, 3), 0, 0.9, 1, 0.2),)),
         "a page has no label": with_fields(pages=(Page("", 0),)),
         "a frame is too long": with_fields(frames=(Frame(FrameKind.TERM, TOO_FAR, "x"),)),
         "a frame is empty": with_fields(frames=(Frame(FrameKind.TERM, Span(3, 3), "x"),)),

@@ -85,6 +85,8 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
         place.append(section)
     if citation.page:
         place.append(f"page {citation.page}")
+    if citation.box:
+        place.append(citation.box.text)
     if citation.time:
         place.append(citation.time.text)
     place.append(f"characters {citation.span.start}-{citation.span.end}")

@@ -55,6 +55,7 @@ from knotwork._indexing.embedding import (
 from knotwork._indexing.engines.engine import Engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
+from knotwork._indexing.loaders.scanned_pages import UNREAD_PAGES, unread_note
 from knotwork._indexing.parcels import collect_unpacked
 from knotwork._indexing.preparation import (
     Preparation,
@@ -527,6 +528,7 @@ class Tally:
     forecast: ChunkForecast = field(default_factory=ChunkForecast)
     sentences: int = 0
     tables: int = 0
+    unread: list[str] = field(default_factory=list)
     mentions: int = 0
     relations: int = 0
     text_tokens: int = 0
@@ -578,6 +580,8 @@ class Tally:
         if self.models is not None and self.models.has("summarize"):
             self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
         self.tables += len(prepared.document.tables)
+        if unread := prepared.document.metadata.get(UNREAD_PAGES):
+            self.unread.append(unread_note(prepared.document.uri, unread))
         self.readings.update(reading.status for reading in prepared.readings)
         if prepared.left_out:
             self.left_out.add(prepared.left_out)
@@ -625,6 +629,7 @@ class Tally:
                 *_notes(embedding, chunks, bare, outdated),
                 *_unsupported(store, tables=self.tables),
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
+                *self.unread,
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,

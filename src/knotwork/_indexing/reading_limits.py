@@ -12,7 +12,8 @@ import math
 from dataclasses import dataclass
 
 from knotwork._config import IndexSettings
-from knotwork._indexing.loaders.loader import MEGABYTE, format_size
+from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE, format_size
+from knotwork._indexing.loaders.recognition import is_available
 from knotwork.errors import LoadError
 
 MEMORY_FOR_BYTES = 10 * MEGABYTE
@@ -21,6 +22,8 @@ MEMORY_FOR_BYTES = 10 * MEGABYTE
 SECONDS_FOR_BYTES = 2 * MEGABYTE
 """The largest file that has the processor time of the setting; larger ones have more."""
 
+_SCANNABLE = (*FORMATS["pdf"].suffixes, *FORMATS["picture"].suffixes)
+_SCANNED_FACTOR = 10
 _WAITING_FACTOR = 10
 """Seconds that reading may last by the clock, for each second of its processor time."""
 
@@ -44,9 +47,13 @@ class ReadingLimits:
         """Return the processor time for a file of ``size`` bytes, in whole seconds."""
         return math.ceil(self.seconds * max(1.0, size / SECONDS_FOR_BYTES))
 
-    def clock_s(self, size: int) -> float:
-        """Return how long reading a file may last, in seconds, idle time included."""
-        return _WAITING_FACTOR * self.seconds * max(1.0, size / SECONDS_FOR_BYTES)
+    def clock_s(self, size: int, uri: str = "") -> float:
+        """Return how long reading a file may last, in seconds, idle time included.
+
+        A file that may have scanned pages has more: their number does not follow its size.
+        """
+        pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and is_available() else 1
+        return pages * _WAITING_FACTOR * self.seconds * max(1.0, size / SECONDS_FOR_BYTES)
 
 
 DEFAULT_LIMITS = ReadingLimits()

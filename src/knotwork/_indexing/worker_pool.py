@@ -288,7 +288,9 @@ class _Lane(threading.Thread):
     def _begin(self) -> None:
         """Note that the process works on the first task from now on."""
         if self._sent:
-            self._deadline = time.monotonic() + self._pool.limits.clock_s(self._sent[0].size)
+            self._deadline = time.monotonic() + self._pool.limits.clock_s(
+                self._sent[0].size, self._sent[0].uri
+            )
         else:
             self._deadline = float("inf")
 

@@ -25,6 +25,8 @@ from enum import StrEnum
 from types import ModuleType
 from typing import IO, Any
 
+from knotwork._indexing.processor_time import note_limit
+
 resource: ModuleType | None
 try:
     import resource
@@ -190,6 +192,7 @@ class _Worker:
         used = resource.getrusage(resource.RUSAGE_SELF)
         spent_s = int(used.ru_utime + used.ru_stime) + 1
         _lower(resource.RLIMIT_CPU, spent_s + processor_s)
+        note_limit()
         _lower(resource.RLIMIT_DATA, memory_bytes)
         _lower(resource.RLIMIT_CORE, 0)
 

@@ -76,7 +76,8 @@ def render_answer(answer: Answer) -> Markup:
 
 def _render_citation(citation: Citation) -> Markup:
     spoken = citation.time.text if citation.time else ""
-    parts = [citation.document, citation.section, citation.page, spoken]
+    box = citation.box.text if citation.box else ""
+    parts = [citation.document, citation.section, citation.page, box, spoken]
     place = ", ".join(part for part in parts if part)
     span = f"characters {citation.span.start}-{citation.span.end}"
     return element(

@@ -17,6 +17,7 @@ from knotwork._durable_files import move_file
 from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
 from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.loader import (
+    FORMATS,
     MEGABYTE,
     OLE_SIGNATURE,
     ZIP_SIGNATURE,
@@ -46,6 +47,7 @@ _SKIPPED = re.compile(
 """Names that indexing a folder skips silently."""
 
 _PDF = b"%PDF-"
+_RIFF = b"RIFF"
 _ZIP_SUFFIXES = (".docx", ".pptx", ".xlsx", ".epub")
 _ZIP_DOCUMENT_PARTS = frozenset(
     {
@@ -170,7 +172,7 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
         _check_zip(file, max_file_mb)
     elif suffix in _ZIP_SUFFIXES:
         raise _wrong_format(file.name, suffix.removeprefix("."))
-    elif _PDF in head[:1_024]:
+    elif _PDF in head[:1_024] or _is_picture(suffix, head):
         return
     elif suffix == ".pdf":
         raise _wrong_format(file.name, "PDF")
@@ -195,6 +197,10 @@ def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
         if check_directory(file.path, file.name, limits):
             return
     check_content(file, max_file_mb=settings.max_file_mb)
+
+
+def _is_picture(suffix: str, head: bytes) -> bool:
+    return head.startswith(_RIFF if suffix == ".webp" else FORMATS["picture"].signatures)
 
 
 def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:

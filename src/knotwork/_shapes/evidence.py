@@ -8,7 +8,7 @@ from typing import Self
 from knotwork._shapes.answers import ResultShape
 from knotwork._shapes.base import Shape, rounded
 from knotwork._stores.base import Store
-from knotwork.records import Document, Evidence, GraphPath, Hit, Hop, Span, Step, TimeSpan
+from knotwork.records import Document, Evidence, GraphPath, Hit, Hop, PageBox, Span, Step, TimeSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class HitShape(Shape):
     """The label of the page on which it begins; empty without pages."""
     time: TimeSpan | None = None
     """When it is spoken, in a recording or subtitles; null for other documents."""
+    box: PageBox | None = None
+    """Where it is on its page, in a scan or picture; null for other text."""
     span: Span
     text: str
     score: float
@@ -55,6 +57,7 @@ class HitShape(Shape):
             section=" > ".join(hit.chunk.headings),
             page=document.page_at(hit.chunk.span.start) if document else "",
             time=document.time_of(hit.chunk.span) if document else None,
+            box=document.box_of(hit.chunk.span) if document else None,
             span=hit.chunk.span,
             text=hit.chunk.text,
             sentences=tuple(SentenceShape(*sentence) for sentence in hit.sentences),

@@ -86,6 +86,7 @@ def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple
                 chunk_id=item.chunk.id,
                 score=item.worth,
                 time=document.time_of(item.span),
+                box=document.box_of(item.span),
             )
         )
     return tuple(citations)

@@ -10,6 +10,7 @@ from knotwork.records._communities import (
 )
 from knotwork.records._documents import (
     GRAPH_URI,
+    BoxedSpan,
     Cell,
     Chunk,
     Column,
@@ -18,6 +19,7 @@ from knotwork.records._documents import (
     FrameKind,
     Heading,
     Page,
+    PageBox,
     Section,
     Span,
     Table,
@@ -100,6 +102,7 @@ __all__ = [
     "Answer",
     "AnswerSpan",
     "AnyOf",
+    "BoxedSpan",
     "Cell",
     "Chunk",
     "ChunkReading",
@@ -135,6 +138,7 @@ __all__ = [
     "Node",
     "Not",
     "Page",
+    "PageBox",
     "Prediction",
     "PropertyNode",
     "PropertyValue",

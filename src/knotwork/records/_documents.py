@@ -108,6 +108,35 @@ class TimedSpan(NamedTuple):
     end_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class PageBox:
+    """A part of a page, as fractions of its width and height from the upper left corner."""
+
+    page: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def text(self) -> str:
+        """The box for readers, in percent of the page: "12-88 % across, 30-34 % down"."""
+        left, top, right, bottom = (
+            round(100 * edge) for edge in (self.left, self.top, self.right, self.bottom)
+        )
+        return f"{left}-{right} % across, {top}-{bottom} % down"
+
+
+class BoxedSpan(NamedTuple):
+    """A part of a text and where it is on its page, as fractions of the width and height."""
+
+    span: Span
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
 class FrameKind(StrEnum):
     """The kind of a frame."""
 
@@ -142,7 +171,8 @@ class Document:
     """One source text. ``uri`` identifies it within an index, so a new text keeps the id.
 
     ``tables`` are those that a loader read; they are stored beside the index, not in it. ``times``
-    say when the parts of a recording are spoken, in the order of the text.
+    say when the parts of a recording are spoken, in the order of the text. ``boxes`` say where the
+    lines of scanned pages and pictures are, in the order of the text.
     """
 
     uri: str
@@ -156,6 +186,7 @@ class Document:
     frames: tuple[Frame, ...] = ()
     tables: tuple[Table, ...] = field(default=(), compare=False, repr=False)
     times: tuple[TimedSpan, ...] = ()
+    boxes: tuple[BoxedSpan, ...] = ()
 
     @property
     def id(self) -> str:
@@ -173,6 +204,24 @@ class Document:
             return None
         return TimeSpan(min(t.start_s for t in spoken), max(t.end_s for t in spoken))
 
+    def box_of(self, span: Span) -> PageBox | None:
+        """Return where a part of a scanned page or picture is; None for other text.
+
+        If the part continues on another page, the box is that of its beginning.
+        """
+        found = [boxed for boxed in self.boxes if boxed.span.overlaps(span)]
+        if not found:
+            return None
+        page = self.page_at(found[0].span.start)
+        same = [boxed for boxed in found if self.page_at(boxed.span.start) == page]
+        return PageBox(
+            page,
+            min(boxed.left for boxed in same),
+            min(boxed.top for boxed in same),
+            max(boxed.right for boxed in same),
+            max(boxed.bottom for boxed in same),
+        )
+
     @property
     def revision(self) -> str:
         """A hash that changes with anything that is indexed."""
@@ -182,7 +231,8 @@ class Document:
         frames = "\n".join(f"{f.kind} {f.span.start} {f.span.end} {f.label}" for f in self.frames)
         parts = (self.title, self.text, self.media_type, metadata, headings, pages)
         times = "\n".join(f"{t.span.start} {t.start_s} {t.end_s}" for t in self.times)
-        return content_id(*parts, *filter(None, (frames, times)))
+        boxes = "\n".join(f"{b.span.start} {b[1:]}" for b in self.boxes)
+        return content_id(*parts, *filter(None, (frames, times, boxes)))
 
 
 @dataclass(frozen=True, slots=True)

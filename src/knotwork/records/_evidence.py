@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
-from knotwork.records._documents import Chunk, Span, TimeSpan
+from knotwork.records._documents import Chunk, PageBox, Span, TimeSpan
 from knotwork.records._filters import Filter
 from knotwork.records._query_results import QueryResult
 
@@ -123,6 +123,8 @@ class Citation:
     score: float
     time: TimeSpan | None = None
     """When the sentence is spoken, in a recording or subtitles."""
+    box: PageBox | None = None
+    """Where the sentence is on its page, in a scan or picture."""
 
 
 @dataclass(frozen=True, slots=True)

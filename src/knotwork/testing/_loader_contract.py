@@ -205,6 +205,10 @@ def check_content(content: Content) -> None:
     for timed in content.times:
         _check_span(timed.span, text)
         assert 0 <= timed.start_s <= timed.end_s
+    for boxed in content.boxes:
+        _check_span(boxed.span, text)
+        assert 0 <= boxed.left <= boxed.right <= 1
+        assert 0 <= boxed.top <= boxed.bottom <= 1
     for link in content.links:
         _check_span(link, text)
 

@@ -16,6 +16,7 @@ import pytest
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork.records import (
+    BoxedSpan,
     Chunk,
     Document,
     Frame,
@@ -57,16 +58,27 @@ def sample_document(
 ) -> tuple[Document, list[Section], list[Chunk]]:
     """Return a document with one chunk per text, all in one section below the root.
 
-    ``with_parent`` adds a parent chunk of all of them, ``framed`` a frame and a time around the
-    whole text.
+    ``with_parent`` adds a parent chunk of all of them, ``framed`` a frame, a time and a box around
+    the whole text.
     """
     text = "\n".join(texts)
     headings = (Heading(1, "Part", Span(0, 4)),)
     frames = (Frame(FrameKind.TERM, Span(0, len(text)), "a Term, 术语"),) if framed else ()
     metadata, pages = {"author": "A. N. Other"}, (Page("1", 0),)
     times = (TimedSpan(Span(0, len(text)), 1.25, 3_600.5),) if framed else ()
+    boxes = (BoxedSpan(Span(0, len(text)), 0.1, 0.25, 0.9, 0.5),) if framed else ()
     document = Document(
-        uri, text, title, "text/plain", "en", metadata, headings, pages, frames, times=times
+        uri,
+        text,
+        title,
+        "text/plain",
+        "en",
+        metadata,
+        headings,
+        pages,
+        frames,
+        times=times,
+        boxes=boxes,
     )
     root = Section(content_id(uri, "root"), document.id, None, 0, 0, title, Span(0, len(text)))
     part = Section(content_id(uri, "part"), document.id, root.id, 1, 1, "Part", Span(0, len(text)))

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
-from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table, TimedSpan
+from knotwork.records import BoxedSpan, Frame, FrameKind, Heading, Page, Span, Table, TimedSpan
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -73,7 +73,7 @@ class Content:
     """The result of a loader; the spans of headings, pages, frames and tables refer to ``text``.
 
     ``links`` are the spans of blocks that consist of links alone, ``times`` say when parts of a
-    recording are spoken.
+    recording are spoken, ``boxes`` where the lines of scanned pages and pictures are.
     """
 
     text: str
@@ -86,6 +86,7 @@ class Content:
     tables: tuple[Table, ...] = ()
     links: tuple[Span, ...] = ()
     times: tuple[TimedSpan, ...] = ()
+    boxes: tuple[BoxedSpan, ...] = ()
 
 
 class Loader(Protocol):
@@ -131,6 +132,10 @@ FORMATS: Mapping[str, FileFormat] = {
     "epub": FileFormat((".epub",)),
     "eml": FileFormat((".eml",)),
     "subtitles": FileFormat((".srt", ".vtt")),
+    "picture": FileFormat(
+        (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"),
+        (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*"),
+    ),
 }
 """The formats of the built-in loaders by name, so that a file imports only the loader it needs."""
 
@@ -196,6 +201,7 @@ class TextBuilder:
         self.tables: list[Table] = []
         self.links: list[Span] = []
         self.times: list[TimedSpan] = []
+        self.boxes: list[BoxedSpan] = []
 
     def add(self, text: str, *, gap: str = "\n\n") -> Span:
         """Append ``gap`` and a block, and return the span of the block; ignore blank text."""
@@ -264,6 +270,7 @@ class TextBuilder:
             tables=tuple(self.tables),
             links=tuple(self.links),
             times=tuple(self.times),
+            boxes=tuple(self.boxes),
             frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
         )
 

@@ -54,6 +54,7 @@ LOADERS: Registry[Loader] = Registry(
         Entry("epub", f"{_HERE}.epub:EpubLoader", "books"),
         Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails"),
         Entry("subtitles", f"{_HERE}.subtitles:SubtitlesLoader", "subtitles of recordings"),
+        Entry("picture", f"{_HERE}.pictures:PictureLoader", "pictures and scans"),
     ),
     kind="loader",
     protocol=Loader,
@@ -272,6 +273,7 @@ def load_document(
         frames=content.frames,
         tables=content.tables,
         times=content.times,
+        boxes=content.boxes,
     )
 
 

@@ -21,6 +21,7 @@ from knotwork._indexing.loaders.loader import (
     encrypted_file_error,
     flat_metadata,
 )
+from knotwork._indexing.loaders.page_layout import add_page
 from knotwork._indexing.loaders.pdf_content_stream import PdfFonts, correct_space_widths
 from knotwork._indexing.loaders.pdf_lines import (
     WIDE,
@@ -36,8 +37,14 @@ from knotwork._indexing.loaders.pdf_structure import (
     is_item,
     name_cells_of_rows,
 )
+from knotwork._indexing.loaders.recognition import RecognisedPage
+from knotwork._indexing.loaders.scanned_pages import (
+    UNREAD_PAGES,
+    no_text_error,
+    page_ranges,
+    read_scanned_pages,
+)
 from knotwork._indexing.loaders.tables_and_lists import row_key
-from knotwork.errors import LoadError
 from knotwork.records import FrameKind, Heading, Span
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
@@ -95,23 +102,22 @@ class PdfLoader:
         for number, page in enumerate(reader.pages):
             pages.append(read_lines(page, number, fonts))
             meter.add(sum(len(line.text) for line in pages[-1]))
-        if not any(pages):
-            held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
-            raise LoadError(
-                "no_text",
-                f"`{source.uri}` has {held} without any text; it is probably a scan.",
-                fix="Run text recognition (OCR) on it first.",
-            )
+        lengths = [sum(len(line.text) for line in page) for page in pages]
+        scans = read_scanned_pages(source, reader, lengths)
+        pages = [[] if number in scans.pages else page for number, page in enumerate(pages)]
+        if not any(pages) and not scans.pages:
+            raise no_text_error(source, len(pages), scans.unread)
         lines = [line for page in without_running_lines(pages) for line in page]
         builder = TextBuilder(source)
-        placed = _add_lines(builder, without_contents(lines, len(pages)) or lines)
+        placed = _add_pages(builder, without_contents(lines, len(pages)) or lines, scans.pages)
         headings = _outline_headings(reader, builder) or headings_by_type(placed)
         frame_lines(builder, placed, headings)
         builder.headings.extend(headings)
+        unread = {UNREAD_PAGES: page_ranges(scans.unread)} if scans.unread else {}
         return builder.content(
             "application/pdf",
             title=_text_of(reader.metadata, "/Title"),
-            metadata={**_metadata(reader), "pages": str(len(pages))},
+            metadata={**_metadata(reader), "pages": str(len(pages)), **unread},
         )
 
 
@@ -122,6 +128,18 @@ def _silence_pypdf() -> None:
         logger.setLevel(logging.CRITICAL)
 
 
+def _add_pages(
+    builder: TextBuilder, lines: Sequence[PdfLine], scans: Mapping[int, RecognisedPage]
+) -> list[PlacedLine]:
+    """Append lines and scanned pages in the order of pages; return the lines with spans."""
+    placed: list[PlacedLine] = []
+    for number in sorted(scans):
+        placed += _add_lines(builder, [line for line in lines if line.page < number])
+        add_page(builder, scans[number], str(number + 1))
+        lines = [line for line in lines if line.page > number]
+    return placed + _add_lines(builder, lines)
+
+
 def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLine]:
     """Append lines as paragraphs, joining hyphenated words, and return the lines with spans."""
     words = _Words(lines)
@@ -130,7 +148,7 @@ def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLin
     pages = _measure_pages(prose)
     lines = name_cells_of_rows(lines, words.join)
     placed: list[PlacedLine] = []
-    gap = ""
+    gap = "\n\n" if builder.length else ""
     for line, following in pairwise([*lines, None]):
         assert line is not None
         begins_paragraph = gap == "\n\n" or not placed

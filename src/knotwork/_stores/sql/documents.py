@@ -234,6 +234,7 @@ def _document(
         known.pages,
         known.frames,
         times=known.times,
+        boxes=known.boxes,
     )
 
 

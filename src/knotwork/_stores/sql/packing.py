@@ -17,6 +17,7 @@ from knotwork._cancellation import checked
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.id_sets import IdSet
 from knotwork.records import (
+    BoxedSpan,
     Document,
     Frame,
     FrameKind,
@@ -142,31 +143,35 @@ class Outline(NamedTuple):
     pages: tuple[Page, ...]
     frames: tuple[Frame, ...]
     times: tuple[TimedSpan, ...]
+    boxes: tuple[BoxedSpan, ...]
 
 
 def pack_outline(document: Document) -> bytes:
-    """Compress the headings, pages, frames and times of a document."""
+    """Compress the headings, pages, frames, times and boxes of a document."""
     headings = [[h.level, h.title, *h.span] for h in document.headings]
     pages = [[page.label, page.start] for page in document.pages]
     parts = [headings, pages, _frame_rows(document.frames)]
-    if document.times:
+    if document.times or document.boxes:
         parts.append([[*timed.span, timed.start_s, timed.end_s] for timed in document.times])
+    if document.boxes:
+        parts.append([[*boxed.span, *boxed[1:]] for boxed in document.boxes])
     return pack_text(json.dumps(parts, ensure_ascii=False))
 
 
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
-    """Return the headings, pages, frames and times that `pack_outline` compressed.
+    """Return the headings, pages, frames, times and boxes that `pack_outline` compressed.
 
-    Earlier versions packed no frames and no times.
+    Earlier versions packed no frames, times and boxes.
     """
     headings, pages, *further = json.loads(unpack_text(data))
-    frames, times = (*further, [], [])[:2]
+    frames, times, boxes = (*further, [], [], [])[:3]
     return Outline(
         tuple(Heading(level, title, Span(start, end)) for level, title, start, end in headings),
         tuple(Page(label, start) for label, start in pages),
         _frames(frames),
         tuple(TimedSpan(Span(start, end), *seconds) for start, end, *seconds in times),
+        tuple(BoxedSpan(Span(start, end), *edges) for start, end, *edges in boxes),
     )
 
 

@@ -12,6 +12,7 @@ const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => ({
   section: "",
   page: "",
   time: null,
+  box: null,
   span: [0, 10],
   text: "",
   score: 1,
