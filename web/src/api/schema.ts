@@ -1495,6 +1495,7 @@ export interface components {
          * @description A source of an answer: the characters ``span`` of the document are ``quote``.
          */
         CitationShape: {
+            box: components["schemas"]["PageBox"] | null;
             /** Chunk Id */
             chunk_id: string;
             /** Document */
@@ -2434,6 +2435,8 @@ export interface components {
          * @description A passage, and why it was found; spans are offsets in the document.
          */
         HitShape: {
+            /** @description Where it is on its page, in a scan or picture; null for other text. */
+            box: components["schemas"]["PageBox"] | null;
             /** Chunk Id */
             chunk_id: string;
             /**
@@ -2927,6 +2930,22 @@ export interface components {
             label: string;
             /** Start */
             start: number;
+        };
+        /**
+         * PageBox
+         * @description A part of a page, as fractions of its width and height from the upper left corner.
+         */
+        PageBox: {
+            /** Bottom */
+            bottom: number;
+            /** Left */
+            left: number;
+            /** Page */
+            page: string;
+            /** Right */
+            right: number;
+            /** Top */
+            top: number;
         };
         /**
          * PairedQuestion
