@@ -1,6 +1,7 @@
 """Stated facts are stored with their time; a later fact ends the validity of an earlier one."""
 
 import itertools
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -60,6 +61,55 @@ def test_one_value_holds_at_a_time(told):
         first = min(day for _, day in told)
         assert len(memory.about(["Ann"], at="2024-01-31")) == 1
         assert memory.about(["Ann"], at=first)
+
+
+MOMENTS = st.one_of(
+    st.integers(2019, 2023).map(str),
+    st.tuples(st.integers(2019, 2023), st.integers(1, 12)).map(lambda m: f"{m[0]}-{m[1]:02d}"),
+    st.dates(date(2019, 1, 1), date(2023, 12, 31)).map(date.isoformat),
+    st.dates(date(2019, 1, 1), date(2023, 12, 31)).map(lambda day: f"{day}T09:30"),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(MOMENTS, unique=True, max_size=5), st.randoms(use_true_random=False))
+def test_moments_of_any_precision_are_kept_and_their_order_of_telling_does_not_matter(
+    moments, random
+):
+    told = [lives(f"Town {number}", moment) for number, moment in enumerate(moments)]
+    shuffled = list(told)
+    random.shuffle(shuffled)
+    memory, other = FactMemory(), FactMemory()
+    for one, two in zip(told, shuffled, strict=True):
+        memory.learn(one)
+        other.learn(two)
+    history = memory.history("Ann", "lives in")
+    assert history == other.history("Ann", "lives in")
+    assert sorted(fact.valid_from for fact in history) == sorted(moments)
+    assert [fact.valid_to for fact in history] == [*(f.valid_from for f in history[1:]), None][
+        : len(history)
+    ]
+    for fact in history:
+        assert fact.valid_from in fact.text
+        day = "2024-01-01"
+        assert fact.holds_at(day) is (fact.valid_to is None)
+
+
+def test_a_fact_known_more_precisely_is_not_learned_again():
+    memory = FactMemory()
+    memory.learn(lives("Oslo", "2021-05"))
+    assert memory.learn(lives("Oslo", "2021")) == ()
+    assert [fact.valid_from for fact in memory.facts()] == ["2021-05"]
+
+
+def test_a_period_is_asked_for_as_a_whole():
+    memory = FactMemory()
+    memory.learn(lives("Oslo", "2020"))
+    memory.learn(lives("Turku", "2021-05"))
+    assert [f.object for f in memory.facts(at="2021")] == ["Oslo", "Turku"]
+    assert [f.object for f in memory.facts(at="2021-05-03")] == ["Turku"]
+    assert [f.object for f in memory.facts(at="2021-04-30")] == ["Oslo"]
+    assert memory.facts(at="2019") == []
 
 
 def test_many_may_be_known_at_once():
@@ -128,11 +178,11 @@ def test_a_time_is_read_and_an_end_too():
     (fact,) = read_facts("Ann lives in Oslo since May 1, 2020.")
     assert fact.since == "2020-05-01"
     (fact,) = read_facts("Ann lives in Turku since 2021.")
-    assert fact.since == "2021-01-01"
+    assert fact.since == "2021"
     (fact,) = read_facts("Ann lives in Turku since May 2021.")
-    assert fact.since == "2021-05-01"
+    assert fact.since == "2021-05"
     (fact,) = read_facts("自2021年5月起，我负责采购。")
-    assert fact.since == "2021-05-01"
+    assert fact.since == "2021-05"
     (fact,) = read_facts("Ann no longer lives in Oslo.")
     assert fact.ended
     assert read_facts("Does Ann live in Oslo?") == []
@@ -183,13 +233,46 @@ I hope this helps!"""
 def test_a_model_reads_facts_in_words_that_were_said():
     model = ScriptedChatModel([LINES])
     assert ask_for_facts(TOLD, model, today="2024-02-01") == [
-        StatedFact("Ann Lee", "runs", "Oslo office", "2023-05-01"),
-        StatedFact("Oslo office", "size", "12 people", "2023-05-01"),
+        StatedFact("Ann Lee", "runs", "Oslo office", "2023-05"),
+        StatedFact("Oslo office", "size", "12 people", "2023-05"),
         StatedFact("Cy", "works for", "Oslo office", until="2024-01-15", ended=True),
     ]
     (request,) = model.requests
     assert "2024-02-01" in request.messages[0].content
     assert ask_for_facts(TOLD, ScriptedChatModel(["none"]), today="2024-02-01") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "since", "until"),
+    [
+        ("fact | Ann Lee | runs | Oslo office | 2019-01-01 | 2021-05-01", "2019", "2021-05"),
+        ("fact | Ann Lee | runs | Oslo office | 2019 | 2021-05", "2019", "2021-05"),
+        ("fact | Ann Lee | runs | Oslo office | - | 2021-05-01", "", "2021-05"),
+    ],
+)
+def test_a_model_cannot_make_a_time_more_precise(line, since, until):
+    said = "Ann Lee ran the Oslo office from 2019 to May 2021."
+    (fact,) = ask_for_facts(said, ScriptedChatModel([line]), today="2024-02-01")
+    assert (fact.since, fact.until) == (since, until)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ("2019 | 2021", ("2019", "2021")),
+        ("- | 2021", ("", "2021")),
+        ("2021 | 2021", ("2021", "2022")),
+        ("2021-05-14 | 2019", ("2021-05-14", None)),
+        ("- | -", ("2024-01-01", None)),
+    ],
+)
+def test_a_stated_end_is_kept(times, expected):
+    model = ScriptedChatModel([f"fact | Ann Lee | ran | Oslo office | {times}"])
+    conversation = converse(model=model)
+    (fact,) = conversation.tell(
+        "It was Ann Lee who, 2019 to 2021 or from 2021-05-14, ran the Oslo office."
+    ).learned
+    assert (fact.valid_from, fact.valid_to) == expected
 
 
 @pytest.mark.parametrize("reply", ["", "Sure! Here you are:", "fact | too | few", "|" * 40])

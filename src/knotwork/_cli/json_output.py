@@ -34,7 +34,7 @@ def describe_fact(fact: RememberedFact) -> dict[str, Any]:
         "subject": fact.subject,
         "relation": fact.relation,
         "object": fact.object,
-        "since": fact.valid_from,
+        "since": fact.valid_from or None,
         "until": fact.valid_to,
         "source": fact.source,
     }

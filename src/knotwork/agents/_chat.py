@@ -29,6 +29,7 @@ from knotwork._synthesis.questions.follow_ups import (
     read_turns,
     resolve_pronoun,
 )
+from knotwork._text.moments import BEGINNING, is_before, moment_after
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
@@ -307,10 +308,9 @@ class Conversation:
                 if stated.ended:
                     ended += self._end(stated)
                     continue
-                since = stated.since or self._now()
-                until = stated.until if stated.until > since else None
+                times = _times(stated, self._now())
                 fact = RememberedFact(
-                    stated.subject, stated.relation, stated.object, since, until, source
+                    stated.subject, stated.relation, stated.object, *times, source
                 )
                 ended += self._memory.learn(fact)
                 learned.append(fact)
@@ -361,3 +361,19 @@ class Conversation:
 
     def _size(self) -> int:
         return sum(count_tokens(f"{question} {answer}") for question, answer in self._turns)
+
+
+def _times(stated: StatedFact, now: str) -> tuple[str, str | None]:
+    """Return the moments from and until which a stated fact holds.
+
+    A fact that is stated with its end alone has an unknown beginning if that end is past. A fact
+    that holds in one year, month or day alone ends with it.
+    """
+    since, until = stated.since, stated.until
+    if not until:
+        return since or now, None
+    if not since:
+        return (BEGINNING if is_before(until, now) else now), until
+    if since == until:
+        return since, moment_after(until)
+    return since, until if is_before(since, until) else None

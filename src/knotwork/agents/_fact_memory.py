@@ -25,6 +25,7 @@ from knotwork._sqlite_file import (
     sync_journal,
 )
 from knotwork._stores.base import Store, companions_of
+from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
 
 MANY_VALUED = frozenset(
@@ -68,8 +69,9 @@ FACTS = Companion(
 class RememberedFact:
     """A fact that holds from ``valid_from`` until before ``valid_to`` (None: until now).
 
-    Times are ISO 8601 text of one form, such as 2024-05-01 or 2024-05-01T09:30, and are compared as
-    text. ``source`` is where it was stated.
+    Times are moments with the precision that they were stated with: 2021, 2021-05, 2021-05-01 or
+    2021-05-01T09:30, and "" for an unknown beginning. They are compared as periods, see
+    `knotwork._text.moments`. ``source`` is where it was stated.
     """
 
     subject: str
@@ -80,14 +82,30 @@ class RememberedFact:
     source: str = ""
 
     def holds_at(self, moment: str) -> bool:
-        """Return True if the fact holds at a time."""
-        return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
+        """Return True if the fact holds at some time of a moment.
+
+        A fact that ended in 2021 no longer holds in 2021, and one that ended in May 2021 does.
+        """
+        period = period_of(moment)
+        begins = period_of(self.valid_from).start
+        if begins > period.start and begins >= period.end:
+            return False
+        return self.valid_to is None or period.start < period_of(self.valid_to).start
+
+    def covers(self, moment: str) -> bool:
+        """Return True if a moment is not before the beginning of the fact, and before its end."""
+        return not is_before(moment, self.valid_from) and (
+            self.valid_to is None or is_before(moment, self.valid_to)
+        )
 
     @property
     def text(self) -> str:
         """The fact as a person reads it."""
-        until = f" until {self.valid_to}" if self.valid_to else ""
-        return f"{self.subject} {self.relation} {self.object} (since {self.valid_from}{until})"
+        since = f"since {self.valid_from}" if self.valid_from else ""
+        until = f"until {self.valid_to}" if self.valid_to else ""
+        times = " ".join(filter(None, (since, until)))
+        said = f"{self.subject} {self.relation} {self.object}"
+        return f"{said} ({times})" if times else said
 
 
 def open_facts(store: Store) -> FactMemory:
@@ -154,7 +172,7 @@ class FactMemory:
             ended += [
                 self._close(known, at)
                 for known in self._of_key(normal_form(subject), normal_form(relation))
-                if normal_form(known.object) == wanted and known.holds_at(at)
+                if normal_form(known.object) == wanted and _ends_at(known, at)
             ]
         return len(ended)
 
@@ -188,9 +206,9 @@ class FactMemory:
         """Return all facts, or those that hold at a time, by subject, relation and time."""
         rows = self._tables.rows(
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
-            " ORDER BY subject_form, relation_form, valid_from, object_form"
         )
-        return [fact for fact in map(_read, rows) if at is None or fact.holds_at(at)]
+        facts = sorted(map(_read, rows), key=_place)
+        return [fact for fact in facts if at is None or fact.holds_at(at)]
 
     def about(
         self, names: Sequence[str], *, at: str | None = None, limit: int = 20
@@ -206,9 +224,10 @@ class FactMemory:
         statement = (
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  columns and blanks alone
             f" WHERE subject_form IN ({blanks}) OR object_form IN ({blanks})"
-            " ORDER BY valid_from DESC, subject, relation, object"
+            " ORDER BY subject, relation, object"
         )
         facts = [_read(row) for row in self._tables.rows(statement, forms)]
+        facts.sort(key=lambda fact: period_of(fact.valid_from), reverse=True)
         return [fact for fact in facts if at is None or fact.holds_at(at)][:limit]
 
     def history(self, subject: str, relation: str) -> list[RememberedFact]:
@@ -226,31 +245,31 @@ class FactMemory:
         forms = _forms(fact)
         known = self._of_key(forms[0], forms[1])
         same = [k for k in known if normal_form(k.object) == forms[2]]
-        if any(k.holds_at(fact.valid_from) for k in same):
+        if any(k.covers(fact.valid_from) or _is_more_precise(k, fact) for k in same):
             return ()
         if forms[1] in self._many_valued:
             self._insert(fact, forms)
             return ()
-        later = [k.valid_from for k in known if k.valid_from > fact.valid_from]
-        ends = [end for end in (min(later, default=None), fact.valid_to) if end is not None]
+        later = [k.valid_from for k in known if is_before(fact.valid_from, k.valid_from)]
+        ends = [*later, *([fact.valid_to] if fact.valid_to is not None else [])]
         closed = tuple(
             self._close(k, fact.valid_from)
             for k in known
-            if k.valid_from < fact.valid_from and k.holds_at(fact.valid_from)
+            if is_before(k.valid_from, fact.valid_from) and k.covers(fact.valid_from)
         )
         for k in known:
             if k.valid_from == fact.valid_from:  # a correction replaces the earlier value
                 self._delete(k)
-        self._insert(replace(fact, valid_to=min(ends, default=None)), forms)
+        self._insert(replace(fact, valid_to=min(ends, key=period_of, default=None)), forms)
         return closed
 
     def _of_key(self, subject_form: str, relation_form: str) -> list[RememberedFact]:
         rows = self._tables.rows(
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
-            " WHERE subject_form = $1 AND relation_form = $2 ORDER BY valid_from, object",
+            " WHERE subject_form = $1 AND relation_form = $2",
             (subject_form, relation_form),
         )
-        return [_read(row) for row in rows]
+        return sorted(map(_read, rows), key=_place)
 
     def _insert(self, fact: RememberedFact, forms: tuple[str, str, str]) -> None:
         self._tables.change(
@@ -288,6 +307,24 @@ def _read(row: Sequence[object]) -> RememberedFact:
     return RememberedFact(
         str(subject), str(relation), str(object_), str(valid_from), end, str(source)
     )
+
+
+def _is_more_precise(known: RememberedFact, told: RememberedFact) -> bool:
+    """Return True if the known fact begins within the period in which the told one begins."""
+    return bool(told.valid_from) and contains(told.valid_from, known.valid_from)
+
+
+def _ends_at(known: RememberedFact, at: str) -> bool:
+    """Return True if a fact that holds may end at a moment: it begins before or within it."""
+    return known.covers(at) or (
+        (known.valid_to is None or is_before(at, known.valid_to)) and contains(at, known.valid_from)
+    )
+
+
+def _place(fact: RememberedFact) -> tuple[object, ...]:
+    """Return the sort key of a list of facts: subject, relation, time, object."""
+    subject, relation, object_ = _forms(fact)
+    return subject, relation, period_of(fact.valid_from), object_
 
 
 def _key(fact: RememberedFact) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from knotwork._inference.chat import (
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._text.languages import detect_language
+from knotwork._text.moments import keep_precision, read_moment
 from knotwork._text.terms import content_terms
-from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_moment
+from knotwork.agents._fact_rules import SPEAKER, StatedFact
 from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import Unparsable
 
@@ -39,12 +40,15 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
     blanks = {"text": escape_tags(text.strip()), "today": today, "speaker": SPEAKER}
     messages = fill_prompt("told", detect_language(text), blanks, prompts_of(model))
     request = ChatRequest(messages, max_output_tokens=REMEMBER_OUTPUT_TOKENS, stage=REMEMBER_STAGE)
-    said = frozenset(content_terms(text))
-    return complete_checked(model, request, lambda reply: parse_facts(reply, said))
+    return complete_checked(model, request, lambda reply: parse_facts(reply, text))
 
 
-def parse_facts(reply: ChatReply, said: Collection[str]) -> list[StatedFact]:
-    """Parse the facts of a reply; ``said`` are the terms of the statement. Raises Unparsable."""
+def parse_facts(reply: ChatReply, statement: str) -> list[StatedFact]:
+    """Parse the facts of a reply about a statement. Raises Unparsable.
+
+    Times are no more precise than the statement is.
+    """
+    said = frozenset(content_terms(statement))
     text = restore(require_whole(reply).text).strip()
     if _NOTHING.fullmatch(text):
         return []
@@ -58,8 +62,8 @@ def parse_facts(reply: ChatReply, said: Collection[str]) -> list[StatedFact]:
         whole = all(0 < len(field) <= LONGEST_FIELD for field in (subject, relation, object_))
         if whole and _was_said(subject, said) and _was_said(object_, said):
             ended = _KINDS[kind.lower()]
-            times = read_moment(since), read_moment(until)
-            facts.append(StatedFact(subject, relation, object_, *times, ended=ended))
+            since, until = (keep_precision(read_moment(t), statement) for t in (since, until))
+            facts.append(StatedFact(subject, relation, object_, since, until, ended))
     if not read:
         raise Unparsable("The reply has no line with a fact.")
     return facts[:MOST_FACTS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork._text.dates import read_date
+from knotwork._text.moments import read_moment
 
 SPEAKER = "the user"
 """The subject of statements in the first person."""
@@ -46,15 +46,15 @@ _NO_SUBJECT = re.compile(
 _NO_OBJECT = re.compile(r"^(?:not|\w+ing|sure|interested|curious|questions?|to|been|no idea)\b")
 _STATES_OF_BEING = frozenset({"am", "is", "are", "was", "has", "have"})
 _ASKS = re.compile("[吗呢谁几]|什么|哪|多少|怎么|如何")
-_YEAR = re.compile(r"(\d{4})(?:年(?:(\d{1,2})月)?|-(\d{2})\b)?")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.?,? \d{{4}}", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact as stated; times are "" if none is stated. ``ended``: it no longer holds."""
+    """A fact as stated. ``ended``: it no longer holds.
+
+    Times are moments of the precision that was stated (`knotwork._text.moments`), "" if none was.
+    """
 
     subject: str
     relation: str
@@ -116,15 +116,3 @@ def _subject(text: str) -> str:
     if whose.lower() in {"my", "our"}:
         return f"{SPEAKER}'s {what}"
     return text
-
-
-def read_moment(text: str) -> str:
-    """Return the date in a text as ISO text, the first day of a month or year; "" if none."""
-    whole = read_date(text)
-    if whole:
-        return whole
-    year, month = _YEAR.search(text), _MONTH.search(text)
-    if year is None:
-        return ""
-    number = _MONTHS.index(month[1].lower()) + 1 if month else int(year[2] or year[3] or 1)
-    return f"{year[1]}-{number:02d}-01" if 1 <= number <= len(_MONTHS) else ""

@@ -228,15 +228,19 @@ def memory_command() -> None:
     ),
 )
 @click.argument("name", required=False)
-@click.option("--at", metavar="DATE", help="List only facts valid on a date, such as 2024-02-01.")
+@click.option(
+    "--at",
+    metavar="DATE",
+    help="List only facts valid at some time of a day, month or year: 2024-02-01, 2024-02, 2024.",
+)
 @with_session()
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME, including those no longer valid."""
-    from knotwork.agents._fact_rules import read_moment
+    from knotwork._text.moments import read_moment
 
     moment = read_moment(at) if at else None
     if at and not moment:
-        raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01 or 2024.")
+        raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01, 2024-02 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
     _emit_facts(session, facts)
