@@ -50,6 +50,21 @@ def test_new_files_are_indexed_without_a_call_and_read_when_that_is_asked_for(se
     assert "3 unchanged" in knotwork("index", "docs").out
 
 
+def test_a_file_added_to_a_full_index_is_read_too_unless_told_otherwise(server, folder):
+    knotwork("index", "docs", "--tier", "full")
+    (folder / "docs" / "added.txt").write_text("Ola Nord founded Kestrel Works in Oslo.")
+    added = knotwork("index", "docs", "--json").json
+    assert added["model"]["readings"] == {"ok": 1}
+    assert any("--tier lean" in note for note in added["notes"])
+    (folder / "docs" / "cheap.txt").write_text("Ida Berg founded Merlin Works in Bergen.")
+    calls = server.traffic.totals.calls
+    cheap = knotwork("index", "docs/cheap.txt", "--tier", "lean", "--json").json
+    assert "readings" not in cheap.get("model", {})
+    (folder / "docs" / "mixed.txt").write_text("Eva Holm founded Falcon Works in Trondheim.")
+    knotwork("index", "docs/mixed.txt")
+    assert server.traffic.totals.calls == calls
+
+
 def test_the_object_tells_tokens_by_stage_and_money_as_text(server):
     told = knotwork("index", "docs", "--tier", "full", "--json").json["model"]
     assert sum(told["readings"].values()) == len(TEXTS)
@@ -125,5 +140,5 @@ def test_what_is_deleted_is_forgotten_by_the_file_of_calls(server, folder):
     assert knotwork("delete", "docs/boats.txt").code == 0
     assert server.traffic.totals.calls == calls
     assert b"Carol White" not in (folder / "knowledge.knot.calls").read_bytes()
-    knotwork("index", "docs")  # it is still in the folder, as any new file
-    assert server.traffic.totals.calls == calls
+    knotwork("index", "docs")  # it is still in the folder, and read and paid for as any new file
+    assert server.traffic.totals.calls == calls + 1

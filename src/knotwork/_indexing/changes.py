@@ -7,7 +7,7 @@ as in git, it is "racy", and its content decides.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -81,6 +81,14 @@ class Tiers:
         if not wanted:
             return self.plain
         return f"{_READ}{self.plain} {self.read}" if read else f"{_PENDING}{self.plain}"
+
+
+def is_read_whole(counts: Mapping[str, int]) -> bool:
+    """Return True if a model read, or should read, every document of an index.
+
+    ``counts`` are those of `Ledger.settings_counts`.
+    """
+    return bool(counts) and all(settings.startswith((_READ, _PENDING)) for settings in counts)
 
 
 def with_fingerprint(settings: str, old: str, new: str) -> str:

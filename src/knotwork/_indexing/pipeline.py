@@ -505,6 +505,10 @@ def _suffix(source: Candidate) -> str:
     return PurePosixPath(source.uri).suffix.lower()
 
 
+JOINED_NOTE = (
+    "New documents were read by the model, as it read all of this index before; --tier lean leaves "
+    "it out."
+)
 LEFT_OUT_NOTE = "The strict schema left out {counts}. See extraction.schema."
 STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
 NO_EMBEDDER_NOTE = (
@@ -628,6 +632,7 @@ class Tally:
             notes=(
                 *_notes(embedding, chunks, bare, outdated),
                 *_unsupported(store, tables=self.tables),
+                *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *self.unread,
                 *(self.models.notes if self.models else ()),

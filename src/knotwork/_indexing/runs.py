@@ -103,6 +103,7 @@ class IndexingRun:
             embedder=self.engine.open_embedder(embedder) if embedder is not None else None,
             models=self.models,
             tier=options.get("tier"),
+            indexed=store.ledger.settings_counts(),
             splitter=splitter,
             extractor=extractor,
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
-from knotwork._indexing.changes import Tier, Tiers
+from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
@@ -44,6 +44,7 @@ class IndexingStages:
     """What a run applies to each document; ``tiers`` holds the fingerprint of all of it.
 
     ``model_extractor`` reads the documents that should be read by a model, if there is one.
+    ``joins_full``: the tier is "full" since a model read all that was indexed before.
     ``schema_filter`` applies to all that is extracted, if the schema is strict for it.
     """
 
@@ -55,6 +56,7 @@ class IndexingStages:
     tier: Tier = Tier.NONE
     questions: QuestionWriter | None = None
     schema_filter: SchemaFilter | None = None
+    joins_full: bool = False
 
     @property
     def recipe(self) -> Recipe:
@@ -83,19 +85,30 @@ def compose_stages(
     embedder: Embedder | None,
     models: ModelRun,
     tier: str | None = None,
+    indexed: Mapping[str, int] | None = None,
     splitter: Splitter | None = None,
     extractor: Extractor | None = None,
 ) -> IndexingStages:
     """Return the stages that settings ask for; a ``splitter`` and ``extractor`` replace theirs.
 
-    ``tier`` is that of all documents; by default, new ones have that of the settings, and those
-    that a model read once stay so. Raises UnknownName for an unknown tier, and ConfigError for the
-    tier "full" without a model, an unreadable schema, and invalid settings of models.
+    ``tier`` is that of all documents; by default, new ones have that of the settings, or "full" if
+    a model read the whole index so far, and those that a model read once stay so. ``indexed`` are
+    the `Ledger.settings_counts` of the index. Raises UnknownName for an unknown tier, and
+    ConfigError for the tier "full" without a model, an unreadable schema, and invalid settings of
+    models.
     """
     index, extraction = settings.index, settings.extraction
     splitter, rules = splitter or _make_splitter(index), _make_extractor(settings, extractor)
     embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
     chosen = read_tier(tier or settings.llm.tier)
+    joins_full = (
+        tier is None
+        and chosen is Tier.LEAN
+        and models.has("extract")
+        and is_read_whole(indexed or {})
+    )
+    if joins_full:
+        chosen = Tier.FULL
     wants_model = chosen is not Tier.NONE and models.has("extract")
     if chosen is Tier.FULL and not wants_model:
         raise ConfigError(
@@ -156,6 +169,7 @@ def compose_stages(
         chosen,
         questions,
         SchemaFilter(schema) if extraction.strict else None,
+        joins_full=joins_full,
     )
 
 

@@ -46,7 +46,8 @@ TIERS = ("none", "lean", "full")
     metavar="TIER",
     shell_complete=complete_from(TIERS),
     help="How much of these files a language model reads: none, lean or full. By default, new "
-    "files use llm.tier, and files keep what a model has read.",
+    "files use llm.tier, or full if a model read the whole index; files keep what a model has "
+    "read.",
 )
 @click.option(
     "--estimate",
