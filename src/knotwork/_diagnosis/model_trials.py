@@ -76,7 +76,7 @@ class Trial:
 
     ``seconds`` is the whole time, ``first_s`` the time to the first piece of the reply.
     ``records`` counts the entities and relations of an extraction whose names are in the text.
-    ``fault`` is why a reply is of no use, "" if it can be used.
+    ``fault`` is why a reply cannot be used, "" if it can.
     """
 
     kind: str
