@@ -83,7 +83,7 @@ def _questions(dataset: Dataset) -> list[AnswerQuestion]:
 def _open_model(name: str) -> ChatModel:
     if not name:
         return word_judge()
-    opened = ChatModels(load_settings(overrides={"llm.model": name}).llm).open("judge")
+    opened = ChatModels(load_settings(overrides={"llm.model": name}).settings.llm).open("judge")
     assert opened is not None
     return opened
 

@@ -50,6 +50,18 @@ def test_new_files_are_indexed_without_a_call_and_read_when_that_is_asked_for(se
     assert "3 unchanged" in knotwork("index", "docs").out
 
 
+def test_a_small_index_has_reports_of_the_model_too(server, folder):
+    text = (
+        "Peeter Varep designed the arched bridge of Tartu. Marta Ilves led its repairs in 2010. "
+        "Peeter Varep worked for Tartu City. Marta Ilves works for Tartu City and knows Peeter Varep. "
+        "Eesti Ehitus replaced the cables of the arched bridge. Eesti Ehitus belongs to Nordkran. "
+        "Nordkran was founded by Marta Ilves, and Peeter Varep owns a part of Nordkran."
+    )
+    (folder / "docs" / "bridges.txt").write_text(text)
+    told = knotwork("index", "docs/bridges.txt", "--tier", "full", "--json").json["model"]
+    assert told["made"]["reports"] > 0
+
+
 def test_a_file_added_to_a_full_index_is_read_too_unless_told_otherwise(server, folder):
     knotwork("index", "docs", "--tier", "full")
     (folder / "docs" / "added.txt").write_text("Ola Nord founded Kestrel Works in Oslo.")

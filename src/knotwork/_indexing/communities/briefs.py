@@ -76,11 +76,22 @@ class ReportBudgets:
     """Limits of the calls to a model; no key depends on them.
 
     A community with fewer than ``least_tokens`` tokens of sentences keeps its extractive report,
-    which quotes most of them. One prompt asks for ``reports_a_call`` reports.
+    which quotes most of them; 0 is 600, or fewer in an index of a few chunks, so that it has
+    reports of a model too. One prompt asks for ``reports_a_call`` reports.
     """
 
-    least_tokens: int = 600
+    least_tokens: int = 0
     reports_a_call: int = 4
+
+    def least_tokens_of(self, chunks: int) -> int:
+        """Return the fewest tokens for a report of a model, in an index of so many chunks."""
+        usual = min(_LEAST_TOKENS, max(_LEAST_SMALL_TOKENS, _LEAST_TOKENS_A_CHUNK * chunks))
+        return self.least_tokens or usual
+
+
+_LEAST_TOKENS = 600
+_LEAST_SMALL_TOKENS = 60
+_LEAST_TOKENS_A_CHUNK = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +140,8 @@ class BriefBuilder:
             store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
         self._store = store
-        self._budgets = budgets or ReportBudgets()
+        budgets = budgets or ReportBudgets()
+        self._least_tokens = budgets.least_tokens_of(store.documents.chunk_count())
 
     def is_worth_a_model(self, community: Community, material: Material) -> bool:
         """Return True if a model can add to the few sentences that an extractive report quotes."""
@@ -138,7 +150,7 @@ class BriefBuilder:
         tokens = 0
         for sentence in material.sentences:
             tokens += count_tokens(sentence.text)
-            if tokens >= self._budgets.least_tokens:
+            if tokens >= self._least_tokens:
                 return True
         return False
 
