@@ -53,7 +53,7 @@ def test_new_files_are_indexed_without_a_call_and_read_when_that_is_asked_for(se
 def test_a_small_index_has_reports_of_the_model_too(server, folder):
     text = (
         "Peeter Varep designed the arched bridge of Tartu. Marta Ilves led its repairs in 2010. "
-        "Peeter Varep worked for Tartu City. Marta Ilves works for Tartu City and knows Peeter Varep. "
+        "Peeter Varep worked for Tartu City. Marta Ilves works there and knows Peeter Varep. "
         "Eesti Ehitus replaced the cables of the arched bridge. Eesti Ehitus belongs to Nordkran. "
         "Nordkran was founded by Marta Ilves, and Peeter Varep owns a part of Nordkran."
     )
