@@ -50,7 +50,7 @@ def test_a_question_leans_on_the_answer_before_it(chat):
 
 
 def test_what_is_told_stands_beside_answers_and_outlasts_the_chat(path, chat):
-    told = chat.say("Marta Ilves lived in Narva. Marta Ilves knows Olev Raud.").told
+    told = chat.say("Remember: Marta Ilves lived in Narva. Marta Ilves knows Olev Raud.").told
     assert [fact.text for fact in told.learned] == [f"Marta Ilves knows Olev Raud (since {DAY})"]
     reply = chat.say("Who was Marta Ilves?")
     assert [fact.object for fact in reply.remembered] == ["Olev Raud"]
@@ -64,8 +64,9 @@ def test_what_is_told_stands_beside_answers_and_outlasts_the_chat(path, chat):
 
 def test_what_is_told_is_spoken_of(chat):
     chat.say("Ann Lee leads the team.")
+    chat.accept()
     assert chat.say("Where does she live?").evidence.query.text == "Where does Ann Lee live?"
-    chat.say("Ben Cole leads the workshop.")
+    chat.say("Remember that Ben Cole leads the workshop.")
     follows = chat.say("And Marta Ilves?").evidence.query.text
     assert follows == "Where does Marta Ilves live?", "a statement asks nothing to go on from"
     assert chat.undo().subject == "Ben Cole"
@@ -83,7 +84,7 @@ def test_without_a_place_to_write_facts_last_as_long_as_the_chat(path):
     opened = knotwork.open(path, read_only=True, embedding_model="none")
     with opened, Chat(opened, memory=path / "nowhere") as chat:
         assert "lost when this conversation ends" in chat.notes[0]
-        chat.say("Ann Lee lives in Oslo.")
+        chat.say("Remember that Ann Lee lives in Oslo.")
         assert len(chat.facts()) == 1
 
 
@@ -97,8 +98,8 @@ def test_what_a_model_took_to_read_what_was_told_is_known(path):
             by_rules = chat.say("Ann Lee lives in Oslo.")
             by_model = chat.say("Marta Ilves taught Olev Raud to paint.")
             spent = server.traffic.totals
-    assert (by_rules.tokens, by_rules.told.learned[0].object) == (0, "Oslo")
-    assert [fact.subject for fact in by_model.told.learned] == ["Marta Ilves"]
+    assert (by_rules.tokens, by_rules.offer.facts[0].object) == (0, "Oslo")
+    assert [fact.subject for fact in by_model.offer.facts] == ["Marta Ilves"]
     assert by_model.tokens == spent.input_tokens + spent.output_tokens > 0
 
 
@@ -139,7 +140,7 @@ def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_onl
         assert isinstance(chat.unsaved, StoreReadOnly)
         assert read_only_memory in chat.notes[0]
         assert "permissions" in chat.notes[0]
-        told = chat.say("Ben Cole leads the team.").told
+        told = chat.say("Remember that Ben Cole leads the team.").told
         assert not told.saved
         assert read_only_memory in told.note
         assert [fact.subject for fact in told.learned] == ["Ben Cole"]
@@ -153,13 +154,17 @@ def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_onl
 
 
 def test_a_failed_write_remembers_nothing_and_says_so(path, chat):
-    chat.say("Ann Lee lives in Oslo.")
+    chat.say("Remember that Ann Lee lives in Oslo.")
     with closing(opened(companion_path(str(path), MEMORY_SUFFIX))) as other:
         other.execute(
             "CREATE TRIGGER full BEFORE INSERT ON fact WHEN NEW.object = 'Cy Dunn'"
             " BEGIN SELECT RAISE(ABORT, 'no more'); END"
         )
     with pytest.raises(StoreError, match="no more"):
-        chat.say("Ann Lee knows Ben Cole. Ann Lee knows Cy Dunn.")
+        chat.say("Remember: Ann Lee knows Ben Cole. Ann Lee knows Cy Dunn.")
+    chat.say("Ann Lee knows Ben Cole. Ann Lee knows Cy Dunn.")
+    with pytest.raises(StoreError, match="no more"):
+        chat.accept()
+    assert len(chat.offers) == 1, "an offer that could not be stored stays open"
     assert [fact.object for fact in chat.facts()] == ["Oslo"]
     assert chat.undo().object == "Oslo"

@@ -53,10 +53,16 @@ def test_a_question_is_understood_with_the_one_before(say):
 
 
 def test_each_line_is_an_object_of_json(say):
-    lines = ["Who directed Silver Lantern?", "Where did she grow up?", "Ann Lee lives in Oslo."]
-    outcome = say(*lines, options=["--json"])
-    first, second, told = map(json.loads, outcome.out.splitlines())
-    assert [first["message"], second["message"], told["message"]] == lines
+    lines = [
+        *("Who directed Silver Lantern?", "Where did she grow up?"),
+        *("Remember that Ann Lee lives in Oslo.", "Ben Cole lives in Riga."),
+    ]
+    outcome = say(*lines, "/accept", options=["--json"])
+    first, second, told, offered, accepted = map(json.loads, outcome.out.splitlines())
+    assert [each["message"] for each in (first, second, told, offered)] == lines
+    assert [fact["object"] for fact in offered["offer"]["facts"]] == ["Riga"]
+    assert accepted["accepted"] == offered["offer"]["id"]
+    assert [fact["object"] for fact in accepted["learned"]] == ["Riga"]
     assert second["understood"] == "Where did Marta Ilves grow up?"
     assert (second["answered"], second["remembered"]) == (True, [])
     (fact,) = told["learned"]
@@ -65,7 +71,7 @@ def test_each_line_is_an_object_of_json(say):
 
 
 def test_what_is_told_is_shown_apart_from_the_sources(say):
-    outcome = say("Marta Ilves knows Olev Raud.", "Who was Marta Ilves?")
+    outcome = say("Marta Ilves knows Olev Raud.", "Who was Marta Ilves?", options=["--yes"])
     assert "Remembered: Marta Ilves knows Olev Raud" in outcome.out
     sources, told = outcome.out.split("Remembered facts (not a source of the answer)")
     assert "Olev Raud" in told
@@ -74,7 +80,8 @@ def test_what_is_told_is_shown_apart_from_the_sources(say):
 
 def test_commands_show_take_back_and_forget(say):
     outcome = say(
-        *("Ann Lee lives in Oslo.", "Ben Cole lives in Riga.", "/undo", "/facts"),
+        *("Remember that Ann Lee lives in Oslo.", "Ben Cole lives in Riga.", "/accept"),
+        *("/undo", "/facts"),
         *("/forget Ann Lee", "/facts", "/new", "/help", "/quit", "never read"),
     )
     assert outcome.code == 0, outcome.err
@@ -127,9 +134,13 @@ def test_a_person_is_asked_line_by_line_and_may_go_wrong(index, start_process):
         ("/nothing", "Valid:"),
         ("Who directed Silver Lantern?", "model tokens"),
         ("Where did she grow up?", "model tokens"),
+        ("Ann Lee lives in Oslo.", "[y/N]"),
+        ("y", "Remembered: Ann Lee lives in Oslo"),
+        ("Ben Cole lives in Riga.", "[y/N]"),
+        ("", "Not remembered."),
     ]:
         os.write(ours, f"{line}\n".encode())
-        shown += read_until(ours, expected, "> ")
+        shown += read_until(ours, expected, "" if expected == "[y/N]" else "> ")
     os.write(ours, b"\x04")
     assert running.wait(timeout=60) == 0
     os.close(ours)
@@ -147,13 +158,29 @@ def read_until(terminal, *expected):
 
 def test_what_cannot_be_saved_is_not_said_to_be_remembered(index, say):
     index.with_name(f"{index.name}.memory").mkdir()
-    outcome = say("Ann Lee lives in Oslo.")
+    outcome = say("Remember that Ann Lee lives in Oslo.")
     assert "Remembered until this conversation ends: Ann Lee lives in Oslo" in outcome.out
     assert "Remembered:" not in outcome.out
     assert "is a folder, not a file" in outcome.err
     assert "Use another file" in outcome.err
-    assert json.loads(say("Ann Lee lives in Oslo.", options=["--json"]).out)["saved"] is False
+    assert (
+        json.loads(say("Remember that Ann Lee lives in Oslo.", options=["--json"]).out)["saved"]
+        is False
+    )
     told = knotwork("memory", "tell", "Ann Lee lives in Oslo.")
     assert told.code != 0
     assert told.out == ""
     assert "is a folder, not a file" in told.err
+
+
+def test_without_a_terminal_facts_are_offered_and_stored_only_if_accepted(say, index):
+    assert "Remember “Ann Lee lives in Oslo" in say("Ann Lee lives in Oslo.").out
+    assert "--yes" in say("Ann Lee lives in Oslo.").err
+    assert "Not remembered" in say("Ann Lee lives in Oslo.", "/refuse").err
+    assert say("/accept").code != 0
+    assert "No facts are remembered." in say("/facts").err
+    assert "Remembered: Ann Lee" in say("Ann Lee lives in Oslo.", "/accept").out
+    assert "Remembered: Ben Cole" in say("Ben Cole lives in Riga.", options=["--yes"]).out
+    both = say("Cy Dunn lives in Turku. Who directed Silver Lantern?", options=["--yes"])
+    assert "Marta Ilves" in both.out
+    assert "Remembered: Cy Dunn" in both.out

@@ -16,6 +16,7 @@ from knotwork.records import Answer, Evidence
 if TYPE_CHECKING:
     from knotwork.agents._chat import MemoryUpdate
     from knotwork.agents._fact_memory import RememberedFact
+    from knotwork.agents._offers import MemoryOffer
 
 
 def describe_answer(answer: Answer) -> dict[str, Any]:
@@ -48,4 +49,14 @@ def describe_stated_facts(update: MemoryUpdate, *, tokens: int) -> dict[str, Any
         "note": update.note,
         "saved": update.saved,
         "tokens": tokens,
+    }
+
+
+def describe_offer(offer: MemoryOffer) -> dict[str, Any]:
+    """Return an offer to remember facts, as in `chat --json`."""
+    return {
+        "id": offer.id,
+        "statement": offer.statement,
+        "facts": [describe_fact(fact) for fact in offer.facts],
+        "ended": [describe_fact(fact) for fact in offer.ended],
     }

@@ -1,7 +1,9 @@
 """Agents that choose among retrievers step by step, and conversations that remember facts."""
 
 from knotwork.agents._ask import AgentOptions, AgentReply, ask_agent, ask_agent_events
-from knotwork.agents._chat import Chat, ChatEvent, ChatResponse
+from knotwork.agents._chat import Chat, ChatEvent, ChatResponse, MemoryUpdate
+from knotwork.agents._fact_memory import RememberedFact
+from knotwork.agents._offers import MemoryOffer
 
 __all__ = [
     "AgentOptions",
@@ -9,6 +11,9 @@ __all__ = [
     "Chat",
     "ChatEvent",
     "ChatResponse",
+    "MemoryOffer",
+    "MemoryUpdate",
+    "RememberedFact",
     "ask_agent",
     "ask_agent_events",
 ]

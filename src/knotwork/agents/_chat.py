@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,30 +34,29 @@ from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
 from knotwork.agents._fact_model import ask_for_facts
-from knotwork.agents._fact_rules import (
-    SPEAKER,
-    StatedFact,
-    asks_to_remember,
-    read_facts,
-    split_statements,
-)
+from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_facts, split_statements
+from knotwork.agents._offers import MemoryOffer, OpenOffers
+from knotwork.agents._statements import may_state, read_offered, split_message
 from knotwork.errors import ModelError, StoreBusy, StoreError
 from knotwork.records import Answer, Evidence
 
 
 @dataclass(frozen=True, slots=True)
 class ChatResponse:
-    """The reply to a message: an answer with its evidence, or the facts of a statement (``told``).
+    """The reply to a message: an answer with its evidence, facts that were stored, or an offer.
 
-    ``remembered`` are facts stated earlier about the entities of a question. The answer does not
-    use them: it comes from the documents alone. ``tokens`` are those that a language model used to
-    read a statement; the answer has its own usage.
+    ``told`` are the changes of a statement that asks to be remembered. Another statement of facts
+    is only offered (``offer``): `Chat.accept` stores it. A message that also asks has an answer,
+    too. ``remembered`` are facts stated earlier about the entities of a question. The answer does
+    not use them: it comes from the documents alone. ``tokens`` are those that a language model used
+    to read a statement; the answer has its own usage.
     """
 
     message: str
     answer: Answer | None = None
     evidence: Evidence | None = None
     told: MemoryUpdate | None = None
+    offer: MemoryOffer | None = None
     remembered: tuple[RememberedFact, ...] = ()
     tokens: int = 0
 
@@ -73,11 +72,13 @@ class ChatEvent:
 class Chat:
     """A conversation that answers questions in context, and remembers stated facts.
 
-    ``memory`` is the file of facts, by default those kept with the index. ``now`` returns the
-    current time as ISO text. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to
-    each question, and once to all statements together. If the file is not writable, ``unsaved`` is
-    the error, ``notes`` has it as a warning for the user, and facts are remembered until the
-    conversation ends. Close it, or use it in a ``with`` statement.
+    "Remember that …" stores facts at once. Facts that a message states without asking for that are
+    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, by default
+    those kept with the index. ``now`` returns the current time as ISO text. ``options`` are those
+    of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
+    together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
+    for the user, and facts are remembered until the conversation ends. Close it, or use it in a
+    ``with`` statement.
     """
 
     def __init__(
@@ -135,16 +136,22 @@ class Chat:
 
     def events(self, message: str) -> Iterator[ChatEvent]:
         """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
-        if self._conversation.is_told(message):
-            before = self.tokens_for_memory
-            update = self.tell(message)
-            spent = self.tokens_for_memory - before
-            yield ChatEvent(reply=ChatResponse(message, told=update, tokens=spent))
+        before = self.tokens_for_memory
+        statement, question, is_explicit = split_message(message)
+        told = self.tell(statement) if is_explicit else None
+        offer = self._conversation.offer(statement) if statement and not is_explicit else None
+        heard = ChatResponse(
+            message, told=told, offer=offer, tokens=self.tokens_for_memory - before
+        )
+        if told is None and offer is None:
+            question = message
+        if not question:
+            yield ChatEvent(reply=heard)
             return
         evidence: Evidence | None = None
         answer: Answer | None = None
         turns = self._conversation.turns
-        for event in self._base.ask_events(message, turns=turns, **self._options):
+        for event in self._base.ask_events(question, turns=turns, **self._options):
             evidence = event.evidence or evidence
             answer = event.answer or answer
             if event.kind is not AskEventKind.FINISHED:
@@ -153,7 +160,9 @@ class Chat:
         understood = evidence.query.text
         self._conversation.add(understood, answer.text if answer.answered else "")
         remembered = tuple(self._conversation.recall(understood))
-        yield ChatEvent(reply=ChatResponse(message, answer, evidence, remembered=remembered))
+        yield ChatEvent(
+            reply=replace(heard, answer=answer, evidence=evidence, remembered=remembered)
+        )
 
     @property
     def tokens_for_memory(self) -> int:
@@ -166,8 +175,26 @@ class Chat:
 
         Raises StoreError if saving them fails; then none is remembered.
         """
-        update = self._conversation.tell(statement)
-        self._conversation.add("", statement)
+        return self._saved(self._conversation.tell(statement))
+
+    @property
+    def offers(self) -> tuple[MemoryOffer, ...]:
+        """The offers that were neither accepted nor refused, oldest first."""
+        return self._conversation.offers.open()
+
+    def accept(self, offer_id: str = "") -> MemoryUpdate:
+        """Store the facts of an offer, by default of the last one.
+
+        Raises NotFound if it is not open, StoreError if saving fails; then none is remembered.
+        """
+        return self._saved(self._conversation.accept(offer_id))
+
+    def refuse(self, offer_id: str = "") -> MemoryOffer:
+        """Drop an offer, by default the last one, and return it. Raises NotFound."""
+        return self._conversation.offers.take(offer_id)
+
+    def _saved(self, update: MemoryUpdate) -> MemoryUpdate:
+        """Return an update that says so if it is lost when the conversation ends."""
         if self.unsaved is None:
             return update
         reason = f"Not saved: {self.unsaved.message} {self.unsaved.fix}".strip()
@@ -217,14 +244,6 @@ class Chat:
 
 WINDOW_TOKENS = 1_200
 SHOWN_FACTS = 8
-_ENDS_AS_QUESTION = re.compile(r"[?？]\W*$|[吗呢]\W*$")
-_ASKS_OR_COMMANDS = re.compile(
-    r"^\W*(?:(?:please|请)\s*)?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does"
-    r"|did|can|could|has|have|had|will|would|should|list|show|find|tell me|give|explain|describe"
-    r"|summari[sz]e|compare|define|translate)\b|谁|什么|哪|多少|怎么|如何|为何|^\W*(?:列出|说明|介绍|总结|比较)",
-    re.IGNORECASE,
-)
-_STATES = re.compile(r"\S\s+\S+\s+\S.*[.!]\W*$|[。！]\W*$")
 _OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our)\b|我", re.IGNORECASE)
 
 
@@ -247,7 +266,8 @@ class Conversation:
 
     At most `MOST_TURNS` turns with ``tokens`` tokens together are kept. ``now`` returns the current
     time as ISO text; facts without a time hold from then on. ``names`` reads the names in a text. A
-    ``model`` reads statements that the rules cannot; nothing else here calls a model.
+    ``model`` reads statements that the rules cannot; nothing else here calls a model. ``offers``
+    are those that are open.
     """
 
     def __init__(
@@ -258,6 +278,7 @@ class Conversation:
         names: NameReader = capital_names,
         model: ChatModel | None = None,
         tokens: int = WINDOW_TOKENS,
+        offers: OpenOffers | None = None,
     ) -> None:
         self._memory = memory
         self._now = now
@@ -266,6 +287,7 @@ class Conversation:
         self._most_tokens = tokens
         self._turns: deque[tuple[str, str]] = deque(maxlen=MOST_TURNS)
         self._learned: list[RememberedFact] = []
+        self.offers = OpenOffers() if offers is None else offers
 
     @property
     def turns(self) -> tuple[tuple[str, str], ...]:
@@ -282,42 +304,44 @@ class Conversation:
         """Remove the turns; facts are kept."""
         self._turns.clear()
 
-    def is_told(self, text: str) -> bool:
-        """Return True if a text is a statement to remember rather than a question.
-
-        It is one if it asks to be remembered or the rules find a fact in it; with a model, also if
-        it neither asks nor commands.
-        """
-        if asks_to_remember(text):
-            return True
-        if _ENDS_AS_QUESTION.search(text) or _ASKS_OR_COMMANDS.search(text):
-            return False
-        return bool(read_facts(self._resolve(text))) or (
-            self._model is not None and bool(_STATES.search(text))
-        )
-
     def tell(self, text: str, *, source: str = "conversation") -> MemoryUpdate:
         """Remember the facts of a statement, and close earlier facts that they end.
 
         Raises StoreError if that fails; then nothing is remembered.
         """
         found, note = self._read(self._resolve(text))
-        learned, ended = [], []
-        with self._memory.transaction():
-            for stated in found:
-                if stated.ended:
-                    ended += self._end(stated)
-                    continue
-                times = _times(stated, self._now())
-                fact = RememberedFact(
-                    stated.subject, stated.relation, stated.object, *times, source
-                )
-                ended += self._memory.learn(fact)
-                learned.append(fact)
-        self._learned += learned
+        update = self._apply(*self._changes(found, source))
+        self.add("", text)
         if not found and not note:
             note = "Nothing to remember was found in this message."
-        return MemoryUpdate(tuple(learned), tuple(ended), note)
+        return replace(update, note=note)
+
+    def offer(self, text: str, *, source: str = "conversation") -> MemoryOffer | None:
+        """Return an offer to remember the facts of a statement; None if it has nothing new.
+
+        Nothing is stored before `accept`. The model reads a statement that the rules cannot.
+        """
+        resolved = self._resolve(text)
+        found = read_offered(resolved)
+        if not found and self._model is not None and may_state(resolved):
+            found, _ = self._read(resolved)
+        facts, ended = self._changes(found, source)
+        facts = [fact for fact in facts if not self._memory.holds(fact)]
+        if not facts and not ended:
+            return None
+        offer = MemoryOffer(text, tuple(facts), tuple(ended))
+        self.offers.add(offer)
+        self.add("", text)
+        return offer
+
+    def accept(self, offer_id: str = "") -> MemoryUpdate:
+        """Remember the facts of an offer. Raises NotFound, and StoreError as `tell`."""
+        offer = self.offers.take(offer_id)
+        try:
+            return self._apply(offer.facts, offer.ended)
+        except StoreError:
+            self.offers.add(offer)
+            raise
 
     def undo(self) -> RememberedFact | None:
         """Remove the fact that was stated last in this conversation, and return it."""
@@ -352,12 +376,37 @@ class Conversation:
         except ModelError as error:
             return found, f"The model could not read this message: {error.message}"
 
-    def _end(self, stated: StatedFact) -> list[RememberedFact]:
-        at = stated.until or stated.since or self._now()
-        before = self._memory.history(stated.subject, stated.relation)
-        self._memory.end(stated.subject, stated.relation, stated.object, at=at)
-        after = self._memory.history(stated.subject, stated.relation)
-        return [fact for fact in after if fact not in before]
+    def _changes(
+        self, found: Sequence[StatedFact], source: str
+    ) -> tuple[list[RememberedFact], list[RememberedFact]]:
+        """Return the facts of a statement, and the known facts that it says to have ended."""
+        now = self._now()
+        facts = [
+            RememberedFact(s.subject, s.relation, s.object, *_times(s, now), source)
+            for s in found
+            if not s.ended
+        ]
+        ended = [
+            replace(known, valid_to=s.until or s.since or now)
+            for s in found
+            if s.ended
+            for known in self._memory.ending(
+                s.subject, s.relation, s.object, at=s.until or s.since or now
+            )
+        ]
+        return facts, ended
+
+    def _apply(
+        self, facts: Sequence[RememberedFact], ended: Sequence[RememberedFact]
+    ) -> MemoryUpdate:
+        closed = list(ended)
+        with self._memory.transaction():
+            for fact in ended:
+                self._memory.end(fact.subject, fact.relation, fact.object, at=fact.valid_to or "")
+            for fact in facts:
+                closed += self._memory.learn(fact)
+        self._learned += facts
+        return MemoryUpdate(tuple(facts), tuple(closed))
 
     def _size(self) -> int:
         return sum(count_tokens(f"{question} {answer}") for question, answer in self._turns)

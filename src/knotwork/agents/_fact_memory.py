@@ -166,15 +166,29 @@ class FactMemory:
 
     def end(self, subject: str, relation: str, object_: str, *, at: str) -> int:
         """End this fact at a time if it holds then, and return the number of facts ended."""
-        wanted = normal_form(object_)
-        ended = []
         with self.transaction():
-            ended += [
-                self._close(known, at)
-                for known in self._of_key(normal_form(subject), normal_form(relation))
-                if normal_form(known.object) == wanted and _ends_at(known, at)
+            ended = [
+                self._close(known, at) for known in self.ending(subject, relation, object_, at=at)
             ]
         return len(ended)
+
+    def ending(self, subject: str, relation: str, object_: str, *, at: str) -> list[RememberedFact]:
+        """Return the facts that `end` would end."""
+        wanted = normal_form(object_)
+        return [
+            known
+            for known in self.history(subject, relation)
+            if normal_form(known.object) == wanted and _ends_at(known, at)
+        ]
+
+    def holds(self, fact: RememberedFact) -> bool:
+        """Return True if a fact is known to hold from its beginning, or more precisely than it."""
+        wanted = normal_form(fact.object)
+        return any(
+            known.covers(fact.valid_from) or _is_more_precise(known, fact)
+            for known in self.history(fact.subject, fact.relation)
+            if normal_form(known.object) == wanted
+        )
 
     def retract(self, fact: RememberedFact) -> bool:
         """Remove a fact as if it had never been added; a fact that it ended continues.
@@ -244,8 +258,7 @@ class FactMemory:
     def _add(self, fact: RememberedFact) -> tuple[RememberedFact, ...]:
         forms = _forms(fact)
         known = self._of_key(forms[0], forms[1])
-        same = [k for k in known if normal_form(k.object) == forms[2]]
-        if any(k.covers(fact.valid_from) or _is_more_precise(k, fact) for k in same):
+        if self.holds(fact):
             return ()
         if forms[1] in self._many_valued:
             self._insert(fact, forms)

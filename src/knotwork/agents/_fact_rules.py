@@ -18,8 +18,8 @@ _ENGLISH = re.compile(
     r"^(?P<subject>I|[Ww]e|(?:[Mm]y|[Oo]ur|[Tt]he) [\w ]{1,40}?"
     r"|[A-Z][\w'.-]*(?: [A-Z][\w'.-]*){0,4})"
     r"(?P<ended> no longer| not any ?more)?"
-    r" (?P<relation>am|is|are|was|lives? in|works? (?:for|at|as)|studies at|moved to|knows?|likes?"
-    r"|uses?|owns?|speaks?|costs?|(?:has|have)(?= (?:an?|the|no|\d))|leads?"
+    r" (?P<relation>am|is|are|was|lives? in|works? (?:for|at|as|in|on)|stud(?:y|ies) (?:at|in)"
+    r"|moved to|knows?|likes?|uses?|owns?|speaks?|costs?|(?:has|have)(?= (?:an?|the|no|\d))|leads?"
     r"|manages?|belongs? to|reports? to|prefers?)"
     r" (?:(?:a|an|the) )?(?P<object>(?:[^.;,]|[.,](?=\d))+?)"
     r"(?:,? (?:since|from|as of|starting)(?: on)? (?P<since>[^.;]+?))?"
@@ -33,7 +33,8 @@ _CHINESE = re.compile(
 )
 _SAME = {
     "am": "is", "are": "is", "live in": "lives in", "moved to": "lives in", "work for": "works for",
-    "work at": "works for", "works at": "works for", "work as": "works as", "know": "knows",
+    "work at": "works for", "works at": "works for", "work as": "works as", "work in": "works in",
+    "work on": "works on", "study at": "studies at", "study in": "studies in", "know": "knows",
     "like": "likes", "use": "uses", "own": "owns", "speak": "speaks", "cost": "costs",
     "have": "has", "lead": "leads", "manage": "manages", "belong to": "belongs to",
     "report to": "reports to", "prefer": "prefers",
@@ -46,7 +47,15 @@ _NO_SUBJECT = re.compile(
 _NO_OBJECT = re.compile(r"^(?:not|\w+ing|sure|interested|curious|questions?|to|been|no idea)\b")
 _STATES_OF_BEING = frozenset({"am", "is", "are", "was", "has", "have"})
 _ASKS = re.compile("[吗呢谁几]|什么|哪|多少|怎么|如何")
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+_OWN_PERSON = re.compile(
+    r"(?:[Mm]y|[Oo]ur) (?P<role>[a-z][a-z -]*?) (?P<name>[A-Z]\S*(?: [A-Z]\S*)*)"
+)
+_OWN_PERSON_ZH = re.compile(
+    r"我们?的?(?P<role>同事|同学|经理|老板|上司|下属|助理|助手|客户|朋友|男友|女友|妻子|太太|老婆|丈夫|先生|老公|女儿|儿子"
+    r"|母亲|妈妈|父亲|爸爸|姐姐|妹妹|哥哥|弟弟|表姐|表妹|表哥|表弟|姑姑|叔叔|舅舅|阿姨|邻居|室友|导师|老师|学生|医生|律师)"
+    r"(?P<name>[\u3400-\u9fff·]{1,8})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ def read_facts(text: str) -> list[StatedFact]:
             continue
         match = _ENGLISH.match(said) or _CHINESE.match(said)
         if match is not None and _states_fact(match):
-            found.append(_make_fact(match))
+            found += _make_facts(match)
     return found
 
 
@@ -95,13 +104,22 @@ def _states_fact(match: re.Match[str]) -> bool:
     return not (is_state and _NO_OBJECT.match(match["object"]))
 
 
-def _make_fact(match: re.Match[str]) -> StatedFact:
+def _make_facts(match: re.Match[str]) -> list[StatedFact]:
+    """Return the fact of a match; with "my colleague Ina", also that Ina is a colleague."""
+    own = _OWN_PERSON_ZH.fullmatch(match["subject"]) or _OWN_PERSON.fullmatch(match["subject"])
+    if own is None:
+        return [_make_fact(match, _subject(match["subject"]))]
+    role = f"{own['role']} of" if own["role"].isascii() else own["role"]
+    return [_make_fact(match, own["name"]), StatedFact(own["name"], role, SPEAKER)]
+
+
+def _make_fact(match: re.Match[str], subject: str) -> StatedFact:
     relation = match["relation"]
     relation = _SAME.get(relation, relation)
     if relation == "在" and match["later"]:
         relation = "工作于"
     return StatedFact(
-        _subject(match["subject"]),
+        subject,
         relation,
         match["object"].strip(),
         read_moment(match["since"] or ""),

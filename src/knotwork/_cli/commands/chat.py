@@ -24,10 +24,13 @@ from knotwork.errors import ConfigError, KnotworkError, UnknownName
 if TYPE_CHECKING:
     from knotwork.agents._chat import Chat, ChatResponse, MemoryUpdate
     from knotwork.agents._fact_memory import FactMemory, RememberedFact
+    from knotwork.agents._offers import MemoryOffer
 
 
 PROMPT = "> "
 CHAT_COMMANDS = {
+    "/accept": "remember what was offered last, or by its id: /accept ID",
+    "/refuse": "do not remember what was offered last: /refuse [ID]",
     "/facts": "list the remembered facts",
     "/undo": "forget the last fact",
     "/forget": "delete the facts about a name: /forget NAME",
@@ -51,10 +54,14 @@ CHAT_COMMANDS = {
 @click.option(
     "--budget", metavar="AMOUNT", default="", help="Spending limit per question, such as 3k."
 )
+@click.option(
+    "--yes", "-y", "accepts", is_flag=True, help="Remember the facts of all statements unasked."
+)
 @with_session(handles_signals=True)
 def chat_command(
     session: Session,
     *,
+    accepts: bool,
     retriever: str | None,
     mode: str,
     filters: tuple[str, ...],
@@ -63,9 +70,11 @@ def chat_command(
 ) -> None:
     """Ask questions in a conversation; follow-ups such as "and when was it built?" work.
 
-    Each line of standard input is a message. Statements such as "Ann Lee leads the team since May
-    2024" are stored beside the index (INDEX.memory) as facts with a period of validity. Facts are
-    shown next to answers, but never used as sources. Type /help for a list of commands.
+    Each line of standard input is a message. "Remember that Ann Lee leads the team since May 2024"
+    is stored beside the index (INDEX.memory) as a fact with a period of validity. The facts of
+    other statements are offered: at a terminal you are asked; without one they are stored only
+    with --yes or by the line /accept. Facts are shown next to answers, but never used as sources.
+    Type /help for a list of commands.
     """
     from knotwork._cli.answers import note_empty_index
     from knotwork.agents._chat import Chat
@@ -86,7 +95,9 @@ def chat_command(
             if line == "/quit":
                 break
             try:
-                _answer(session, chat, line)
+                reply = _answer(session, chat, line)
+                if reply is not None and reply.offer is not None:
+                    _settle_offer(session, chat, reply.offer, accepts=accepts, asks=is_watched)
             except KnotworkError as error:
                 if not is_watched:
                     raise
@@ -114,11 +125,11 @@ def _read_lines(*, is_watched: bool) -> Iterator[str]:
             yield line
 
 
-def _answer(session: Session, chat: Chat, line: str) -> None:
-    """Process one message or command, and print the result."""
+def _answer(session: Session, chat: Chat, line: str) -> ChatResponse | None:
+    """Process one message or command, print the result, and return the reply to a message."""
     if line.startswith("/"):
         _run_command(session, chat, line)
-        return
+        return None
     from knotwork._cli.answers import AnswerView
 
     reply: ChatResponse | None = None
@@ -130,10 +141,49 @@ def _answer(session: Session, chat: Chat, line: str) -> None:
     assert reply is not None, "the last event has the reply"
     if session.common.json:
         session.terminal.emit(_describe_reply(reply))
-    elif reply.told is not None:
+        return reply
+    if reply.told is not None:
         print_stated_facts(session.terminal, reply.told, tokens=reply.tokens)
-    else:
+    if reply.answer is not None:
         _print_answer(session, reply, is_shown=view.has_shown_answer)
+    return reply
+
+
+def _settle_offer(
+    session: Session, chat: Chat, offer: MemoryOffer, *, accepts: bool, asks: bool
+) -> None:
+    """Store the facts of an offer if the user agrees; without a terminal only if ``accepts``."""
+    terminal = session.terminal
+    is_json = session.common.json
+    if not is_json and not accepts:
+        for fact in offer.facts:
+            terminal.say(f"Remember “{join_lines(fact.text)}”?")
+        for fact in offer.ended:
+            terminal.say(f"Remember as no longer valid: “{join_lines(fact.text)}”?")
+    if asks and not accepts:
+        accepts = _agrees()
+        if not accepts:
+            chat.refuse(offer.id)
+            terminal.note("Not remembered.", style="dim")
+            return
+    if accepts:
+        update = chat.accept(offer.id)
+        if is_json:
+            terminal.emit({"accepted": offer.id, **_describe_update(update)})
+        else:
+            print_stated_facts(terminal, update, tokens=0)
+    elif not is_json:
+        terminal.note(
+            "Not remembered. Answer /accept, begin with “Remember that”, or use --yes.", style="dim"
+        )
+
+
+def _agrees() -> bool:
+    try:
+        return input("Remember this? [y/N] ").strip().lower() in {"y", "yes", "j", "ja", "是", "好"}
+    except EOFError:
+        print()
+        return False
 
 
 def _run_command(session: Session, chat: Chat, line: str) -> None:
@@ -143,6 +193,13 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
     terminal = session.terminal
     if name == "/facts":
         _print_facts(terminal, chat.facts())
+    elif name == "/accept":
+        _accept(session, chat, rest.strip())
+    elif name == "/refuse":
+        refused = chat.refuse(rest.strip())
+        if session.common.json:
+            terminal.emit({"refused": refused.id})
+        terminal.note("Not remembered.", style="dim")
     elif name == "/undo":
         fact = chat.undo()
         undone = f"Forgot: {fact.text}." if fact else "There is no fact to undo."
@@ -155,6 +212,21 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         terminal.note("New conversation.", style="dim")
     else:
         terminal.table(list(CHAT_COMMANDS.items()))
+
+
+def _accept(session: Session, chat: Chat, offer_id: str) -> None:
+    offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
+    update = chat.accept(offer_id)
+    if session.common.json:
+        session.terminal.emit({"accepted": offer_id, **_describe_update(update)})
+    else:
+        print_stated_facts(session.terminal, update, tokens=0)
+
+
+def _describe_update(update: MemoryUpdate) -> dict[str, Any]:
+    from knotwork._cli.json_output import describe_stated_facts
+
+    return describe_stated_facts(update, tokens=0)
 
 
 def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> None:
@@ -193,13 +265,22 @@ def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
-    from knotwork._cli.json_output import describe_answer, describe_fact, describe_stated_facts
+    from knotwork._cli.json_output import (
+        describe_answer,
+        describe_fact,
+        describe_offer,
+        describe_stated_facts,
+    )
 
+    described: dict[str, Any] = {"message": reply.message}
     if reply.told is not None:
-        return {"message": reply.message, **describe_stated_facts(reply.told, tokens=reply.tokens)}
-    assert reply.answer is not None and reply.evidence is not None, "both or neither"  # noqa: PT018
+        described |= describe_stated_facts(reply.told, tokens=reply.tokens)
+    if reply.offer is not None:
+        described |= {"offer": describe_offer(reply.offer), "tokens": reply.tokens}
+    if reply.answer is None or reply.evidence is None:
+        return described
     return {
-        "message": reply.message,
+        **described,
         "understood": reply.evidence.query.text,
         **describe_answer(reply.answer),
         "remembered": [describe_fact(fact) for fact in reply.remembered],
