@@ -109,7 +109,7 @@ def test_every_request_is_made_of_them(server, opened):
     for kind in ("iterative", "reasoning"):
         ask_agent(kb, "Who designed the Kestrel probe?", kind=kind)
     with Chat(kb) as chat:
-        chat.say("My colleague Ina works in Bergen.")
+        chat.say("Since 2023 the Bergen office has been run by Ina.")
     propose_for_index(kb.store, kb.settings)
     assert [text for text in sent(server) if MARK not in text] == []
     every = {prompt.name for prompt in built_in_prompts()}
