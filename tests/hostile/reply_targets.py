@@ -180,7 +180,7 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "passage": step_prompts._read_passage,
     "words": step_prompts._read_words,
     "step ratings": lambda reply: step_prompts._read_ratings(reply, 3),
-    "facts": lambda reply: parse_facts(reply, {"ada", "london"}),
+    "facts": lambda reply: parse_facts(reply, "Ada lives in London since 1843."),
     "relation plans": lambda reply: parse_plans(
         reply,
         {"ada lovelace": Entity("0" * 16, "Ada Lovelace", "ada lovelace", "", 1)},

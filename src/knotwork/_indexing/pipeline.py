@@ -617,7 +617,7 @@ class Tally:
             mentions=self.mentions,
             relations=self.relations,
             readings=dict(self.readings),
-            left_out=self.left_out,
+            left_out=self.left_out or None,
             prompts=self.models.prompts if self.models else BUILT_IN,
             usage=self.models.meter.by_stage() if self.models else {},
             money=self.models.meter.money(self.models.prices) if self.models else None,

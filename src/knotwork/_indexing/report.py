@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from knotwork._inference.chat import TokenUsage
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._transform.strict_schema import LeftOut
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
     from knotwork._indexing.communities import ReportChanges
     from knotwork._indexing.entity_descriptions import DescriptionChanges
     from knotwork._indexing.resolution.resolver import ResolutionChanges
+    from knotwork._transform.strict_schema import LeftOut
 
 
 class EventKind(StrEnum):
@@ -122,7 +122,7 @@ class IndexReport:
     mentions: int = 0
     relations: int = 0
     readings: Mapping[ReadingStatus, int] = field(default_factory=dict)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOut | None = None
     prompts: OwnPrompts = BUILT_IN
     usage: Mapping[str, TokenUsage] = field(default_factory=dict)
     money: Decimal | None = None

@@ -56,7 +56,7 @@ class PromptPassage:
     """The part of a hit that a model reads.
 
     ``text`` is its line in the prompt, ``spans`` are its sentences in reading order, ``best`` is
-    the most relevant one.
+    the most relevant one. ``rows`` are the rows of queries that its line ends with, "" without any.
     """
 
     number: int
@@ -64,6 +64,7 @@ class PromptPassage:
     spans: tuple[Span, ...]
     text: str
     best: Span
+    rows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,16 @@ def pack_evidence(
         spans = tuple(item.span for item in items)
         line = _passage_line(number, labels[rank], _join_sentences(items))
         best = chosen[rank][0].span
+        found = []
         if rows and rank in stating:
-            line, rows = f"{line} {rows}", ""
+            found.append(rows)
+            rows = ""
         if own_rows:
-            line, own_rows = f"{line} {own_rows}", ""
-        passages.append(PromptPassage(number, evidence.hits[rank].chunk, spans, line, best))
+            found.append(own_rows)
+            own_rows = ""
+        line = " ".join((line, *found))
+        chunk = evidence.hits[rank].chunk
+        passages.append(PromptPassage(number, chunk, spans, line, best, " ".join(found)))
     return passages
 
 

@@ -118,8 +118,13 @@ _UNFINISHED = re.compile(
 )
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 _LONGEST_RANGE = 20
-_STATEMENT_CHARACTERS = 1_000
+_SEARCHED_CHARACTERS = 200
 """Characters before the beginning of a statement that are searched for the end of another."""
+_LONGEST_END = 20
+_LONGEST_STATEMENT = 800
+"""A statement of more characters is cut, so that no reply takes long to check."""
+_LONGEST_MARK = 120
+"""An open bracket with more characters after it is none of a mark."""
 _FEWEST_STATEMENT_TERMS = 2
 
 
@@ -213,7 +218,7 @@ class ReplyReader:
             shown = self._say(self._pending[: match.start()])
             self._mark(match)
             self._pending = self._pending[match.end() :]
-        held = _UNFINISHED.search(self._pending)
+        held = None if len(self._pending) > _LONGEST_MARK else _UNFINISHED.search(self._pending)
         cut = held.start() if held else len(self._pending)
         shown += self._say(self._pending[:cut])
         self._pending = self._pending[cut:]
@@ -234,13 +239,14 @@ class ReplyReader:
         return shown
 
     def _begins_statement(self, text: str) -> bool:
-        before = self._open.text
-        if not before.strip() or not _MAY_END.search(
-            before + text[: len(text) - len(text.lstrip())]
-        ):
+        if len(self._open.text) > _LONGEST_STATEMENT:
+            return True
+        before = self._open.text[-_SEARCHED_CHARACTERS:]
+        space = text[: len(text) - len(text.lstrip())]
+        if not before.strip() or not _MAY_END.search(before[-_LONGEST_END:] + space):
             return False
-        spans = split_sentences(before[-_STATEMENT_CHARACTERS:] + text)
-        return len(spans) > 1 and spans[-1].start >= len(before[-_STATEMENT_CHARACTERS:])
+        spans = split_sentences(before + text)
+        return len(spans) > 1 and spans[-1].start >= len(before)
 
     def _mark(self, match: re.Match[str]) -> None:
         found = list(_read_numbers(match[1]))

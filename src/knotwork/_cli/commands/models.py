@@ -27,6 +27,7 @@ def models_command() -> None:
     short_help="List the models that are set.",
     epilog=show_examples(
         "knotwork models list",
+        "knotwork models list --set llm.answer=openai:gpt-4o",
         "knotwork models list --set llm.base_url=http://localhost:11434/v1 --json",
     ),
 )
@@ -67,7 +68,11 @@ def list_command(session: Session) -> None:
 
 @models_command.command(
     short_help="Ask each model for one word.",
-    epilog=show_examples("knotwork models check", "knotwork models check --json"),
+    epilog=show_examples(
+        "knotwork models check",
+        "knotwork models check --set llm.model=openai:gpt-4o-mini",
+        "knotwork models check --json",
+    ),
 )
 @with_session(hides_store=True)
 def check(session: Session) -> None:
@@ -82,6 +87,7 @@ def check(session: Session) -> None:
     short_help="Measure speed and usable replies of each model.",
     epilog=show_examples(
         "knotwork models measure",
+        "knotwork models measure --json",
         "knotwork models measure --set llm.model=gguf:/models/small.gguf",
     ),
 )

@@ -31,7 +31,8 @@ def prompts_command() -> None:
     short_help="List the prompts, and which are your own.",
     epilog=show_examples(
         "knotwork prompts list",
-        "knotwork prompts list --set prompts.dir=prompts --json",
+        "knotwork prompts list --set prompts.dir=prompts",
+        "knotwork prompts list --json",
     ),
 )
 @with_session(hides_store=True)
@@ -110,7 +111,11 @@ def _find(
 
 @prompts_command.command(
     short_help="Write the built-in prompts to a folder.",
-    epilog=show_examples("knotwork prompts copy prompts/", "knotwork prompts copy prompts/ --json"),
+    epilog=show_examples(
+        "knotwork prompts copy prompts/",
+        "knotwork prompts copy ~/knotwork-prompts",
+        "knotwork prompts copy prompts/ --json",
+    ),
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @with_session(hides_store=True)
@@ -138,7 +143,11 @@ def copy(session: Session, *, folder: Path) -> None:
 
 @prompts_command.command(
     short_help="Check the prompts of your own.",
-    epilog=show_examples("knotwork prompts check", "knotwork prompts check prompts/ --json"),
+    epilog=show_examples(
+        "knotwork prompts check",
+        "knotwork prompts check prompts/",
+        "knotwork prompts check prompts/ --json",
+    ),
 )
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
 @with_session(hides_store=True)

@@ -275,7 +275,7 @@ class _Cited:
 
     def find_misplacement(self, said: ReadText) -> Finding | None:
         """Find a name or number that stands where the sentence has another one."""
-        mentions = mentions_of(said)
+        mentions = mentions_of(said)[:_MOST_MENTIONS]
         plain = {
             w.start for w in said.words if not any(m.start <= w.start < m.end for m in mentions)
         }
@@ -299,7 +299,7 @@ class _Cited:
 
     def find_reversal(self, said: ReadText) -> Finding | None:
         """Find two names on both sides of the same words, but in the other order."""
-        mentions = [m for m in mentions_of(said) if m.kind == NAME]
+        mentions = [m for m in mentions_of(said) if m.kind == NAME][:_MOST_MENTIONS]
         for sentence in self._sentences:
             others = [m for m in mentions_of(sentence) if m.kind == NAME]
             for first, second in combinations(mentions, 2):
@@ -350,6 +350,8 @@ _ONE = frozenset([Decimal(1)])
 _ROUNDING = Decimal("0.06")
 _SAME_SPELLING = 0.78
 _FEWEST_WORDS = 2
+_MOST_MENTIONS = 12
+"""The names and numbers of a statement whose places are compared."""
 _ENUMERATION = re.compile(r"(?:^|\n)[\s(（]*$")
 _AFTER_ENUMERATION = re.compile(r"\s*[.)）、:]\s")
 _ABOUT = re.compile(

@@ -76,8 +76,10 @@ class StatementCheck:
     def _read(self, number: int) -> tuple[list[str], str]:
         """Return the sentences of a passage and the titles around it."""
         if number not in self._sources:
-            chunk = self._passages[number].chunk
+            passage = self._passages[number]
+            chunk = passage.chunk
             sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
+            sentences += passage.rows.split(" / ")
             titles = " / ".join((chunk.document_title, *chunk.headings))
             self._sources[number] = [s for s in sentences if s], titles
         return self._sources[number]
