@@ -22,7 +22,7 @@ from knotwork._inference.chat import (
     estimate_input_tokens,
 )
 from knotwork._inference.context_windows import read_listed_window
-from knotwork._inference.model_registry import MODEL_ROLES, NO_CHAT_MODEL, role_settings
+from knotwork._inference.model_registry import roles_by_model
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._synthesis.answer_writer import make_answer_request
 from knotwork._synthesis.messages import no_answer
@@ -130,13 +130,8 @@ def list_models(settings: LlmSettings) -> Iterator[ServedModel]:
 
     Contacts each server once and asks no model. A server that cannot be reached is an ``error``.
     """
-    roles: dict[LlmSettings, list[ModelRole]] = {}
-    for role in MODEL_ROLES:
-        own = role_settings(settings, role)
-        if own.model != NO_CHAT_MODEL:
-            roles.setdefault(own, []).append(role)
     models = ChatModels(settings, retries=RetryPolicy(attempts=1))
-    for own, its_roles in roles.items():
+    for own, its_roles in roles_by_model(settings).items():
         scheme, _, name = own.model.partition(":")
         at = own.base_url if scheme == "openai" else ""
         found = ServedModel(own.model, tuple(its_roles), at, own.context_window)
@@ -176,12 +171,7 @@ def estimate_trials(settings: LlmSettings) -> int:
     """
     requests = [request for text, question in _TEXTS for request in _requests(text, question)]
     most = sum(estimate_input_tokens(r) + (r.max_output_tokens or 0) for r in requests)
-    return most * sum(1 for _ in _distinct(settings))
-
-
-def _distinct(settings: LlmSettings) -> set[LlmSettings]:
-    found = {role_settings(settings, role) for role in MODEL_ROLES}
-    return {own for own in found if own.model != NO_CHAT_MODEL}
+    return most * len(roles_by_model(settings))
 
 
 def _requests(text: str, question: str) -> tuple[ChatRequest, ChatRequest]:

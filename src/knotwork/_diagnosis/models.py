@@ -24,14 +24,13 @@ from knotwork._inference.chat import ChatReply, is_mostly_thinking
 from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
-    NO_CHAT_MODEL,
     NO_EMBEDDER,
     NO_READER,
     explain_choice,
     follows_index,
     open_chat_server,
     open_reader,
-    role_settings,
+    roles_by_model,
 )
 from knotwork.errors import KnotworkError, ModelError
 
@@ -129,12 +128,7 @@ def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
     A reply that is cut off while it thinks passes: reasoning models need more tokens than that. Any
     other reply without the word asked for fails.
     """
-    roles: dict[LlmSettings, list[ModelRole]] = {}
-    unused: list[ModelRole] = []
-    for role in MODEL_ROLES:
-        own = role_settings(settings, role)
-        group = unused if own.model == NO_CHAT_MODEL else roles.setdefault(own, [])
-        group.append(role)
+    roles = roles_by_model(settings)
     if not roles:
         detail = "none: only rules are used, and no tokens are spent"
         yield Check(_LANGUAGE_MODEL, ok=True, detail=detail)
@@ -143,7 +137,8 @@ def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
     for own, its_roles in roles.items():
         shared = len(its_roles) == len(MODEL_ROLES)
         yield _check_model(models, own, () if shared else its_roles)
-    if unused:
+    used = {role for its_roles in roles.values() for role in its_roles}
+    if unused := [role for role in MODEL_ROLES if role not in used]:
         yield Check(_LANGUAGE_MODEL, ok=True, detail=f"none for {', '.join(unused)}")
 
 

@@ -217,6 +217,16 @@ def role_settings(settings: LlmSettings, role: ModelRole | None = None) -> LlmSe
     return replace(settings, **(entries | apart))
 
 
+def roles_by_model(settings: LlmSettings) -> dict[LlmSettings, list[ModelRole]]:
+    """Return the roles that have a model, by the settings of the model."""
+    roles: dict[LlmSettings, list[ModelRole]] = {}
+    for role in MODEL_ROLES:
+        own = role_settings(settings, role)
+        if own.model != NO_CHAT_MODEL:
+            roles.setdefault(own, []).append(role)
+    return roles
+
+
 def calls_at_once(settings: LlmSettings, role: ModelRole) -> int:
     """Return the most calls of a role that may ever run at a time."""
     return most_calls(role_settings(settings, role).concurrency)

@@ -21,6 +21,7 @@ from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences
 from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.grounding.statement_check import StatementCheck
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import (
     PromptPassage,
@@ -107,9 +108,15 @@ class AnswerWriter:
         quoted = replace(quoted, notes=(*notes, *quoted.notes))
         yield AskEvent(AskEventKind.ASKED, self._model.name)
         unknown = no_answer(detect_language(quoted.question))
-        showing = _StreamedText(passages, unknown, question=quoted.question)
+        numbered = {passage.number: passage for passage in passages}
+        check = StatementCheck(numbered, question=quoted.question)
+        showing = _StreamedText(ReplyReader(numbered, check=check), unknown)
         parse = partial(
-            parse_answer_reply, passages=passages, question=quoted.question, unknown=unknown
+            parse_answer_reply,
+            passages=passages,
+            question=quoted.question,
+            unknown=unknown,
+            check=check,
         )
         parsed, note = yield from self._receive(request, showing, parse)
         if parsed is not None and not parsed.is_unknown:
@@ -211,9 +218,8 @@ def _scale(confidence: float | None, share: float) -> float | None:
 class _StreamedText:
     """The part of a streamed reply that can already be shown."""
 
-    def __init__(self, passages: Sequence[PromptPassage], unknown: str, *, question: str) -> None:
-        numbered = {passage.number: passage for passage in passages}
-        self._reader = ReplyReader(numbered, question=question)
+    def __init__(self, reader: ReplyReader, unknown: str) -> None:
+        self._reader = reader
         self._unknown = unknown
         self._held = ""
         self.received = ""

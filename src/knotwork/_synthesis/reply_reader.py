@@ -46,10 +46,16 @@ class ParsedReply:
 
 
 def parse_answer_reply(
-    reply: ChatReply, passages: Sequence[PromptPassage], *, question: str, unknown: str
+    reply: ChatReply,
+    passages: Sequence[PromptPassage],
+    *,
+    question: str,
+    unknown: str,
+    check: StatementCheck | None = None,
 ) -> ParsedReply:
     """Parse a reply; ``unknown`` is the sentence agreed on for "I don't know".
 
+    ``check`` is that of the same passages and question, if the reply was read before.
     Raises Unparsable if the reply is empty, withheld, or cites no passage: then nothing in it can
     be traced to a source.
     """
@@ -57,7 +63,8 @@ def parse_answer_reply(
         raise Unparsable("The reply was withheld by the server.")
     if not reply.text.strip():
         raise Unparsable("The reply is empty.")
-    reader = ReplyReader({passage.number: passage for passage in passages}, question=question)
+    numbered = {passage.number: passage for passage in passages}
+    reader = ReplyReader(numbered, question=question, check=check)
     reader.feed(reply.text.strip())
     reader.finish()
     if means_unknown(reader.plain, unknown, is_cited=bool(reader.cited)):
@@ -124,7 +131,7 @@ _LONGEST_END = 20
 _LONGEST_STATEMENT = 800
 """A statement of more characters is cut, so that no reply takes long to check."""
 _LONGEST_MARK = 120
-"""An open bracket with more characters after it is none of a mark."""
+"""An open bracket with more characters after it begins no mark."""
 _FEWEST_STATEMENT_TERMS = 2
 
 
@@ -173,9 +180,15 @@ class ReplyReader:
     has, ``rejected`` are the statements that were left out.
     """
 
-    def __init__(self, passages: Mapping[int, PromptPassage], *, question: str = "") -> None:
+    def __init__(
+        self,
+        passages: Mapping[int, PromptPassage],
+        *,
+        question: str = "",
+        check: StatementCheck | None = None,
+    ) -> None:
         self._passages = passages
-        self._check = StatementCheck(passages, question=question)
+        self._check = check or StatementCheck(passages, question=question)
         self._pending = ""
         self._open = _OpenStatement()
         self._numbers: dict[tuple[str, Span], int] = {}

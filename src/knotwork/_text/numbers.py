@@ -36,11 +36,12 @@ _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _SMALL = {word: value for value, word in enumerate(_ONES)} | {
     word: 10 * value for value, word in enumerate(_TENS, start=2)
 }
-_SCALES = {
+SCALES = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
     "bn": 10**9, "k": 10**3, "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
     "百万": 10**6, "千万": 10**7, "万亿": 10**12,
 }  # fmt: skip
+"""The factors of the words after a number, in lower case and simplified."""
 _SMALL_WORD = "|".join(sorted(_SMALL, key=len, reverse=True))
 _SCALE_WORD = "hundred|thousand|million|billion|trillion"
 _DIGITS_ZH = {c: v for v, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -85,7 +86,7 @@ def find_numbers(text: str) -> Iterator[Number]:
             value = Decimal(match["digits"].replace(",", ""))
             values = {value}
             if match["scale"]:
-                values.add(value * _SCALES[match["scale"].casefold()])
+                values.add(value * SCALES[match["scale"].casefold()])
             yield Number(frozenset(map(_plain, values)), start, end, is_written=False)
         elif match["words"]:
             if (written := _read_words(match["words"])) is not None:
@@ -132,7 +133,7 @@ def _read_words(words: str) -> Decimal | None:
             part = max(part, 1) * 100
             has_number = True
         else:
-            total += max(part, 1) * _SCALES[word]
+            total += max(part, 1) * SCALES[word]
             part = 0
             has_number = True
     return Decimal(total + part) if has_number else None
@@ -154,7 +155,7 @@ def _read_chinese(text: str) -> Decimal | None:
             else:
                 if not section + digit and not value:
                     return None
-                value = (value + section + digit) * _SCALES[c]
+                value = (value + section + digit) * SCALES[c]
                 section = digit = 0
         value += section + digit
     if decimals:

@@ -43,7 +43,7 @@ _MAY = re.compile(r"\bmay\b(?! \d)|\bcan\b")
 _QUOTED = re.compile(r"[“”„«»「」『』]|(?<!\w)[\"'][^\"']+[\"'](?!\w)|^\s*>")
 _OF_NO_LASTING_USE = re.compile(
     r"^(?:this|that|these|those|it|its|them|you|your|how|what|when|where|why|who|which|if|to|here|there"
-    r"|here|such|so|very|too|just|about|problems?|issues?|doubts?|ideas?|requests?|errors?|bugs?|look"
+    r"|such|so|very|too|just|about|problems?|issues?|doubts?|ideas?|requests?|errors?|bugs?|look"
     r"|feeling|hard time|moment|minute|same)\b|^[这那你您]",
     re.IGNORECASE,
 )

@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 from knotwork._retrieval.queries.query_plans import Operator, PropertyCondition
 from knotwork._retrieval.queries.target_schema import PropertyShape
 from knotwork._text.dates import DAY, DECADE, MONTH_OF_YEAR, read_day_range
+from knotwork._text.numbers import SCALES
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, Span
 
 YEARS = range(1000, 2101)
-_SCALES = {
-    "k": 1e3, "thousand": 1e3, "million": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9,
-    "百": 1e2, "千": 1e3, "万": 1e4, "萬": 1e4, "百万": 1e6, "千万": 1e7, "亿": 1e8, "億": 1e8,
-}  # fmt: skip
+_SCALES: dict[str, float] = {**SCALES, "m": 1e6, "萬": 1e4, "億": 1e8}
 _AMOUNT = re.compile(
     rf"""(?P<day>{DAY})
     |(?P<month>{MONTH_OF_YEAR})

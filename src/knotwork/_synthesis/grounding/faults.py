@@ -33,7 +33,6 @@ from knotwork._synthesis.grounding.texts import (
     align,
     covered_share,
     kind_of,
-    mentions_of,
     read_text,
     states_number,
     word_after,
@@ -168,10 +167,10 @@ class _Cited:
             return False
         if max(covered_share(said, holder) for holder in holders) > FAR_SHARE * best:
             return False
-        kind = kind_of(number, said)
+        kind = kind_of(number, said.text)
         stated = frozenset().union(*(n.values for n in said.numbers))
         return any(
-            kind_of(n, place) == kind and not n.is_written and not n.values & stated
+            kind_of(n, place.text) == kind and not n.is_written and not n.values & stated
             for n in place.numbers
         )
 
@@ -275,7 +274,7 @@ class _Cited:
 
     def find_misplacement(self, said: ReadText) -> Finding | None:
         """Find a name or number that stands where the sentence has another one."""
-        mentions = mentions_of(said)[:_MOST_MENTIONS]
+        mentions = said.mentions[:_MOST_MENTIONS]
         plain = {
             w.start for w in said.words if not any(m.start <= w.start < m.end for m in mentions)
         }
@@ -299,9 +298,9 @@ class _Cited:
 
     def find_reversal(self, said: ReadText) -> Finding | None:
         """Find two names on both sides of the same words, but in the other order."""
-        mentions = [m for m in mentions_of(said) if m.kind == NAME][:_MOST_MENTIONS]
+        mentions = [m for m in said.mentions if m.kind == NAME][:_MOST_MENTIONS]
         for sentence in self._sentences:
-            others = [m for m in mentions_of(sentence) if m.kind == NAME]
+            others = [m for m in sentence.mentions if m.kind == NAME]
             for first, second in combinations(mentions, 2):
                 firsts = [m for m in others if _is_same(m, first)]
                 seconds = [m for m in others if _is_same(m, second)]
@@ -436,7 +435,7 @@ def _stands_elsewhere(
     gap = sentence.text[start:end]
     if len(gap) > _LONGEST_GAP or _REFERRING.search(gap):
         return False
-    inside = [m for m in mentions_of(sentence) if m.start >= start and m.end <= end]
+    inside = [m for m in sentence.mentions if m.start >= start and m.end <= end]
     held = {w.term for w in sentence.words if start <= w.start < end}
     if mention.terms <= held or any(m.terms <= mention.terms for m in inside):
         return False

@@ -26,12 +26,16 @@ _OF_ITSELF = re.compile(
 
 
 class StatementCheck:
-    """Checks the statements of one reply against the passages that were given to the model."""
+    """Checks the statements of one reply against the passages that were given to the model.
+
+    What was compared once is known: a streamed reply is read twice, as it comes and as a whole.
+    """
 
     def __init__(self, passages: Mapping[int, PromptPassage], *, question: str = "") -> None:
         self._passages = passages
         self._question = question
         self._sources: dict[int, tuple[list[str], str]] = {}
+        self._compared: dict[tuple[str, tuple[int, ...]], Finding | None] = {}
 
     def find_fault(self, statement: str, cited: Sequence[int]) -> Finding | None:
         """Return the fault of a statement that cites passages by number, or None.
@@ -65,13 +69,16 @@ class StatementCheck:
         return None
 
     def _compare(self, statement: str, numbers: Sequence[int]) -> Finding | None:
-        read = [self._read(number) for number in numbers]
-        return find_fault(
-            statement,
-            [sentence for sentences, _ in read for sentence in sentences],
-            titles=" / ".join(titles for _, titles in read),
-            question=self._question,
-        )
+        key = (statement, tuple(numbers))
+        if key not in self._compared:
+            read = [self._read(number) for number in numbers]
+            self._compared[key] = find_fault(
+                statement,
+                [sentence for sentences, _ in read for sentence in sentences],
+                titles=" / ".join(titles for _, titles in read),
+                question=self._question,
+            )
+        return self._compared[key]
 
     def _read(self, number: int) -> tuple[list[str], str]:
         """Return the sentences of a passage and the titles around it."""

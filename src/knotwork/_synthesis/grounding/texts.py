@@ -44,17 +44,17 @@ NAME = "name"
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """A text with its content words and numbers, in order."""
+    """A text with its content words, numbers and mentions, each in order of its kind.
+
+    ``terms`` are the forms of the words.
+    """
 
     text: str
     words: tuple[Word, ...]
+    terms: frozenset[str]
     numbers: tuple[Number, ...]
+    mentions: tuple[Mention, ...]
     is_chinese: bool
-
-    @property
-    def terms(self) -> frozenset[str]:
-        """The forms of the words."""
-        return frozenset(word.term for word in self.words)
 
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")
@@ -71,7 +71,7 @@ _EMPTY_ZH = frozenset(
 
 @lru_cache(maxsize=_KEPT_TEXTS)
 def read_text(text: str) -> ReadText:
-    """Return a text with its content words and numbers."""
+    """Return a text with what is compared of it."""
     words: list[Word] = []
     numbers = tuple(find_numbers(text))
     for match in _TOKEN.finditer(text):
@@ -80,7 +80,10 @@ def read_text(text: str) -> ReadText:
         elif not any(number.start <= match.start() < number.end for number in numbers):
             words += _read_latin(text, match)
     is_chinese = len(HAN_CHARACTER.findall(text)) > 2 * len(_LETTERS.findall(text))
-    return ReadText(text, tuple(words), numbers, is_chinese)
+    terms_ = frozenset(word.term for word in words)
+    return ReadText(
+        text, tuple(words), terms_, numbers, _find_mentions(text, words, numbers), is_chinese
+    )
 
 
 def _read_han(run: str, offset: int) -> Iterator[Word]:
@@ -193,29 +196,30 @@ def _is_common(word: str) -> bool:
 _JOINT = re.compile(r"[\s·・.-]{0,2}")
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
-def mentions_of(text: ReadText) -> tuple[Mention, ...]:
+def _find_mentions(
+    text: str, words: Sequence[Word], numbers: Sequence[Number]
+) -> tuple[Mention, ...]:
     """Return the names of a text, words of one name together, and its numbers."""
     found: list[Mention] = []
-    for word in text.words:
+    for word in words:
         if not word.is_name:
             continue
         last = found[-1] if found else None
-        if last and _JOINT.fullmatch(text.text[last.end : word.start]):
+        if last and _JOINT.fullmatch(text[last.end : word.start]):
             found[-1] = Mention(last.terms | {word.term}, last.start, word.end, NAME)
         else:
             found.append(Mention(frozenset([word.term]), word.start, word.end, NAME))
-    for number in text.numbers:
+    for number in numbers:
         if not number.is_written or max(number.values) > LARGEST_COUNT:
             values = frozenset(map(str, number.values))
             found.append(Mention(values, number.start, number.end, kind_of(number, text)))
     return tuple(found)
 
 
-def kind_of(number: Number, text: ReadText) -> str:
+def kind_of(number: Number, text: str) -> str:
     """Return "year", "number", or the sign of a percentage or currency."""
-    after = text.text[number.end : number.end + 2].strip()[:1]
-    before = text.text[max(0, number.start - 2) : number.start].strip()[-1:]
+    after = text[number.end : number.end + 2].strip()[:1]
+    before = text[max(0, number.start - 2) : number.start].strip()[-1:]
     signs = (after if after in "%％" else "") + (before if before in "$€£¥" else "")
     value = min(number.values)
     return signs or ("year" if value in _YEARS else "number")
