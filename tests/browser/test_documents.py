@@ -57,6 +57,7 @@ def test_a_document_that_is_not_there_is_said_with_a_way_back(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui{DOCUMENTS}?doc=0000000000000000")
     page.get_by_role("alert").wait_for()
-    visit.visitor.account.faults.clear()  # the browser logs the 404
+    page.wait_for_load_state("networkidle")  # a second request may still be on its way
+    visit.visitor.account.faults.clear()  # the browser logs the 404 of each
     page.get_by_role("link", name="All documents").click()
     page.get_by_role("heading", level=1, name="Documents").wait_for()
