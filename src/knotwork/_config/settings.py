@@ -136,13 +136,15 @@ class LlmSettings:
 
     model: str = _setting(
         "none",
-        '"openai:NAME" (any OpenAI-compatible server), "gguf:FILE" (a model file, served from a\n'
-        'process of its own; extra `gguf`) or "none" (never spends tokens)',
+        '"openai:NAME" (any OpenAI-compatible server), "ollama:NAME", "anthropic:NAME",\n'
+        '"gguf:FILE" (a model file, served from a process of its own; extra `gguf`) or "none"\n'
+        "(never spends tokens)",
         may_be_empty=False,
     )
     base_url: str = _setting(
         "https://api.openai.com/v1",
-        "the server of the models: OpenAI, vLLM, Ollama, llama.cpp, DeepSeek, DashScope, Azure …",
+        "the server of the models: OpenAI, vLLM, llama.cpp, DeepSeek, DashScope, Azure …; unless\n"
+        "set, http://localhost:11434 for ollama: and https://api.anthropic.com/v1 for anthropic:",
         may_be_empty=False,
     )
     api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
@@ -186,7 +188,7 @@ class LlmSettings:
     context_window: int = _setting(
         0,
         "tokens of a prompt and its reply together; 0 learns it when a server refuses a longer\n"
-        "one. For a gguf: model, 0 is what it was trained for, at most 8192",
+        "one. For a gguf: model, 0 is what it was trained for, at most 8192; for ollama:, 8192",
         minimum=0,
         maximum=100_000_000,
     )

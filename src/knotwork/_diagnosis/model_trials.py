@@ -133,7 +133,7 @@ def list_models(settings: LlmSettings) -> Iterator[ServedModel]:
     models = ChatModels(settings, retries=RetryPolicy(attempts=1))
     for own, its_roles in roles_by_model(settings).items():
         scheme, _, name = own.model.partition(":")
-        at = own.base_url if scheme == "openai" else ""
+        at = "" if scheme == "gguf" else own.base_url
         found = ServedModel(own.model, tuple(its_roles), at, own.context_window)
         try:
             client = models.client(its_roles[0])

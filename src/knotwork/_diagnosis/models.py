@@ -20,7 +20,7 @@ from knotwork._inference import (
     open_embedder,
 )
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatReply, is_mostly_thinking
+from knotwork._inference.chat import ChatModel, ChatReply, is_mostly_thinking
 from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
@@ -28,10 +28,10 @@ from knotwork._inference.model_registry import (
     NO_READER,
     explain_choice,
     follows_index,
-    open_chat_server,
     open_reader,
     roles_by_model,
 )
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import KnotworkError, ModelError
 
 _PROBE_TEXT = "A short text."
@@ -134,26 +134,23 @@ def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
         yield Check(_LANGUAGE_MODEL, ok=True, detail=detail)
         return
     models = ChatModels(settings, retries=RetryPolicy(attempts=1))
-    for own, its_roles in roles.items():
+    for its_roles in roles.values():
         shared = len(its_roles) == len(MODEL_ROLES)
-        yield _check_model(models, own, () if shared else its_roles)
+        yield _check_model(models, its_roles, use="" if shared else f" for {', '.join(its_roles)}")
     used = {role for its_roles in roles.values() for role in its_roles}
     if unused := [role for role in MODEL_ROLES if role not in used]:
         yield Check(_LANGUAGE_MODEL, ok=True, detail=f"none for {', '.join(unused)}")
 
 
-def _check_model(
-    models: ChatModels, settings: LlmSettings, roles: list[ModelRole] | tuple[()]
-) -> Check:
+def _check_model(models: ChatModels, roles: list[ModelRole], *, use: str) -> Check:
     started = time.perf_counter()
-    use = f" for {', '.join(roles)}" if roles else ""
     try:
-        model = models.open(roles[0] if roles else "extract")
+        model = models.open(roles[0])
         assert model is not None
         reply = model.complete(_PROBE_REQUEST)
     except KnotworkError as error:
         if isinstance(error, ModelError) and error.status == 404:
-            return _report_missing_model(error, settings)
+            return _report_missing_model(error, models.client(roles[0]))
         return failed_check(_LANGUAGE_MODEL, error)
     seconds = time.perf_counter() - started
     tokens = reply.usage.input_tokens + reply.usage.output_tokens
@@ -171,17 +168,18 @@ def _is_right(reply: ChatReply) -> bool:
     return cut_off or re.search(r"\byes\b", reply.text, re.IGNORECASE) is not None
 
 
-def _report_missing_model(error: ModelError, settings: LlmSettings) -> Check:
+def _report_missing_model(error: ModelError, client: ChatModel | None) -> Check:
     """Return the failed check, with similar names if the server lists its models."""
-    server = open_chat_server(settings)
+    if not isinstance(client, OpenAIChat):
+        return failed_check(_LANGUAGE_MODEL, error)
     try:
-        names = [str(item["id"]) for item in server.list_models() if "id" in item]
+        names = [str(item["id"]) for item in client.server.list_models() if "id" in item]
     except ModelError:
         return failed_check(_LANGUAGE_MODEL, error)
-    wanted = settings.model.partition(":")[2]
+    scheme, _, wanted = client.name.partition(" ")[0].partition(":")
     if not names or wanted in names:
         return failed_check(_LANGUAGE_MODEL, error)
     near = get_close_matches(wanted, names, n=_SHOWN_MODELS, cutoff=0.3) or sorted(names)
-    shown = ", ".join(f"openai:{name}" for name in near[:_SHOWN_MODELS])
+    shown = ", ".join(f"{scheme}:{name}" for name in near[:_SHOWN_MODELS])
     fix = f"Name a model that the server has, such as {shown}."
     return Check(_LANGUAGE_MODEL, ok=False, detail=error.message, fix=fix)

@@ -196,6 +196,12 @@ def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str
     return role_settings(settings, role).model
 
 
+_SERVER_URLS = {
+    "anthropic": "https://api.anthropic.com/v1",
+    "ollama": "http://localhost:11434",
+}
+"""The servers of models whose scheme is not `openai`, unless `base_url` is set."""
+
 _OF_A_SERVER = ("api_key", "extra_headers", "api_version")
 """Settings that a role with a server of its own does not take from the section."""
 
@@ -203,13 +209,15 @@ _OF_A_SERVER = ("api_key", "extra_headers", "api_version")
 def role_settings(settings: LlmSettings, role: ModelRole | None = None) -> LlmSettings:
     """Return the settings of the model of a role, those of the section where it has none.
 
-    A key, headers and the version of a server are never sent to another server: a role with its
-    own ``base_url`` has only its own.
+    A key, headers and the version of a server are never sent to another server: a role with a
+    server of its own has only its own.
     """
     own = getattr(settings, role) if role else ""
     entries = dict(own) if isinstance(own, SettingTable) else {"model": own}
     model = str(entries.pop("model", "")).strip() or settings.model
-    if not is_same_server(str(entries.get("base_url", settings.base_url)), settings.base_url):
+    section_url = server_url(settings)
+    entries["base_url"] = _role_url(model, entries, settings)
+    if not is_same_server(entries["base_url"], section_url):
         defaults = LlmSettings()
         entries = {name: getattr(defaults, name) for name in _OF_A_SERVER} | entries
     # Without what is no part of a call, so that roles with the same model share it.
@@ -230,6 +238,24 @@ def roles_by_model(settings: LlmSettings) -> dict[LlmSettings, list[ModelRole]]:
 def calls_at_once(settings: LlmSettings, role: ModelRole) -> int:
     """Return the most calls of a role that may ever run at a time."""
     return most_calls(role_settings(settings, role).concurrency)
+
+
+def server_url(settings: LlmSettings) -> str:
+    """Return the URL of the section's server: as set, or that of its model's kind of server."""
+    default = _default_url(settings.model)
+    return default if settings.base_url == LlmSettings().base_url else settings.base_url
+
+
+def _role_url(model: str, own: Mapping[str, Any], settings: LlmSettings) -> str:
+    """Return the URL of a role's server: its own, or that of the section if it is of its kind."""
+    if "base_url" in own:
+        return str(own["base_url"])
+    default = _default_url(model)
+    return server_url(settings) if default == _default_url(settings.model) else default
+
+
+def _default_url(model: str) -> str:
+    return _SERVER_URLS.get(model.partition(":")[0], LlmSettings().base_url)
 
 
 def is_same_server(url: str, other: str) -> bool:
@@ -325,37 +351,51 @@ class ChatModels:
         return self._retries
 
 
-def open_chat_server(settings: LlmSettings) -> ModelServer:
-    """Open the server of language models."""
+def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model on a server with the interface of OpenAI."""
     from knotwork._inference.model_servers import ModelServer
 
-    return ModelServer(
+    server = ModelServer(
         settings.base_url,
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,
         extra_headers=settings.extra_headers,
         api_version=settings.api_version,
     )
+    return _open_chat(model, server, settings, scheme="openai")
 
 
-def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model on a server with the interface of OpenAI."""
-    from knotwork._inference.openai_chat import OpenAIChat
+def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model of Ollama, by Ollama's own interface."""
+    from knotwork._inference.native_servers import OLLAMA_CONTEXT, OllamaServer
 
-    return OpenAIChat(
-        model,
-        open_chat_server(settings),
-        temperature=settings.temperature,
-        max_output_tokens=settings.max_output_tokens,
-        context_window=settings.context_window,
-        extra_body=settings.extra_body,
+    context = settings.context_window or OLLAMA_CONTEXT
+    server = OllamaServer(
+        settings.base_url,
+        context=context,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        extra_headers=settings.extra_headers,
     )
+    return _open_chat(model, server, replace(settings, context_window=context), scheme="ollama")
+
+
+def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model of Anthropic, by Anthropic's own interface."""
+    from knotwork._inference.native_servers import AnthropicServer
+
+    server = AnthropicServer(
+        settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        extra_headers=settings.extra_headers,
+    )
+    return _open_chat(model, server, settings, scheme="anthropic")
 
 
 def open_gguf_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model from a GGUF file, which a child process serves."""
     from knotwork._inference.local_models.gguf_server import GgufServer
-    from knotwork._inference.openai_chat import OpenAIChat
 
     server = GgufServer(
         model,
@@ -363,21 +403,30 @@ def open_gguf_chat(model: str, settings: LlmSettings) -> ChatModel:
         threads=settings.threads,
         timeout_s=settings.timeout_s,
     )
+    settings = replace(settings, context_window=server.options.context)
+    return _open_chat(server.options.alias, server, settings, scheme="gguf")
+
+
+def _open_chat(model: str, server: ModelServer, settings: LlmSettings, *, scheme: str) -> ChatModel:
+    from knotwork._inference.openai_chat import OpenAIChat
+
     return OpenAIChat(
-        server.options.alias,
+        model,
         server,
         temperature=settings.temperature,
         max_output_tokens=settings.max_output_tokens,
-        context_window=server.options.context,
+        context_window=settings.context_window,
         extra_body=settings.extra_body,
-        scheme="gguf",
+        scheme=scheme,
     )
 
 
 CHAT_MODELS: Registry[ChatModel] = Registry(
     "chat_models",
     (
+        Entry("anthropic", f"{_HERE}:open_anthropic_chat"),
         Entry("gguf", f"{_HERE}:open_gguf_chat"),
+        Entry("ollama", f"{_HERE}:open_ollama_chat"),
         Entry("openai", f"{_HERE}:open_openai_chat"),
     ),
     kind="language model",

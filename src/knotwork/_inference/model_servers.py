@@ -9,7 +9,7 @@ import importlib.util
 import json
 import threading
 import weakref
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -23,6 +23,7 @@ from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavaila
 
 if TYPE_CHECKING:
     import openai
+    from openai._streaming import ServerSentEvent
 
 
 _LONGEST_CONNECT_S = 10.0
@@ -85,6 +86,12 @@ class ModelServer:
     The SDK is imported, and the key read, on first use.
     """
 
+    chat_path = "/chat/completions"
+    takes_batches = True
+    """Whether requests may be sent by the batch API of OpenAI."""
+    takes_schemas = True
+    """Whether a request may state the schema of its reply."""
+
     def __init__(
         self,
         base_url: str,
@@ -109,6 +116,14 @@ class ModelServer:
         self._options: Any = {}  # of a type that the SDK does not export
         self._opened: openai.OpenAI | None = None
         self._lock = threading.Lock()
+
+    def stream_chat(self, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
+        """Yield the events of a reply in the form of OpenAI, as `stream`, to a request in it."""
+        return self.stream(self.chat_path, payload)
+
+    def complete_chat(self, payload: Mapping[str, object]) -> dict[str, Any]:
+        """Return a reply in the form of OpenAI, as `post`, to a request in it."""
+        return self.post(self.chat_path, payload)
 
     def post(self, path: str, payload: Mapping[str, object]) -> dict[str, Any]:
         """Send JSON and return the JSON object of the response.
@@ -167,9 +182,12 @@ class ModelServer:
             )
         return self._check_object(self._parse(body, path), path)
 
-    def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
+    def stream(
+        self, path: str, payload: Mapping[str, object], *, lines: bool = False
+    ) -> Generator[dict[str, Any]]:
         """Send JSON and yield the JSON object of each event of the response; raises as `post`.
 
+        With ``lines``, each line of the response is an object, not an event of server-sent events.
         The connection is closed when the iteration ends for any reason.
         """
         from openai import Stream
@@ -187,6 +205,9 @@ class ModelServer:
                     body = events.response.read().decode("utf-8", "replace")
                 yield self._check_object(self._parse(body, path), path)
                 return
+            if lines:
+                decoder: Any = _LineDecoder()
+                events._decoder = decoder  # noqa: SLF001  the SDK has no other place for it
             pieces = iter(events)
             while True:
                 with _ErrorTranslation(self, path):
@@ -331,6 +352,21 @@ class ModelServer:
     def timeout_s(self) -> float:
         """The longest silence of the server, in seconds."""
         return self._timeout_s
+
+
+class _LineDecoder:
+    """Reads a response that has a JSON object in each line, in the SDK's decoder's stead."""
+
+    def iter_bytes(self, chunks: Iterator[bytes]) -> Iterator[ServerSentEvent]:
+        from openai._streaming import ServerSentEvent
+
+        rest = b""
+        for chunk in chunks:
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in filter(bytes.strip, whole):
+                yield ServerSentEvent(data=line.decode("utf-8", "replace"))
+        if rest.strip():
+            yield ServerSentEvent(data=rest.decode("utf-8", "replace"))
 
 
 def _call_weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -33,7 +33,6 @@ from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 
 T = TypeVar("T")
 
-_CHAT_PATH = "/chat/completions"
 _NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 _THINKING_HOSTS = (".aliyuncs.com",)
 """Servers whose models think in streams only, unless thinking is turned off."""
@@ -46,6 +45,7 @@ _FINISH: dict[str, FinishReason] = {
     "content_filter": "filter",
     "sensitive": "filter",
     "refusal": "filter",
+    "model_context_window_exceeded": "length",
 }
 _ABORTED = frozenset({"abort", "aborted", "error", "insufficient_system_resource"})
 _FILTER_CODES = frozenset({"content_filter", "data_inspection_failed", "datainspectionfailed"})
@@ -82,10 +82,11 @@ class OpenAIChat:
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         host = urlsplit(server.base_url).hostname or ""
+        takes_schemas = server.takes_schemas and not host.endswith(_SCHEMALESS_HOSTS)
         self._dialect = ServerDialect(
             completion_limit=host.endswith(_NEW_LIMIT_HOSTS),
             forbids_thinking=host.endswith(_THINKING_HOSTS),
-            schema_form="words" if host.endswith(_SCHEMALESS_HOSTS) else "json_schema",
+            schema_form="json_schema" if takes_schemas else "words",
         )
         self._habit = ThinkingHabit()
         self._lock = threading.Lock()
@@ -146,7 +147,7 @@ class OpenAIChat:
         """Return the reply of a plain call, and stream no more if there is one."""
         plain = replace(self._dialect, streams=False)
         request = self._window.fit(self._with_defaults(request))
-        body = self._server.post(_CHAT_PATH, self._phrase(plain, request))
+        body = self._server.complete_chat(self._phrase(plain, request))
         reply = self.read_body(body, request)
         with self._lock:
             self._dialect = plain
@@ -195,7 +196,8 @@ class OpenAIChat:
 
     @property
     def _url(self) -> str:
-        return f"{self._server.base_url}{_CHAT_PATH}"  # a server in a child process gets it late
+        # Read late: a server in a child process gets its address when it starts.
+        return f"{self._server.base_url}{self._server.chat_path}"
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
@@ -209,9 +211,9 @@ class OpenAIChat:
     ) -> tuple[dict[str, Any] | None, Generator[dict[str, Any]]]:
         """Return the first event and the rest, since a refusal arrives before the first event."""
         if "stream" in payload:
-            events = self._server.stream(_CHAT_PATH, payload)
+            events = self._server.stream_chat(payload)
         else:
-            events = _only(self._server.post(_CHAT_PATH, payload))
+            events = _only(self._server.complete_chat(payload))
         return next(events, None), events
 
     def _learn_window(self, error: ModelError, request: ChatRequest) -> bool:

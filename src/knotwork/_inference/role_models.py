@@ -122,7 +122,7 @@ class RoleModels:
         """Return the batches of a role's model; None if it has none."""
         with self._lock:
             model = self._given or self._models.client(role)
-            if not isinstance(model, BatchModel):
+            if not isinstance(model, BatchModel) or not model.server.takes_batches:
                 return None
             return CallBatches(
                 model,

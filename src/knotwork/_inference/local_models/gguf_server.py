@@ -62,6 +62,8 @@ class GgufServer(ModelServer):
     no GGUF model; requests raise ConfigError if llama.cpp cannot load it.
     """
 
+    takes_batches = False
+
     def __init__(self, path: str, *, context: int, threads: int, timeout_s: float) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("A model file", "gguf")
