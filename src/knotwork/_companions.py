@@ -206,13 +206,15 @@ class SqliteCompanion:
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
         """Commit all changes of the block or none; no other thread uses the connection meanwhile.
 
-        Raises StoreBusy if other processes keep writing, StoreError if the disk is full.
+        Raises StoreBusy if other processes keep writing, StoreError if the disk is full,
+        StoreReadOnly if the file is not writable.
         """
         with self._lock, self._translated_errors():
             connection = self._connection()
             if connection.in_transaction:
                 yield
                 return
+            self._require_writable(connection)
             if not durable:
                 sync_commits(connection, NORMAL)
             try:
@@ -226,11 +228,7 @@ class SqliteCompanion:
         """Raise StoreReadOnly if the file is not writable, and StoreError if writing fails."""
         with self._lock, self._translated_errors():
             connection = self._connection()
-            if connection.readonly("main"):
-                raise StoreReadOnly(
-                    f"`{self.label}` is not writable.",
-                    fix="Check the permissions of the file and its folder.",
-                )
+            self._require_writable(connection)
             with write_transaction(connection):
                 # The lock is not enough: a journal that cannot be created shows on writing.
                 version = connection.pragma("user_version")
@@ -278,6 +276,14 @@ class SqliteCompanion:
             self._companion.configure(connection)
             self._open = connection
         return self._open
+
+    def _require_writable(self, connection: apsw.Connection) -> None:
+        if connection.readonly("main"):
+            raise StoreReadOnly(
+                f"`{self.label}` is not writable.",
+                fix="Check the permissions of the file and its folder, or use another file for the "
+                f"{self._companion.kind}.",
+            )
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._companion.busy_timeout_s)

@@ -1,9 +1,10 @@
-"""Store facts of conversations, each with the time span in which it holds.
+"""Store facts of conversations, each with its owner and the time span in which it holds.
 
 An entity has one value of most relations at a time (where somebody lives, what a project costs):
 a new value ends the old fact at the time from which the new one holds. Relations with many values
 (knows, likes) end nothing. Facts may be added in any order of their times. Adding one never deletes
-facts of other times, so the past can be queried.
+facts of other times, so the past can be queried. Facts of one owner never show, end or change those
+of another: every statement here names the owner.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from knotwork._sqlite_file import (
     SqliteFile,
     repair_advice,
     sync_journal,
+    write_transaction,
 )
 from knotwork._stores.base import Store, companions_of
 from knotwork._text.moments import contains, is_before, period_of
@@ -33,21 +35,50 @@ MANY_VALUED = frozenset(
 )
 """Relations of which an entity may have several values at once."""
 
+LOCAL_OWNER = ""
+"""The owner of facts that were stated on this machine rather than with a key of a server."""
 
-_SCHEMA = """
+
+_COLUMNS = "subject, relation, object, valid_from, valid_to, source"
+_STORED = f"{_COLUMNS}, subject_form, relation_form, object_form"
+
+_TABLE = """
 CREATE TABLE IF NOT EXISTS fact (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY, owner TEXT NOT NULL,
     subject TEXT NOT NULL, relation TEXT NOT NULL, object TEXT NOT NULL,
     subject_form TEXT NOT NULL, relation_form TEXT NOT NULL, object_form TEXT NOT NULL,
     valid_from TEXT NOT NULL, valid_to TEXT, source TEXT NOT NULL,
-    UNIQUE (subject_form, relation_form, object_form, valid_from));
-CREATE INDEX IF NOT EXISTS fact_of_object ON fact (object_form);
+    UNIQUE (owner, subject_form, relation_form, object_form, valid_from));
+CREATE INDEX IF NOT EXISTS fact_of_object ON fact (owner, object_form);
 """
-_COLUMNS = "subject, relation, object, valid_from, valid_to, source"
+_ADD_OWNERS = f"""
+DROP INDEX IF EXISTS fact_of_object;
+ALTER TABLE fact RENAME TO fact_without_owner;
+{_TABLE}
+INSERT INTO fact (owner, {_STORED}) SELECT '', {_STORED} FROM fact_without_owner ORDER BY id;
+DROP TABLE fact_without_owner;
+"""  # noqa: S608  constants
+_SHOW_OWNERS = "CREATE TEMP VIEW fact AS SELECT '' AS owner, * FROM main.fact"
+_NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
 def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
-    connection.execute(_SCHEMA)
+    columns = _columns(connection)
+    if "owner" in columns:
+        return
+    try:
+        with write_transaction(connection):
+            columns = _columns(connection)  # another process may have been first
+            connection.execute(_ADD_OWNERS if columns and "owner" not in columns else _TABLE)
+    except _NOT_WRITABLE:
+        if not columns:
+            raise
+        connection.execute(_SHOW_OWNERS)  # the facts of an earlier version can still be read
+
+
+def _columns(connection: apsw.Connection) -> set[str]:
+    """Return the columns of the table of facts; none if there is no table."""
+    return {str(row[1]) for row in connection.execute("PRAGMA table_info(fact)")}
 
 
 def _advise(path: str) -> str:
@@ -114,7 +145,10 @@ def open_facts(store: Store) -> FactMemory:
 
 
 class FactMemory:
-    """Facts in a companion of an index, in a file, or in memory. Safe to use from several threads.
+    """Facts of one owner, in a companion of an index, in a file, or in memory. Thread-safe.
+
+    ``owner`` is "" for the user of this machine, and the id of a key for a client of a server.
+    `owned_by` returns the facts of another owner in the same database.
 
     Raises StoreError if the file cannot be opened, and every method that writes raises it if that
     fails: StoreReadOnly for a file that is not writable. Then nothing has changed.
@@ -124,16 +158,22 @@ class FactMemory:
         self,
         place: CompanionDatabase | Path | str = IN_MEMORY,
         *,
+        owner: str = LOCAL_OWNER,
         many_valued: Iterable[str] = MANY_VALUED,
     ) -> None:
+        self.owner = owner
         self._many_valued = frozenset(normal_form(relation) for relation in many_valued)
         if isinstance(place, str | Path):
             place = SqliteCompanion(str(place), FACTS)
         self._tables = place
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, which all its owners share."""
         self._tables.close()
+
+    def owned_by(self, owner: str) -> FactMemory:
+        """Return the facts of another owner in this database."""
+        return FactMemory(self._tables, owner=owner, many_valued=self._many_valued)
 
     def check_writable(self) -> None:
         """Raise StoreReadOnly if facts cannot be stored, and StoreError if writing fails."""
@@ -141,7 +181,7 @@ class FactMemory:
 
     def copy(self) -> FactMemory:
         """Return a copy in memory, which is not saved."""
-        copied = FactMemory(many_valued=self._many_valued)
+        copied = FactMemory(owner=self.owner, many_valued=self._many_valued)
         with copied.transaction():
             for fact in self.facts():
                 copied._insert(fact, _forms(fact))
@@ -213,13 +253,15 @@ class FactMemory:
         form = normal_form(name)
         with self.transaction():
             return self._tables.change(
-                "DELETE FROM fact WHERE subject_form = $1 OR object_form = $1", (form,)
+                "DELETE FROM fact WHERE owner = $1 AND (subject_form = $2 OR object_form = $2)",
+                (self.owner, form),
             )
 
     def facts(self, *, at: str | None = None) -> list[RememberedFact]:
         """Return all facts, or those that hold at a time, by subject, relation and time."""
         rows = self._tables.rows(
-            f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
+            f"SELECT {_COLUMNS} FROM fact WHERE owner = $1",  # noqa: S608  a constant
+            (self.owner,),
         )
         facts = sorted(map(_read, rows), key=_place)
         return [fact for fact in facts if at is None or fact.holds_at(at)]
@@ -234,13 +276,13 @@ class FactMemory:
         forms = list(dict.fromkeys(form for name in names if (form := normal_form(name))))
         if not forms:
             return []
-        blanks = ", ".join(f"${number}" for number in range(1, len(forms) + 1))
+        blanks = ", ".join(f"${number}" for number in range(2, len(forms) + 2))
         statement = (
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  columns and blanks alone
-            f" WHERE subject_form IN ({blanks}) OR object_form IN ({blanks})"
+            f" WHERE owner = $1 AND (subject_form IN ({blanks}) OR object_form IN ({blanks}))"
             " ORDER BY subject, relation, object"
         )
-        facts = [_read(row) for row in self._tables.rows(statement, forms)]
+        facts = [_read(row) for row in self._tables.rows(statement, (self.owner, *forms))]
         facts.sort(key=lambda fact: period_of(fact.valid_from), reverse=True)
         return [fact for fact in facts if at is None or fact.holds_at(at)][:limit]
 
@@ -251,7 +293,9 @@ class FactMemory:
     def names(self) -> list[str]:
         """Return all subjects and objects, ascending."""
         rows = self._tables.rows(
-            "SELECT subject FROM fact UNION SELECT object FROM fact ORDER BY 1"
+            "SELECT subject FROM fact WHERE owner = $1"
+            " UNION SELECT object FROM fact WHERE owner = $1 ORDER BY 1",
+            (self.owner,),
         )
         return [str(row[0]) for row in rows]
 
@@ -279,20 +323,22 @@ class FactMemory:
     def _of_key(self, subject_form: str, relation_form: str) -> list[RememberedFact]:
         rows = self._tables.rows(
             f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
-            " WHERE subject_form = $1 AND relation_form = $2",
-            (subject_form, relation_form),
+            " WHERE owner = $1 AND subject_form = $2 AND relation_form = $3",
+            (self.owner, subject_form, relation_form),
         )
         return sorted(map(_read, rows), key=_place)
 
     def _insert(self, fact: RememberedFact, forms: tuple[str, str, str]) -> None:
         self._tables.change(
-            "INSERT INTO fact (subject, relation, object, subject_form, relation_form, object_form,"
-            " valid_from, valid_to, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-            " ON CONFLICT (subject_form, relation_form, object_form, valid_from) DO UPDATE SET"
+            "INSERT INTO fact (owner, subject, relation, object, subject_form, relation_form,"
+            " object_form, valid_from, valid_to, source)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+            " ON CONFLICT (owner, subject_form, relation_form, object_form, valid_from)"
+            " DO UPDATE SET"
             " subject = excluded.subject, relation = excluded.relation, object = excluded.object,"
             " valid_to = excluded.valid_to, source = excluded.source",
             (
-                *(fact.subject, fact.relation, fact.object),
+                *(self.owner, fact.subject, fact.relation, fact.object),
                 *forms,
                 *(fact.valid_from, fact.valid_to, fact.source),
             ),
@@ -300,17 +346,17 @@ class FactMemory:
 
     def _close(self, fact: RememberedFact, at: str | None) -> RememberedFact:
         self._tables.change(
-            "UPDATE fact SET valid_to = $1 WHERE subject_form = $2 AND relation_form = $3"
-            " AND object_form = $4 AND valid_from = $5",
-            (at, *_forms(fact), fact.valid_from),
+            "UPDATE fact SET valid_to = $1 WHERE owner = $2 AND subject_form = $3"
+            " AND relation_form = $4 AND object_form = $5 AND valid_from = $6",
+            (at, self.owner, *_forms(fact), fact.valid_from),
         )
         return replace(fact, valid_to=at)
 
     def _delete(self, fact: RememberedFact) -> None:
         self._tables.change(
-            "DELETE FROM fact WHERE subject_form = $1 AND relation_form = $2 AND object_form = $3"
-            " AND valid_from = $4",
-            (*_forms(fact), fact.valid_from),
+            "DELETE FROM fact WHERE owner = $1 AND subject_form = $2 AND relation_form = $3"
+            " AND object_form = $4 AND valid_from = $5",
+            (self.owner, *_forms(fact), fact.valid_from),
         )
 
 

@@ -316,10 +316,25 @@ def _create_awaited_table(connection: Connection) -> None:
     )
 
 
+def _add_fact_owners(connection: Connection) -> None:
+    """Give facts an owner, by default the user of this machine; owners may state the same facts."""
+    rows = connection.execute(
+        "SELECT conname FROM pg_constraint WHERE conrelid = 'fact'::regclass AND contype = 'u'"
+    ).fetchall()
+    for (name,) in rows:
+        connection.execute(f'ALTER TABLE fact DROP CONSTRAINT "{name}"', prepare=False)
+    connection.execute(
+        f"ALTER TABLE fact ADD COLUMN owner {_TEXT} NOT NULL DEFAULT '',"
+        " ADD UNIQUE (owner, subject_form, relation_form, object_form, valid_from)",
+        prepare=False,
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001-tables", _create_tables),
     Migration("0002-companions", _create_companion_tables),
     Migration("0003-awaited", _create_awaited_table),
+    Migration("0004-fact-owners", _add_fact_owners),
 )
 
 
