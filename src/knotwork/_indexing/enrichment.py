@@ -18,6 +18,7 @@ from knotwork._indexing.communities.detection import CommunityOptions
 from knotwork._indexing.communities.index_reports import is_current, update_in_steps
 from knotwork._indexing.communities.report_writer import TASK as REPORT_TASK
 from knotwork._indexing.communities.report_writer import ReportWriter
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.description_writer import DescriptionWriter
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import DescriptionChanges, describe_in_steps
@@ -94,6 +95,9 @@ class Enricher:
         if was_read_by_model(store):
             described = self._timed("descriptions", self._describe(model))
             self.done.descriptions = yield from described
+            if self._embedding:
+                vectors = embed_descriptions(store, self._embedding, groups=read_groups(store))
+                yield from self._timed("vectors of descriptions", vectors)
         # Reports by other prompts of the user's own are written again.
         version = self._models.prompts.version_of({REPORT_TASK})
         rewrites = store.meta().get(REPORT_PROMPTS_META, "") != version

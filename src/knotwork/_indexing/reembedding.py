@@ -19,6 +19,7 @@ from knotwork._indexing.changes import with_fingerprint
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions, questions_of
 from knotwork._indexing.commits import BATCH_S, VECTOR_CHUNKS
 from knotwork._indexing.communities.index_reports import put_vectors_in_steps, staying_current
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     DIMENSION_META,
     EMBEDDER_META,
@@ -37,6 +38,7 @@ from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
+from knotwork._stores.resolutions import read_groups
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork._text.terms import terms
 from knotwork.errors import IndexingError, StoreBusy
@@ -82,7 +84,10 @@ class EmbedReport:
 
 @dataclass(frozen=True, slots=True)
 class EmbedEvent:
-    """A step: ``done`` of ``total`` "chunks" or "reports". The last event has the report."""
+    """A step: ``done`` of ``total`` "chunks", "descriptions" or "reports".
+
+    The last event has the report.
+    """
 
     stage: str
     done: int
@@ -143,6 +148,7 @@ class Reembedding:
             self._begin()
             yield EmbedEvent("chunks", 0, self._total)
             yield from self._embed_documents()
+            yield from self._embed_descriptions()
             yield from self._embed_reports()
             self._finish()
         except KeyboardInterrupt:
@@ -220,6 +226,13 @@ class Reembedding:
     def _leaves(self, ids: Sequence[str]) -> list[Chunk]:
         chunks = self._store.documents.chunks(ids)
         return [chunks[i] for i in ids if i in chunks and not chunks[i].is_parent]
+
+    def _embed_descriptions(self) -> Iterator[EmbedEvent]:
+        """Embed the descriptions of entities, if the index has any."""
+        groups = read_groups(self._store)
+        steps = embed_descriptions(self._store, self._embedding, groups=groups, name=self._name)
+        for done, total in steps:
+            yield EmbedEvent("descriptions", done, total)
 
     def _embed_reports(self) -> Iterator[EmbedEvent]:
         """Embed community reports, if the index has vectors of reports, or reports by a model."""

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
 from knotwork._indexing.commits import VECTOR_CHUNKS
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     LANGUAGES_META,
@@ -14,7 +15,9 @@ from knotwork._indexing.embedding import (
     Embedding,
     stamp_embedder,
 )
+from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store
+from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import is_read
 from knotwork.records import Chunk, Label
 
@@ -90,8 +93,9 @@ def restore_vectors(store: Store, embedding: Embedding) -> Restored:
             store.vectors("sentence").put(
                 (c.id, key, r.sentences) for c, key, r in found if len(r.sentences)
             )
-    names = _restore_names(store, embedding)
-    return Restored(len(missing) + names + _restore_questions(store, embedding), 0)
+    steps = embed_descriptions(store, embedding, groups=read_groups(store))
+    others = _restore_names(store, embedding) + finish_steps(steps)
+    return Restored(len(missing) + others + _restore_questions(store, embedding), 0)
 
 
 def _restore_names(store: Store, embedding: Embedding) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotwork._stores.base import Store
-from knotwork._stores.vectors import staged_name
+from knotwork._stores.vectors import DESCRIPTIONS, staged_name
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
@@ -46,6 +46,8 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
             parts.questions.remove_chunks(chunks)
         if parts.readings is not None:
             parts.readings.remove_chunks(chunks)
+            undescribed = mentioned - parts.readings.descriptions(mentioned).keys()
+            remove_vectors(store, DESCRIPTIONS, undescribed)
         if parts.resolutions is not None:
             parts.resolutions.touch(mentioned)
 

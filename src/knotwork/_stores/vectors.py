@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from knotwork._stores.base import FloatMatrix
 from knotwork.errors import DimensionMismatch, StoreError
 
-VECTOR_INDEXES = ("chunk", "sentence", "entity", "question", "report")
+DESCRIPTIONS = "description"
+"""The vectors of entities with a description, of their names and descriptions together."""
+
+VECTOR_INDEXES = ("chunk", "sentence", "entity", "question", "report", DESCRIPTIONS)
 """The names of the vector indexes of a store, without staged ones."""
 
 _STAGED_PREFIX = "next_"

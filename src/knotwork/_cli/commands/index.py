@@ -229,6 +229,7 @@ def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
         "chunk": ("chunk", "chunks"),
         "sentence": ("chunk with sentences", "chunks with sentences"),
         "entity": ("entity", "entities"),
+        "description": ("description", "descriptions"),
         "question": ("chunk with questions", "chunks with questions"),
         "report": ("report", "reports"),
     }

@@ -22,6 +22,7 @@ from knotwork._indexing.communities.index_reports import (
     publish_reports,
     put_missing_vectors,
 )
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     Embedding,
     check_embedder,
@@ -37,8 +38,10 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
     place_units,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
+from knotwork._stores.resolutions import read_groups
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import content_id
 
@@ -189,8 +192,10 @@ def import_steps(
         done += batch.chunks
         yield ImportStep(done, total)
     outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
-    if using and outcome.counts["communities"]:
-        put_missing_vectors(store, outcome.community_ids, using)
+    if using:
+        finish_steps(embed_descriptions(store, using, groups=read_groups(store)))
+        if outcome.counts["communities"]:
+            put_missing_vectors(store, outcome.community_ids, using)
     brought = {
         "documents": len(placement.documents),
         "text units": len(placement.chunks_of),

@@ -20,6 +20,7 @@ from knotwork._retrieval.chunk_features import ChunkFeatures, sentence_coverage
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
+from knotwork._stores.vectors import DESCRIPTIONS
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import ENTITY_EDGES, Chunk, Direction, Edge, Entity
@@ -247,12 +248,17 @@ def near_seeds(
 ) -> list[WalkSeed]:
     """Return the entities with the nearest vectors, scored by cosine and rarity.
 
-    ``least`` is the minimum similarity, from 0 (unrelated) to 1 (equal).
+    An entity has a vector of its name, and one of its description if a model has described it; the
+    nearer one counts. ``least`` is the minimum similarity, from 0 (unrelated) to 1 (equal).
     """
     if question.vector is None:
         return []
-    near = store.vectors("entity").search(question.vector, k=most)
-    hits = [Scored(hit.id, to_similarity(hit.score, question.embedder)) for hit in near]
+    best: dict[str, float] = {}
+    for index in ("entity", DESCRIPTIONS):
+        for hit in store.vectors(index).search(question.vector, k=most):
+            best[hit.id] = max(hit.score, best.get(hit.id, hit.score))
+    nearest = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:most]
+    hits = [Scored(key, to_similarity(score, question.embedder)) for key, score in nearest]
     hits = [hit for hit in hits if hit.score > least]
     cosines = dict(hits)
     return [

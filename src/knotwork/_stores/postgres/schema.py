@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from knotwork._stores.postgres.address import Address
 from knotwork._stores.postgres.connection import Connection, connect
-from knotwork._stores.vectors import VECTOR_INDEXES, staged_name, stored_type
+from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name, stored_type
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound
 
 TEXT_INDEXES = ("chunk", "entity", "question", "report")
@@ -330,11 +330,22 @@ def _add_fact_owners(connection: Connection) -> None:
     )
 
 
+def _create_description_vectors(connection: Connection) -> None:
+    """Create the tables of the vectors of descriptions, which new indexes have from the start."""
+    found = connection.execute(
+        "SELECT 1 FROM vector_index WHERE name = $1", (DESCRIPTIONS,)
+    ).fetchone()
+    if found is None:
+        create_vector_index(connection, DESCRIPTIONS)
+        create_vector_index(connection, staged_name(DESCRIPTIONS))
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001-tables", _create_tables),
     Migration("0002-companions", _create_companion_tables),
     Migration("0003-awaited", _create_awaited_table),
     Migration("0004-fact-owners", _add_fact_owners),
+    Migration("0005-description-vectors", _create_description_vectors),
 )
 
 

@@ -27,7 +27,7 @@ from knotwork._stores.base import (
 )
 from knotwork._stores.contents import TextItem, VectorItem
 from knotwork._stores.copy_marks import COPY_META
-from knotwork._stores.vectors import VECTOR_INDEXES, stored_type
+from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, stored_type
 from knotwork._text.terms import terms
 from knotwork.records import (
     Chunk,
@@ -446,7 +446,9 @@ class IndexMeta(Part[tuple[str, str]]):
         yield from (("settings", item) for item in items)
 
 
-_INDEX_CAPABILITIES = {"question": "questions", "report": "communities"}
+_INDEX_CAPABILITIES = {
+    "question": "questions", "report": "communities", DESCRIPTIONS: "readings",
+}  # fmt: skip
 """The optional parts that the items of a text or vector index belong to."""
 
 

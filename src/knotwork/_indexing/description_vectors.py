@@ -1,0 +1,70 @@
+"""Embed entities by name and description, so that questions find what is only described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.entity_descriptions import Describer
+from knotwork._indexing.steps import Steps
+from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.vectors import DESCRIPTIONS
+from knotwork.records import content_id
+
+_BATCH = 256
+
+
+def embed_descriptions(
+    store: Store,
+    embedding: Embedding,
+    *,
+    groups: Mapping[str, str],
+    name: Callable[[str], str] = str,
+) -> Steps[int]:
+    """Give each entity with a description a vector of both, and return how many were embedded.
+
+    Yields how many entities are done. Vectors whose text is unchanged are kept, and entities whose
+    text is in a language that the embedder does not read get none. ``groups`` map merged entities
+    to the one that stands for them, which share a text. ``name`` returns the name of the index to
+    write to.
+    """
+    readings = store.capabilities.readings
+    ids = readings.described() if readings is not None else []
+    describer = Describer(store, groups=groups)
+    embedded = 0
+    for start in range(0, len(ids), _BATCH):
+        batch = ids[start : start + _BATCH]
+        texts = _texts(store, describer, batch)
+        keys = {
+            entity: content_id("description", embedding.name, text)
+            for entity, text in texts.items()
+            if embedding.reads(text)
+        }
+        index = store.vectors(name(DESCRIPTIONS))
+        known, held = index.by_key(set(keys.values())), index.get(keys)
+        missing = {keys[entity]: texts[entity] for entity in keys if keys[entity] not in known}
+        if missing:
+            rows = embedding.embed_names(list(missing.values()))
+            known |= dict(zip(missing, (row[np.newaxis] for row in rows), strict=True))
+            embedded += len(missing)
+        new = {e: key for e, key in keys.items() if not _is_same(held.get(e), known[key])}
+        gone = [entity for entity in batch if entity not in keys]
+        with store.transaction():
+            described = readings.descriptions(new) if readings is not None else {}
+            index.put((e, key, known[key]) for e, key in new.items() if e in described)
+            index.remove(gone)
+        yield start + len(batch), len(ids)
+    return embedded
+
+
+def _texts(store: Store, describer: Describer, ids: list[str]) -> dict[str, str]:
+    """Return the name and the description of each entity that has both."""
+    entities = store.graph.entities(ids)
+    described = describer.describe(ids)
+    return {key: f"{entities[key].name}: {described[key]}" for key in described if key in entities}
+
+
+def _is_same(held: FloatMatrix | None, wanted: FloatMatrix) -> bool:
+    return held is not None and np.array_equal(held, wanted)
