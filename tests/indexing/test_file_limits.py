@@ -17,6 +17,7 @@ from tests.indexing.office_files import make_docx, simple_docx
 import knotwork
 from knotwork._config import IndexSettings
 from knotwork._indexing import worker_pool
+from knotwork._indexing.kept_memory import keeping
 from knotwork._indexing.loaders import load_document
 from knotwork._indexing.loaders.loader_registry import (
     LIGHT_BYTES,
@@ -152,6 +153,21 @@ def crash(_source, _shared):
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+held = []
+
+
+def keep_model(size, _shared):
+    """Keep so many bytes for later tasks, and return the process."""
+    with keeping(2 * size):
+        held.append(b"1" * size)
+    return os.getpid()
+
+
+def keep_beyond(size, _shared):
+    with keeping(size):
+        held.append(b"1" * (4 * size))
+
+
 def answer(source, shared):
     return source, shared
 
@@ -183,6 +199,27 @@ def test_each_limit_has_a_reason_and_advice(pool):
     assert "index.max_file_memory_mb" in large.fix
     assert dead.reason == "crashed"
     assert after.result(timeout=60) == (7, "shared")
+
+
+def test_what_a_process_keeps_does_not_count_towards_the_memory_of_a_file():
+    limits = ReadingLimits(memory_mb=600, seconds=10)
+    pool = worker_pool.WorkerPool(dict, "shared", workers=1, limits=limits)
+    submit = partial(pool.submit, uri="a.wav", size=1_000)
+    try:
+        kept = submit(keep_model, 400 * MEGABYTE).result(timeout=60)
+        assert submit(keep_model, 300 * MEGABYTE).result(timeout=60) == kept
+        assert failure_of(submit(keep_beyond, 200 * MEGABYTE)).reason == "out_of_memory"
+        assert submit(answer, 7).result(timeout=60) == (7, "shared")
+    finally:
+        pool.close()
+
+
+def test_a_recording_may_take_time_in_proportion_to_its_length():
+    limits = ReadingLimits(memory_mb=100, seconds=10)
+    hour_of_speech = 4 * MEGABYTE
+    assert limits.clock_s(hour_of_speech, "a.mp3") > 10 * 3_600
+    assert limits.clock_s(hour_of_speech, "a.docx") < 3_600
+    assert limits.clock_s(900 * MEGABYTE, "a.mp4") < 21 * 24 * 3_600
 
 
 def test_a_web_page_beyond_a_limit_is_read_once(tmp_path):

@@ -14,8 +14,10 @@ from tests.indexing.office_files import (
     make_xlsx,
     make_zip,
 )
+from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
-from knotwork._indexing.loaders import Source, supported_suffixes
+from knotwork._indexing.loaders import Source, audio, speech, supported_suffixes
+from knotwork._indexing.loaders.audio import AudioLoader
 from knotwork._indexing.loaders.docx import WordLoader
 from knotwork._indexing.loaders.epub import EpubLoader
 from knotwork._indexing.loaders.html import HtmlLoader
@@ -115,6 +117,10 @@ if is_available():
         make_picture(draw_page([(20, 20, TEXT), (20, 90, "It is long.")], size=(600, 160))),
         TEXT,
     )
+if speech.is_available():
+    SAMPLES["a.wav"] = (AudioLoader, sound_file(tone(1.0), ".wav"), TEXT)
+    SAMPLES["a.mp3"] = (AudioLoader, sound_file(tone(1.0), ".mp3", tags={"title": "二"}), TEXT)
+    SAMPLES["a.mp4"] = (AudioLoader, sound_file(tone(0.3), ".mp4", pictures=True), TEXT)
 ARCHIVES = {
     "a.docx": "word/document.xml",
     "a.pptx": "ppt/presentation.xml",
@@ -131,6 +137,11 @@ EXPANDING = {
 
 
 class TestLoaders(LoaderContract):
+    @pytest.fixture(autouse=True)
+    def _hear_the_text(self, monkeypatch):
+        transcriber = ScriptedTranscriber([[words(TEXT)]])
+        monkeypatch.setattr(audio, "open_transcriber", lambda source: transcriber)
+
     @pytest.fixture(params=SAMPLES)
     def name(self, request):
         return request.param
@@ -159,5 +170,6 @@ class TestLoaders(LoaderContract):
 
 def test_every_loader_has_a_sample():
     sampled = set() if is_available() else set(PictureLoader.suffixes)
+    sampled |= set() if speech.is_available() else set(AudioLoader.suffixes)
     sampled |= {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
     assert sampled == set(supported_suffixes())

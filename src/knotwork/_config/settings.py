@@ -278,6 +278,12 @@ class IndexSettings:
         (), "globs of files to index; an empty list includes every known format"
     )
     exclude: tuple[str, ...] = _setting((), "globs of files to exclude, as in a .gitignore")
+    audio_model: str = _setting(
+        "",
+        "the folder of a Whisper model for CTranslate2, which recognises speech in recordings; it\n"
+        "needs the extra `audio`, and is never downloaded",
+        is_path=True,
+    )
     max_file_mb: float = _setting(
         100.0,
         "the largest file to read; larger ones are skipped and reported",

@@ -56,6 +56,7 @@ from knotwork._indexing.engines.engine import Engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
 from knotwork._indexing.loaders.scanned_pages import UNREAD_PAGES, unread_note
+from knotwork._indexing.loaders.sound import cut_off_note
 from knotwork._indexing.parcels import collect_unpacked
 from knotwork._indexing.preparation import (
     Preparation,
@@ -586,6 +587,8 @@ class Tally:
         self.tables += len(prepared.document.tables)
         if unread := prepared.document.metadata.get(UNREAD_PAGES):
             self.unread.append(unread_note(prepared.document.uri, unread))
+        if note := cut_off_note(prepared.document.uri, prepared.document.metadata):
+            self.unread.append(note)
         self.readings.update(reading.status for reading in prepared.readings)
         if prepared.left_out:
             self.left_out.add(prepared.left_out)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from knotwork._config import IndexSettings
 from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE, format_size
 from knotwork._indexing.loaders.recognition import is_available
+from knotwork._indexing.loaders.sound import LONGEST_S, SECONDS_FOR_A_SECOND
 from knotwork.errors import LoadError
 
 MEMORY_FOR_BYTES = 10 * MEGABYTE
@@ -26,6 +27,9 @@ _SCANNABLE = (*FORMATS["pdf"].suffixes, *FORMATS["picture"].suffixes)
 _SCANNED_FACTOR = 10
 _WAITING_FACTOR = 10
 """Seconds that reading may last by the clock, for each second of its processor time."""
+
+_LEAST_BYTES_A_SECOND = 1_000
+"""Bytes of a second of sound at least, as speech is packed for telephones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,15 @@ class ReadingLimits:
     def clock_s(self, size: int, uri: str = "") -> float:
         """Return how long reading a file may last, in seconds, idle time included.
 
-        A file that may have scanned pages has more: their number does not follow its size.
+        A file that may have scanned pages has more: their number does not follow its size. A
+        recording has more for each second of sound that it may have.
         """
         pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and is_available() else 1
-        return pages * _WAITING_FACTOR * self.seconds * max(1.0, size / SECONDS_FOR_BYTES)
+        sound_s = 0.0
+        if uri.lower().endswith(FORMATS["audio"].suffixes):
+            sound_s = min(LONGEST_S, size / _LEAST_BYTES_A_SECOND)
+        usual_s = pages * _WAITING_FACTOR * self.seconds * max(1.0, size / SECONDS_FOR_BYTES)
+        return usual_s + SECONDS_FOR_A_SECOND * sound_s
 
 
 DEFAULT_LIMITS = ReadingLimits()

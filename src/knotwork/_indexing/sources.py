@@ -198,6 +198,7 @@ def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) ->
         uri=file.uri,
         max_file_mb=settings.max_file_mb,
         max_characters=settings.max_file_characters,
+        audio_model=settings.audio_model,
         repeated=page.repeated,
     )
     failure = survey.failures.get(file.uri)

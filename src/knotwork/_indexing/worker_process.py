@@ -25,6 +25,7 @@ from enum import StrEnum
 from types import ModuleType
 from typing import IO, Any
 
+from knotwork._indexing.kept_memory import data_bytes, kept_bytes
 from knotwork._indexing.processor_time import note_limit
 
 resource: ModuleType | None
@@ -162,7 +163,7 @@ class _Worker:
         except Exception as error:  # noqa: BLE001 - a class that this process cannot import
             return pickle.dumps(Reply(Outcome.RAISED, f"{type(error).__name__}: {error}"))
         if not self._own_bytes:
-            self._own_bytes = _data_bytes()
+            self._own_bytes = data_bytes()
         return pickle.dumps(Reply(Outcome.RETURNED))
 
     def _run(self, call: Call) -> bytes:
@@ -176,7 +177,8 @@ class _Worker:
                 raise
             except Exception as error:  # noqa: BLE001 - raised again in the parent
                 reply = Reply(Outcome.RAISED, error)
-            self._is_full = _data_bytes() > self._own_bytes + call.memory_bytes // _KEPT_SHARE
+            own_bytes = self._own_bytes + kept_bytes()
+            self._is_full = data_bytes() > own_bytes + call.memory_bytes // _KEPT_SHARE
             return _pickled(Reply(reply.outcome, reply.value, is_last=self._is_full))
         except MemoryError:
             # The error itself needs no memory to speak of, but the heap may be full to the byte.
@@ -185,7 +187,10 @@ class _Worker:
             return pickle.dumps(Reply(Outcome.OUT_OF_MEMORY, is_last=True))
 
     def _limit(self, memory_bytes: int, processor_s: int) -> None:
-        """Set the limits of this process from here on; memory in all, processor time more."""
+        """Set the limits of this process from here on; memory in all, processor time more.
+
+        What the process keeps between files comes on top of ``memory_bytes``.
+        """
         self._ceiling_bytes = memory_bytes
         if resource is None:
             return
@@ -193,7 +198,7 @@ class _Worker:
         spent_s = int(used.ru_utime + used.ru_stime) + 1
         _lower(resource.RLIMIT_CPU, spent_s + processor_s)
         note_limit()
-        _lower(resource.RLIMIT_DATA, memory_bytes)
+        _lower(resource.RLIMIT_DATA, memory_bytes + kept_bytes())
         _lower(resource.RLIMIT_CORE, 0)
 
     def watch(self, parent: int) -> None:
@@ -205,7 +210,8 @@ class _Worker:
             if resource is not None and os.getppid() != parent:
                 os._exit(0)
             if sys.platform == "darwin" and self._busy and resource is not None:
-                if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > self._ceiling_bytes:
+                used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                if used > self._ceiling_bytes + kept_bytes():
                     os._exit(MEMORY_EXIT)
 
 
@@ -216,15 +222,6 @@ def _lower(kind: int, value: int) -> None:
     unlimited = resource.RLIM_INFINITY
     soft = value if hard == unlimited else min(value, hard)
     resource.setrlimit(kind, (unlimited if soft >= sys.maxsize else soft, hard))
-
-
-def _data_bytes() -> int:
-    """Return the memory that counts towards the limit; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - read for each task
-            return int(file.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _pickled(reply: Reply) -> bytes:

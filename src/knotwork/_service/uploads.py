@@ -172,7 +172,7 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
         _check_zip(file, max_file_mb)
     elif suffix in _ZIP_SUFFIXES:
         raise _wrong_format(file.name, suffix.removeprefix("."))
-    elif _PDF in head[:1_024] or _is_picture(suffix, head):
+    elif _PDF in head[:1_024] or _is_picture(suffix, head) or _is_recording(suffix, head):
         return
     elif suffix == ".pdf":
         raise _wrong_format(file.name, "PDF")
@@ -201,6 +201,11 @@ def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
 
 def _is_picture(suffix: str, head: bytes) -> bool:
     return head.startswith(_RIFF if suffix == ".webp" else FORMATS["picture"].signatures)
+
+
+def _is_recording(suffix: str, head: bytes) -> bool:
+    suffixes, signatures = FORMATS["audio"]
+    return suffix in suffixes or head.startswith(signatures)
 
 
 def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:

@@ -91,10 +91,11 @@ class TimeSpan:
     @property
     def text(self) -> str:
         """The range for readers, in whole seconds: "1:05-1:30", or "1:02:03-1:02:10"."""
-        return f"{_clock(self.start_s)}-{_clock(self.end_s)}"
+        return f"{clock(self.start_s)}-{clock(self.end_s)}"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Return a time for readers, such as "1:02:03"."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

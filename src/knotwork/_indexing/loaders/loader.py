@@ -44,6 +44,7 @@ class Source:
 
     ``max_bytes`` limits the file itself and the text of an archive after decompression. The text of
     the document may have ``max_characters``, or `TEXT_FACTOR` for each byte of the file.
+    ``audio_model`` is the folder of the model that recognises speech.
     """
 
     uri: str
@@ -51,6 +52,7 @@ class Source:
     max_bytes: int = 100 * MEGABYTE
     password: str = ""
     max_characters: int = MAX_CHARACTERS
+    audio_model: str = ""
 
     @property
     def name(self) -> str:
@@ -132,6 +134,13 @@ FORMATS: Mapping[str, FileFormat] = {
     "epub": FileFormat((".epub",)),
     "eml": FileFormat((".eml",)),
     "subtitles": FileFormat((".srt", ".vtt")),
+    "audio": FileFormat(
+        (
+            *(".wav", ".mp3", ".m4a", ".ogg", ".oga", ".opus", ".flac", ".aac"),
+            *(".mp4", ".m4v", ".mov", ".webm", ".mkv"),
+        ),
+        (b"OggS\x00", b"fLaC\x00", b"ID3\x02", b"ID3\x03", b"ID3\x04", b"\xff\xfb", b"\xff\xf3"),
+    ),
     "picture": FileFormat(
         (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"),
         (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*"),

@@ -54,6 +54,7 @@ LOADERS: Registry[Loader] = Registry(
         Entry("epub", f"{_HERE}.epub:EpubLoader", "books"),
         Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails"),
         Entry("subtitles", f"{_HERE}.subtitles:SubtitlesLoader", "subtitles of recordings"),
+        Entry("audio", f"{_HERE}.audio:AudioLoader", "recordings and videos"),
         Entry("picture", f"{_HERE}.pictures:PictureLoader", "pictures and scans"),
     ),
     kind="loader",
@@ -163,15 +164,17 @@ def load_file(
     max_file_mb: float = 100.0,
     max_characters: int = MAX_CHARACTERS,
     password: str = "",
+    audio_model: str = "",
     repeated: Collection[int] = (),
     only_light: bool = False,
 ) -> Document:
     """Return a file as a document.
 
     ``uri`` is the document's name in the index and in errors. ``max_characters`` limits the text of
-    a small file; a larger one may have 4 characters for each byte. ``repeated`` are the keys of
-    lines that the file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a
-    file that is not a short plain text.
+    a small file; a larger one may have 4 characters for each byte. ``audio_model`` is the folder of
+    the model that recognises the speech of recordings. ``repeated`` are the keys of lines that the
+    file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a file that is
+    not a short plain text.
 
     Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
     "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
@@ -183,6 +186,7 @@ def load_file(
         max_file_mb=max_file_mb,
         max_characters=max_characters,
         password=password,
+        audio_model=audio_model,
         repeated=repeated,
         only_light=only_light,
     )
@@ -242,6 +246,7 @@ def load_document(
     max_file_mb: float = 100.0,
     max_characters: int = MAX_CHARACTERS,
     password: str = "",
+    audio_model: str = "",
     repeated: Collection[int] = (),
     only_light: bool = False,
 ) -> Document:
@@ -257,6 +262,7 @@ def load_document(
         max_bytes=int(max_file_mb * MEGABYTE),
         password=password,
         max_characters=max_characters,
+        audio_model=audio_model,
     )
     content = _load_content(source, only_light=only_light)
     if repeated:
