@@ -404,7 +404,7 @@ def test_opening_and_looking_up_loads_no_model_and_no_parser(path, docs):
         "import sys, knotwork\n"
         f"kb = knotwork.open({str(path)!r}, read_only=True)\n"
         "kb.graph.explore('Travel Office'), kb.stats(), kb.documents()\n"
-        "heavy = {'torch', 'transformers', 'sentence_transformers', 'pypdf', 'docx', 'bs4'}\n"
+        "heavy = {'torch', 'transformers', 'sentence_transformers', 'pypdfium2', 'docx', 'bs4'}\n"
         "print(*sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

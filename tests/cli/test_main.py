@@ -255,7 +255,7 @@ UNUSED_BY_A_QUESTION = {
     "markdown_it",
     "openpyxl",
     "pptx",
-    "pypdf",
+    "pypdfium2",
     "rjieba",
     "scipy",
     "sentence_transformers",

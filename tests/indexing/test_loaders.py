@@ -36,7 +36,9 @@ def test_every_format_is_read():
     suffixes = {name[1:] for name in files}
     for name in LOADERS.names(plugins=False):
         loader = LOADERS.create(name)
-        assert suffixes & set(loader.suffixes) or (name == "picture" and not is_available()), name
+        is_heard = name == "audio"  # needs a model: see test_recordings.py
+        is_seen = name == "picture" and not is_available()
+        assert suffixes & set(loader.suffixes) or is_heard or is_seen, name
         assert (loader.suffixes, loader.signatures) == FORMATS[name]
     assert set(supported_suffixes()) >= suffixes
 

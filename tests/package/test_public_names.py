@@ -11,7 +11,7 @@ HEAVY = [
     "lxml",
     "numpy",
     "openpyxl",
-    "pypdf",
+    "pypdfium2",
     "rich",
     "scipy",
     "sentence_transformers",

@@ -23,7 +23,7 @@ TEXTS = [
     *ROOT.glob("*.toml"),
     *ROOT.glob("*.txt"),
 ]
-OTHER_LOGGERS = {"psycopg", "pypdf"}
+OTHER_LOGGERS = {"psycopg", "pypdfium2"}
 
 
 def names_used(tree: ast.AST) -> set[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, NamedTuple
 
+from knotwork._cancellation import checked
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -18,18 +17,17 @@ from knotwork._indexing.loaders.loader import (
     TextMeter,
     clean_line,
     clean_text,
-    encrypted_file_error,
     flat_metadata,
 )
 from knotwork._indexing.loaders.page_layout import add_page
-from knotwork._indexing.loaders.pdf_content_stream import PdfFonts, correct_space_widths
 from knotwork._indexing.loaders.pdf_lines import (
     WIDE,
     PdfLine,
-    read_lines,
+    make_lines,
     without_contents,
     without_running_lines,
 )
+from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
 from knotwork._indexing.loaders.pdf_structure import (
     PlacedLine,
     frame_lines,
@@ -40,6 +38,7 @@ from knotwork._indexing.loaders.pdf_structure import (
 from knotwork._indexing.loaders.recognition import RecognisedPage
 from knotwork._indexing.loaders.scanned_pages import (
     UNREAD_PAGES,
+    is_scanned,
     no_text_error,
     page_ranges,
     read_scanned_pages,
@@ -73,6 +72,9 @@ _WIDE_GAP = 1.7
 """The same if the next line begins in lower case, as after a formula."""
 _OTHER_SIZE = 0.1
 """Relative change of the font size where another part of the text begins."""
+_SHOWN_INFORMATION = ("Author", "Subject", "Keywords")
+_DEEPEST_BOOKMARK = 15
+_MOST_BOOKMARKS = 20_000
 _NUMBERING = re.compile(
     r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
     re.IGNORECASE,
@@ -89,43 +91,64 @@ class PdfLoader:
     suffixes, signatures = FORMATS["pdf"]
 
     def load(self, source: Source) -> Content:
-        from pypdf import PdfReader
-
-        _silence_pypdf()
-        reader = PdfReader(io.BytesIO(source.data), strict=False)
-        if reader.is_encrypted and not reader.decrypt(source.password):
-            raise encrypted_file_error(source)
-        correct_space_widths(reader)
-        fonts = PdfFonts()
-        meter = TextMeter(source)
-        pages = []
-        for number, page in enumerate(reader.pages):
-            pages.append(read_lines(page, number, fonts))
-            meter.add(sum(len(line.text) for line in pages[-1]))
-        lengths = [sum(len(line.text) for line in page) for page in pages]
-        scans = read_scanned_pages(source, reader, lengths)
-        pages = [[] if number in scans.pages else page for number, page in enumerate(pages)]
+        file = _read_file(source)
+        scans = read_scanned_pages(source, file.scanned)
+        pages = [[] if number in scans.pages else page for number, page in enumerate(file.pages)]
         if not any(pages) and not scans.pages:
             raise no_text_error(source, len(pages), scans.unread)
         lines = [line for page in without_running_lines(pages) for line in page]
         builder = TextBuilder(source)
         placed = _add_pages(builder, without_contents(lines, len(pages)) or lines, scans.pages)
-        headings = _outline_headings(reader, builder) or headings_by_type(placed)
+        headings = _outline_headings(file.bookmarks, builder) or headings_by_type(placed)
         frame_lines(builder, placed, headings)
         builder.headings.extend(headings)
         unread = {UNREAD_PAGES: page_ranges(scans.unread)} if scans.unread else {}
         return builder.content(
             "application/pdf",
-            title=_text_of(reader.metadata, "/Title"),
-            metadata={**_metadata(reader), "pages": str(len(pages)), **unread},
+            title=clean_line(file.information.get("Title", "")),
+            metadata={**_metadata(file.information), "pages": str(len(pages)), **unread},
         )
 
 
-def _silence_pypdf() -> None:
-    """Hide pypdf's warnings about sloppy files, unless the user configured its logger."""
-    logger = logging.getLogger("pypdf")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)
+class _Bookmark(NamedTuple):
+    """An entry of the outline of a file; ``level`` and ``page`` count from 1."""
+
+    level: int
+    title: str
+    page: int
+
+
+class _File(NamedTuple):
+    """The lines of each page, the numbers of scanned pages, the outline and the information."""
+
+    pages: list[list[PdfLine]]
+    scanned: list[int]
+    bookmarks: list[_Bookmark]
+    information: Mapping[str, str]
+
+
+def _read_file(source: Source) -> _File:
+    """Read all that is needed of a file, while nothing else uses pdfium."""
+    meter = TextMeter(source)
+    pages: list[list[PdfLine]] = []
+    scanned = []
+    with open_pdf(source) as document:
+        for number in checked(range(len(document))):
+            content = read_page(document, number)
+            pages.append(make_lines(content, number))
+            length = sum(len(line.text) for line in pages[-1])
+            meter.add(length)
+            if is_scanned(content, length):
+                scanned.append(number)
+        return _File(pages, scanned, list(_bookmarks(document)), document.get_metadata_dict())
+
+
+def _bookmarks(document: Any) -> Iterator[_Bookmark]:  # noqa: ANN401 - a library without types
+    for entry in islice(document.get_toc(max_depth=_DEEPEST_BOOKMARK), _MOST_BOOKMARKS):
+        destination = entry.get_dest()
+        page = destination.get_index() if destination is not None else None
+        if page is not None:
+            yield _Bookmark(entry.level + 1, clean_text(entry.get_title()), page + 1)
 
 
 def _add_pages(
@@ -238,8 +261,6 @@ def _ends_paragraph(line: PdfLine, following: PdfLine, pitch: float) -> bool:
     # A new column begins much higher up on the page than raised text such as superscripts.
     if line.page != following.page or distance < -2 * larger:
         return bool(_ENDS_PARAGRAPH.search(line.text)) or not goes_on
-    if following.after_blank:
-        return True
     if not larger or distance < 0:
         return False
     if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
@@ -282,68 +303,37 @@ class _Words:
         return line + following if is_wide else f"{line} {following}"
 
 
-def _text_of(metadata: Mapping[str, object] | None, key: str) -> str:
-    """Return an entry of the document information, "" if it is missing or not a string."""
-    value = (metadata or {}).get(key)
-    return clean_line(value) if isinstance(value, str) else ""
+def _metadata(information: Mapping[str, str]) -> dict[str, str]:
+    date = re.match(r"D:(\d{4})(\d\d)?(\d\d)?", information.get("CreationDate", ""))
+    named = {name.lower(): clean_line(information.get(name, "")) for name in _SHOWN_INFORMATION}
+    return flat_metadata({**named, "date": "-".join(filter(None, date.groups())) if date else ""})
 
 
-def _metadata(reader: Any) -> dict[str, str]:  # noqa: ANN401 - a pypdf reader
-    information = reader.metadata
-    date = re.match(r"D:(\d{4})(\d\d)?(\d\d)?", _text_of(information, "/CreationDate"))
-    return flat_metadata(
-        {
-            "author": _text_of(information, "/Author"),
-            "subject": _text_of(information, "/Subject"),
-            "keywords": _text_of(information, "/Keywords"),
-            "date": "-".join(filter(None, date.groups())) if date else "",
-        }
-    )
-
-
-def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:  # noqa: ANN401
+def _outline_headings(bookmarks: Sequence[_Bookmark], builder: TextBuilder) -> tuple[Heading, ...]:
     """Return a heading for each bookmark whose title is found on or after its page, in order.
 
     A line that consists of the title, with or without a number, is preferred to the same words in a
-    sentence.
+    sentence of its page.
     """
-    from pypdf.errors import PyPdfError
-
     starts = [(int(page.label), page.start) for page in builder.pages]
     text = builder.text
     headings: list[Heading] = []
     position = 0
-    try:
-        for level, title, number in _bookmarks(reader, reader.outline, 1):
-            # A page without text has no offset: search from the next page that has one.
-            on_page = next((start for page, start in starts if page >= number), len(text))
-            start = max(position, on_page)
-            numbering = _NUMBERING.match(title)
-            words = [
-                re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()
-            ]
-            if not words or len(words) > 40:
-                continue
-            bare = r"\s+".join(words)
-            line = re.compile(rf"^(?:{_NUMBERING.pattern})?{bare}$", re.MULTILINE | re.IGNORECASE)
-            match = line.search(text, start, start + 20_000) or re.compile(
-                r"\s+".join(map(re.escape, title.split()))
-            ).search(text, start, start + 20_000)
-            if match:
-                headings.append(Heading(level, " ".join(match[0].split()), Span(*match.span())))
-                position = match.end()
-    except (PyPdfError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        # With a broken outline, keep the text and the headings found so far.
-        return tuple(headings)
-    return tuple(headings)
-
-
-def _bookmarks(reader: Any, outline: Any, level: int) -> Iterator[tuple[int, str, int]]:  # noqa: ANN401
-    """Yield the level, title and page number (from 1) of each bookmark of an outline."""
-    for item in outline:
-        if isinstance(item, list):
-            yield from _bookmarks(reader, item, level + 1)
+    for level, title, number in bookmarks:
+        # A page without text has no offset: search from the next page that has one.
+        on_page = next((start for page, start in starts if page >= number), len(text))
+        start = max(position, on_page)
+        numbering = _NUMBERING.match(title)
+        words = [re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()]
+        if not words or len(words) > 40:
             continue
-        page = reader.get_destination_page_number(item)
-        if page is not None and isinstance(item.title, str):
-            yield level, clean_text(item.title), page + 1
+        bare = r"\s+".join(words)
+        line = re.compile(rf"^(?:{_NUMBERING.pattern})?{bare}$", re.MULTILINE | re.IGNORECASE)
+        end_of_page = next((start for page, start in starts if page > number), len(text))
+        match = line.search(text, start, start + 20_000) or re.compile(
+            r"\s+".join(map(re.escape, title.split()))
+        ).search(text, start, end_of_page)
+        if match:
+            headings.append(Heading(level, " ".join(match[0].split()), Span(*match.span())))
+            position = match.end()
+    return tuple(headings)

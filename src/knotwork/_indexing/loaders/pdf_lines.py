@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-import unicodedata
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.loader import clean_text
-from knotwork._indexing.loaders.pdf_content_stream import PdfFonts, Piece, PieceReader
+from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
 from knotwork._indexing.loaders.pdf_tables import FoundTable, find_tables
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
@@ -31,8 +27,6 @@ _EDGE_LINES = 3
 """Lines at each end of a page that may be running heads or feet."""
 _REPEATED_SHARE = 0.7
 """The share of repeated lines at one position of the pages, from which it is a head or foot."""
-_COMPATIBLE = re.compile("[\ufb00-\ufb06\u2e80-\u2fdf]+")
-"""Ligatures, and Chinese radicals used in place of characters, to be replaced."""
 _DIGITS = re.compile(r"\d+")
 _EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
 _PAGE_NUMBER = re.compile(
@@ -47,7 +41,12 @@ _CONTENTS_TITLE = re.compile(
     r"(?:table of contents|contents|list of (?:figures|tables)|目\s*录|目\s*次|目\s*錄)",
     re.IGNORECASE,
 )
-_INDEX_TITLE = re.compile(r"(?:[\w ]{0,30}\bindex|索\s*引)", re.IGNORECASE)
+_INDEX_TITLE = re.compile(
+    r"(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+)?"
+    r"(?:[\w ]{0,30}\b(?:index|indexes)|index of [\w ,-]{1,60}|索\s*引)",
+    re.IGNORECASE,
+)
+_DOTS = re.compile(r"(?:[.…·‥]\s?){5,}")
 _ENTRY_END = 80
 """Characters at the end of a line to search for a page number."""
 _MIN_ENTRIES = 4
@@ -57,6 +56,8 @@ _GAP = 3
 """Most lines from one entry to the next: entries may take two lines, or have a letter above."""
 _UNCOUNTED_PAGES = 20
 """Page numbers may exceed the number of pages by this many, as in a chapter of a book."""
+_DOTTED = 0.8
+"""The share of entries with leaders of dots, for an index without a title."""
 _IN_ORDER = 0.85
 """The share of neighbouring entries in order, for a table of contents or an index."""
 
@@ -78,8 +79,7 @@ class PdfLine(NamedTuple):
     """A line of a page, with its start in points from the lower left and its font size.
 
     ``page`` counts from 0. ``bold`` and ``monospaced`` are True if the whole line is. ``term`` is a
-    bold term at its start. ``after_blank`` is True if the line above is blank. ``row`` is set if
-    the line is a row of a table.
+    bold term at its start. ``row`` is set if the line is a row of a table.
     """
 
     text: str
@@ -90,7 +90,6 @@ class PdfLine(NamedTuple):
     bold: bool = False
     monospaced: bool = False
     term: str = ""
-    after_blank: bool = False
     row: PdfRow | None = None
 
     @property
@@ -99,54 +98,18 @@ class PdfLine(NamedTuple):
         return _DIGITS.sub("#", self.text), round(self.y), round(self.size)
 
 
-class _Run(NamedTuple):
-    text: str
-    x: float
-    y: float
-    size: float
-    font: str
-
-
-def read_lines(page: Any, number: int, fonts: PdfFonts) -> list[PdfLine]:  # noqa: ANN401 - a pypdf page
+def make_lines(content: PageContent, number: int) -> list[PdfLine]:
     """Return the lines of a page in file order, rows of tables merged; ``number`` is from 0."""
-    runs: list[_Run] = []
-    reader = PieceReader(fonts.of(page))
-
-    def visit(text: str, cm: list[float], tm: list[float], font: Any, size: float) -> None:  # noqa: ANN401
-        reader.text(text)
-        if text:
-            name = font.get("/BaseFont", "") if font is not None else ""
-            scale = math.sqrt(
-                abs((tm[0] * tm[3] - tm[1] * tm[2]) * (cm[0] * cm[3] - cm[1] * cm[2]))
-            )
-            x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
-            y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
-            runs.append(_Run(text, x, y, size * scale, str(name).rpartition("+")[2]))
-
-    text = page.extract_text(
-        visitor_text=visit, visitor_operand_before=reader.before, visitor_operand_after=reader.after
-    )
-    if "".join(run.text for run in runs) != text:
-        runs = [_Run(text, 0.0, 0.0, 0.0, "")]
-    return _with_rows(list(_make_lines(runs, number)), reader)
-
-
-def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
-    """Return the lines of a page, with the lines of each table replaced by one line for a row."""
-    pieces = [
-        piece if piece.text.isascii() else piece._replace(text=_usual(piece.text))
-        for piece in reader.pieces
-    ]
-    tables = list(find_tables(pieces, reader.drawn)) if reader.is_complete else []
-    holders = _lines_of(pieces, lines) if tables else []
-    if not holders:
-        return lines
+    owned = _group_by_line(content.pieces)
+    lines = [_make_line([content.pieces[i] for i in own], number) for own in owned]
+    tables = list(find_tables(content.pieces, content.drawn)) if content.is_complete else []
+    holders = [line for line, own in enumerate(owned) for _ in own]
     rows: dict[int, list[PdfLine]] = {}
     replaced: set[int] = set()
     for table in tables:
-        own = {number for row in table.pieces for number in row}
-        touched = {holders[number] for number in own}
-        if any(holder in touched and number not in own for number, holder in enumerate(holders)):
+        own = {piece for row in table.pieces for piece in row}
+        touched = {holders[piece] for piece in own}
+        if any(holder in touched and piece not in own for piece, holder in enumerate(holders)):
             continue  # the table is only a part of some line
         replaced |= touched
         rows[min(touched)] = [
@@ -155,19 +118,19 @@ def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
         ]
     return [
         line
-        for number, old in enumerate(lines)
-        for line in (rows.get(number, []) if number in replaced else [old])
+        for place, old in enumerate(lines)
+        for line in (rows.get(place, []) if place in replaced else [old])
     ]
 
 
-def _lines_of(pieces: Sequence[Piece], lines: Sequence[PdfLine]) -> list[int]:
-    """Return the index of the line that contains each piece, or [] if the texts differ."""
-    inked = ["".join(line.text.split()) for line in lines]
-    if "".join(piece.text for piece in pieces) != "".join(inked):
-        return []
-    ends = list(accumulate(map(len, inked)))
-    starts = accumulate((len(piece.text) for piece in pieces), initial=0)
-    return [bisect_right(ends, start) for start, _ in zip(starts, pieces, strict=False)]
+def _group_by_line(pieces: Sequence[Piece]) -> list[list[int]]:
+    """Return the indices of the pieces of each line."""
+    lines: list[list[int]] = []
+    for index, piece in enumerate(pieces):
+        if piece.begins_line or not lines:
+            lines.append([])
+        lines[-1].append(index)
+    return lines
 
 
 def _make_row(table: FoundTable, place: int, line: PdfLine) -> PdfLine:
@@ -175,28 +138,6 @@ def _make_row(table: FoundTable, place: int, line: PdfLine) -> PdfLine:
     row = PdfRow(cells, place, table.lefts, is_header=table.has_header and place == 0)
     text = " ".join(" ".join(cells).split())
     return PdfLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
-
-
-def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[PdfLine]:
-    own: list[_Run] = []
-    after_blank = False
-    for run in [*runs, _Run("\n", 0.0, 0.0, 0.0, "")]:
-        first, *others = _usual(run.text).split("\n")
-        own.append(run._replace(text=first))
-        for piece in others:
-            line = _make_line(own, page, after_blank=after_blank)
-            if line is not None:
-                yield line
-            after_blank = line is None
-            own = [run._replace(text=piece)]
-
-
-def _usual(text: str) -> str:
-    """Return clean text, with ligatures and radicals replaced by the characters people type."""
-    text = clean_text(text)
-    if text.isascii():
-        return text
-    return _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
 def _tightened(text: str) -> str:
@@ -207,24 +148,22 @@ def _tightened(text: str) -> str:
     return _STRETCHED.sub("", text) if is_stretched else text
 
 
-def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> PdfLine | None:
-    text = _tightened("".join(run.text for run in runs).rstrip())
-    inked = [run for run in runs if run.text.strip()]
-    if not inked:
-        return None
-    sizes: Counter[float] = Counter()
-    for run in inked:
-        sizes[round(run.size, 1)] += len(run.text.strip())
+def _make_line(pieces: Sequence[Piece], page: int) -> PdfLine:
+    """Return the line of these words; its size and height are those of most of its text."""
+    runs = [(f" {piece.text}" if piece.is_spaced else piece.text, piece) for piece in pieces]
+    weights: Counter[tuple[float, float]] = Counter()
+    for piece in pieces:
+        weights[round(piece.size, 1), piece.y] += len(piece.text)
+    size, y = weights.most_common(1)[0][0]
     return PdfLine(
-        text=text,
+        text=_tightened("".join(text for text, _ in runs)),
         page=page,
-        x=inked[0].x,
-        y=inked[0].y,
-        size=sizes.most_common(1)[0][0],
-        bold=all(is_bold_font(run.font) for run in inked),
-        monospaced=all(is_monospaced_font(run.font) for run in inked),
-        term=run_in_term((run.text, is_bold_font(run.font)) for run in runs),
-        after_blank=after_blank,
+        x=pieces[0].left,
+        y=y,
+        size=size,
+        bold=all(is_bold_font(piece.font) for piece in pieces),
+        monospaced=all(is_monospaced_font(piece.font) for piece in pieces),
+        term=run_in_term((text, is_bold_font(piece.font)) for text, piece in runs),
     )
 
 
@@ -283,7 +222,8 @@ def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
     """Return lines without tables of contents and indexes, whose entries end in page numbers.
 
     Page numbers must increase, as in a table of contents, or entries be in alphabetical order, as
-    in an index. Other lists that end in numbers, such as prices, are kept.
+    in an index that has a title or leaders of dots. Other lists that end in numbers, such as
+    prices, are kept.
     """
     left_out: set[int] = set()
     for block in _blocks_of_entries(lines):
@@ -323,12 +263,20 @@ def _announces(text: str) -> bool:
 
 
 def _lead_to_pages(entries: Sequence[str], pages: int, announced: bool) -> bool:
-    """Return True if the numbers at the ends of entries can be page numbers in order."""
+    """Return True if the numbers at the ends of entries can be page numbers in order.
+
+    Entries below a title that have leaders of dots need no order: their numbers may be Roman.
+    """
+    dotted = sum(_DOTS.search(entry) is not None for entry in entries) >= _DOTTED * len(entries)
+    if announced and dotted:
+        return True
     numbers = [int(match[1]) for entry in entries if (match := _LAST_NUMBER.search(entry))]
     if not numbers or max(numbers) > pages + _UNCOUNTED_PAGES:
         return False
     labels = [entry.strip().casefold() for entry in entries]
-    return _in_order(numbers) >= _IN_ORDER or (announced and _in_order(labels) >= _IN_ORDER)
+    return _in_order(numbers) >= _IN_ORDER or (
+        (announced or dotted) and _in_order(labels) >= _IN_ORDER
+    )
 
 
 def _in_order(values: Sequence[Any]) -> float:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from knotwork._indexing.loaders.pdf_content_stream import Piece, RulingLine, RulingLines
+from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine, RulingLines
 from knotwork._indexing.loaders.tables_and_lists import names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
@@ -532,7 +532,8 @@ def join_pieces(pieces: Sequence[Piece]) -> str:
     text = ""
     for before, piece in pairwise([None, *pieces]):
         assert piece is not None
-        if before is not None and piece.left - before.right > _WORD_GAP * piece.size:
+        is_apart = before is not None and piece.left - before.right > _WORD_GAP * piece.size
+        if before is not None and (piece.is_spaced or (piece.begins_line and is_apart)):
             text += " "
         text += piece.text
     return text

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 EXTRA = "ocr"
-_PACKAGES = ("rapidocr", "onnxruntime", "pypdfium2", "PIL")
+_PACKAGES = ("rapidocr", "onnxruntime", "PIL")
 
 LONGEST_SIDE = 2_400
 """Pixels of the longer side at most: larger pictures are shrunk, as more only takes time."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent
 from knotwork._indexing.loaders.recognition import (
     EXTRA,
     LONGEST_SIDE,
@@ -32,9 +32,6 @@ LEAST_PIXELS = 250_000
 
 _DPI = 200
 _POINTS = 72
-_MOST_FORMS = 50
-_DEEPEST_FORM = 3
-_lock = threading.Lock()  # pdfium is not made for several threads
 
 
 class ScannedPages(NamedTuple):
@@ -44,17 +41,16 @@ class ScannedPages(NamedTuple):
     unread: tuple[int, ...]
 
 
-def read_scanned_pages(source: Source, reader: Any, lengths: Sequence[int]) -> ScannedPages:  # noqa: ANN401 - a pypdf reader
-    """Recognise the pages of a PDF that have a picture and next to no text.
+def is_scanned(content: PageContent, characters: int) -> bool:
+    """Return True if a page has a picture and next to no text."""
+    return characters < FEWEST_CHARACTERS and content.pixels >= LEAST_PIXELS
 
-    ``lengths`` are the characters of text of each page. Without the extra, and where a page cannot
-    be rendered, the page is left as it is.
+
+def read_scanned_pages(source: Source, scanned: Sequence[int]) -> ScannedPages:
+    """Recognise these pages of a PDF.
+
+    Without the extra, and where a page cannot be rendered, the page is left as it is.
     """
-    scanned = [
-        number
-        for number, length in enumerate(lengths)
-        if length < FEWEST_CHARACTERS and _pixels(reader.pages[number]) >= LEAST_PIXELS
-    ]
     if not scanned or not is_available():
         return ScannedPages({}, tuple(scanned))
     pages: dict[int, RecognisedPage] = {}
@@ -109,7 +105,7 @@ def _rendered(source: Source, numbers: Sequence[int]) -> Iterator[tuple[int, Ima
     import pypdfium2
 
     try:
-        with _lock:
+        with PDFIUM_LOCK:
             document = pypdfium2.PdfDocument(source.data, password=source.password or None)
     except pypdfium2.PdfiumError:
         yield from ((number, None) for number in numbers)
@@ -117,14 +113,14 @@ def _rendered(source: Source, numbers: Sequence[int]) -> Iterator[tuple[int, Ima
     try:
         for number in numbers:
             check_cancelled()
-            with _lock:
+            with PDFIUM_LOCK:
                 try:
                     picture = _render(document, number)
                 except (pypdfium2.PdfiumError, IndexError, ValueError):
                     picture = None
             yield number, picture
     finally:
-        with _lock:
+        with PDFIUM_LOCK:
             document.close()
 
 
@@ -141,28 +137,3 @@ def _render(document: Any, number: int) -> Image | None:  # noqa: ANN401 - a lib
         return picture
     finally:
         page.close()
-
-
-def _pixels(page: Any) -> int:  # noqa: ANN401 - a pypdf page
-    """Return the pixels of the pictures of a page, 0 if its resources are broken."""
-    try:
-        return _pixels_of(page.get("/Resources"), [_MOST_FORMS], 0)
-    except Exception:  # noqa: BLE001 - any damage: the page is read as text alone
-        return 0
-
-
-def _pixels_of(resources: Any, forms: list[int], depth: int) -> int:  # noqa: ANN401
-    if resources is None or depth > _DEEPEST_FORM:
-        return 0
-    objects = resources.get_object().get("/XObject")
-    if objects is None:
-        return 0
-    total = 0
-    for reference in objects.get_object().values():
-        found = reference.get_object()
-        if found.get("/Subtype") == "/Image":
-            total += int(found.get("/Width", 0)) * int(found.get("/Height", 0))
-        elif found.get("/Subtype") == "/Form" and forms[0] > 0:
-            forms[0] -= 1
-            total += _pixels_of(found.get("/Resources"), forms, depth + 1)
-    return total

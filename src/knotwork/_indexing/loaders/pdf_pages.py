@@ -1,0 +1,429 @@
+"""Read positioned words, ruling lines and the size of pictures from PDF pages, with pdfium.
+
+pdfium gives each character with its place, its font and the text object that shows it. Words are
+made of them here, by the gaps between characters, since the spaces of many files are gaps.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+from knotwork._indexing.loaders.loader import (
+    Source,
+    broken_file_error,
+    clean_text,
+    encrypted_file_error,
+)
+
+PDFIUM_LOCK = threading.Lock()
+"""Held while pdfium is used, which is not made for several threads."""
+
+_LEVEL = 1e-3
+"""Largest slope of text that counts as horizontal."""
+_WORD_GAP = 0.1
+"""Sizes between characters from which they belong to two words, as in Poppler. In the manuals that
+were measured, kerning is below 0.03, and spaces in narrow lines are above 0.2."""
+_WIDE_GAP = 0.6
+"""The same between two Chinese characters, which justified lines set apart."""
+_LEAST_SPACED = 4
+"""Fewest gaps of a text object whose median is that of letter-spaced text."""
+_BACK = 0.3
+"""Sizes by which a character may begin to the left of the one before it, as an accent does."""
+_ANOTHER_LINE = 0.5
+"""Sizes between the baselines of two lines; raised and lowered text is nearer."""
+_THIN = 2.5
+"""Largest stroke width of a ruling line, in points."""
+_MOST_PIECES = 20_000
+_MOST_RULES = 5_000
+"""Largest number of words and ruling lines on a page; a page with more is a drawing."""
+_MOST_OBJECTS = 100_000
+_DEEPEST_FORM = 5
+_LONGEST_FONT_NAME = 256
+_HYPHENS = frozenset({"\x02", "\ufffe"})
+"""What pdfium makes of a hyphen at the end of a line."""
+_COMPATIBLE = (("\ufb00", "\ufb06"), ("\u2e80", "\u2fdf"))
+"""Ligatures, and Chinese radicals used in place of characters, to be replaced."""
+
+Point = tuple[float, float]
+
+
+class Piece(NamedTuple):
+    """A word or a part of one, with its ends and baseline in points from the lower left.
+
+    ``is_spaced`` is True if there is a space or a gap before it in its line, and ``begins_line`` if
+    it is the first one there. ``is_placed`` is False if the text is not horizontal.
+    """
+
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+    font: str
+    is_placed: bool = True
+    is_spaced: bool = False
+    begins_line: bool = False
+
+
+class RulingLine(NamedTuple):
+    """A horizontal or vertical line, or the edge of a filled or framed box, in points.
+
+    ``place`` is the y coordinate of a horizontal line and the x coordinate of a vertical one; it
+    extends from ``start`` to ``end`` on the other axis.
+    """
+
+    place: float
+    start: float
+    end: float
+
+
+class RulingLines(NamedTuple):
+    """The horizontal (``level``) and vertical (``upright``) lines of a page."""
+
+    level: list[RulingLine]
+    upright: list[RulingLine]
+
+
+class PageContent(NamedTuple):
+    """What a page shows: its words in file order, its lines, and the pixels of its pictures.
+
+    ``is_complete`` is False if it is a drawing, whose lines were not all read.
+    """
+
+    pieces: list[Piece]
+    drawn: RulingLines
+    pixels: int
+    is_complete: bool
+
+
+@contextmanager
+def open_pdf(source: Source) -> Iterator[Any]:
+    """Open a PDF, as a `pypdfium2.PdfDocument`; nothing else may use pdfium meanwhile.
+
+    Raises LoadError, whose reason is "password" if the password is missing or wrong, or "broken".
+    """
+    import pypdfium2
+    from pypdfium2.raw import FPDF_ERR_PASSWORD
+
+    _silence()
+    with PDFIUM_LOCK:
+        try:
+            document = pypdfium2.PdfDocument(source.data, password=source.password or None)
+        except pypdfium2.PdfiumError as error:
+            if error.err_code == FPDF_ERR_PASSWORD:
+                raise encrypted_file_error(source) from None
+            raise broken_file_error(source, "its pages cannot be found") from error
+        try:
+            yield document
+        finally:
+            document.close()
+
+
+def _silence() -> None:
+    """Hide pypdfium2's warnings about sloppy files, unless the user configured its logger."""
+    logger = logging.getLogger("pypdfium2")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+
+
+def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a library without types
+    """Return the content of a page, empty if it is broken; ``number`` is from 0."""
+    import pypdfium2
+
+    try:
+        page = document[number]
+    except pypdfium2.PdfiumError:
+        return PageContent([], RulingLines([], []), 0, is_complete=False)
+    try:
+        drawing = _Drawing()
+        drawing.read(page.raw)
+        text = page.get_textpage()
+        try:
+            pieces = list(_pieces(_characters(text.raw)))
+        finally:
+            text.close()
+    except pypdfium2.PdfiumError:
+        return PageContent([], RulingLines([], []), 0, is_complete=False)
+    finally:
+        page.close()
+    is_complete = drawing.is_complete and len(pieces) < _MOST_PIECES
+    return PageContent(pieces, drawing.drawn, drawing.pixels, is_complete)
+
+
+class _Style(NamedTuple):
+    """What the characters of a text object share; ``spacing`` is the usual gap in sizes."""
+
+    y: float
+    size: float
+    font: str
+    is_level: bool
+
+
+class _Character(NamedTuple):
+    """A character with its ends in points; ``text`` is " " for a space."""
+
+    text: str
+    left: float
+    right: float
+    style: _Style
+    begins_line: bool
+
+
+def _characters(page: Any) -> Iterator[list[_Character]]:  # noqa: ANN401
+    """Yield the characters of each text object of a page, in the order of pdfium."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    address = None
+    own: list[_Character] = []
+    style = _Style(0.0, 0.0, "", is_level=True)
+    begins_line = True
+    for number in range(pdfium.FPDFText_CountChars(page)):
+        code = pdfium.FPDFText_GetUnicode(page, number)
+        shown_by = pdfium.FPDFText_GetTextObject(page, number)
+        if not shown_by:  # a space or a line end that pdfium adds
+            begins_line |= code in (10, 13)
+            continue
+        at = ctypes.addressof(shown_by.contents)
+        if at != address or begins_line:
+            if own:
+                yield own
+            own, address = [], at
+            style = _style(page, number)
+        pdfium.FPDFText_GetLooseCharBox(page, number, box)
+        text = chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+        own.append(_Character(_usual(text), box.left, box.right, style, begins_line))
+        begins_line = False
+    if own:
+        yield own
+
+
+def _style(page: Any, number: int) -> _Style:  # noqa: ANN401
+    import pypdfium2.raw as pdfium
+
+    x, y, flags = ctypes.c_double(), ctypes.c_double(), ctypes.c_int()
+    pdfium.FPDFText_GetCharOrigin(page, number, x, y)
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(page, number, matrix)
+    name = ctypes.create_string_buffer(_LONGEST_FONT_NAME)
+    pdfium.FPDFText_GetFontInfo(page, number, name, _LONGEST_FONT_NAME, flags)
+    font = name.value.decode("utf-8", "replace").rpartition("+")[2]
+    scale = math.hypot(matrix.c, matrix.d)
+    size = round(abs(pdfium.FPDFText_GetFontSize(page, number) * scale), 2)
+    is_level = abs(matrix.b) < _LEVEL * matrix.a and matrix.d > 0
+    return _Style(y.value, size, font, is_level)
+
+
+def _usual(text: str) -> str:
+    """Return a character as people type it: "fi" for the ligature, "-" for a hyphen."""
+    if text in _HYPHENS:
+        return "-"
+    if text.isspace():
+        return " "
+    if any(first <= text <= last for first, last in _COMPATIBLE):
+        text = unicodedata.normalize("NFKC", text)
+    return clean_text(text)
+
+
+def _pieces(objects: Iterable[Sequence[_Character]]) -> Iterator[Piece]:
+    """Join the characters of text objects to words."""
+    builder = _PieceBuilder()
+    count = 0
+    for characters in objects:
+        spacing = _spacing(characters)
+        for character in characters:
+            for piece in builder.add(character, spacing):
+                yield piece
+                count += 1
+        if count >= _MOST_PIECES:
+            return
+    yield from builder.finish()
+
+
+def _spacing(characters: Sequence[_Character]) -> float:
+    """Return the gap between the letters of a text object in sizes, 0 unless they are spaced."""
+    size = characters[0].style.size
+    inked = [character for character in characters if character.text.strip()]
+    gaps = [(after.left - before.right) / size for before, after in pairwise(inked) if size]
+    usual = median(gaps) if len(gaps) >= _LEAST_SPACED else 0.0
+    return usual if usual > _WORD_GAP / 2 else 0.0
+
+
+@dataclass(slots=True)
+class _PieceBuilder:
+    """Builds words, each of one font, from characters in file order."""
+
+    text: str = ""
+    left: float = 0.0
+    last: _Character | None = None
+    style: _Style | None = None
+    is_spaced: bool = False
+    begins_line: bool = True
+    had_space: bool = False
+    line: list[Piece] = field(default_factory=list)
+
+    def add(self, character: _Character, spacing: float) -> Iterator[Piece]:
+        """Add a character, and yield the word that ended before it."""
+        if not character.text.strip():
+            self.had_space |= bool(character.text)
+            return
+        last = self.last
+        begins_line = last is None or self._is_in_another_line(last, character)
+        is_spaced = not begins_line and (
+            self.had_space or (last is not None and _has_gap(last, character, spacing))
+        )
+        if begins_line or is_spaced or character.style != self.style:
+            yield from self.finish()
+            self.text, self.left, self.style = "", character.left, character.style
+            self.is_spaced, self.begins_line = is_spaced, begins_line
+        self.text += character.text
+        self.last, self.had_space = character, False
+
+    def finish(self) -> Iterator[Piece]:
+        """Yield the word that was begun, if any."""
+        if self.text and self.style is not None and self.last is not None:
+            y, size, font, is_level = self.style
+            yield Piece(
+                self.text, self.left, self.last.right, y, size, font,
+                is_placed=is_level, is_spaced=self.is_spaced, begins_line=self.begins_line,
+            )  # fmt: skip
+        self.text = ""
+
+    @staticmethod
+    def _is_in_another_line(last: _Character, character: _Character) -> bool:
+        """Return True if a character is not in the line of the one before it."""
+        one, other = last.style, character.style
+        if not (one.is_level and other.is_level):
+            return character.begins_line or one.is_level != other.is_level
+        size = max(one.size, other.size)
+        is_below = abs(one.y - other.y) > _ANOTHER_LINE * size
+        return is_below or character.left < last.left - _BACK * size
+
+
+def _has_gap(last: _Character, character: _Character, spacing: float) -> bool:
+    """Return True if there is a gap between two characters of a line that parts words."""
+    size = max(last.style.size, character.style.size)
+    is_wide = _is_wide(last.text) and _is_wide(character.text)
+    least = _WIDE_GAP if is_wide else _WORD_GAP
+    return character.left - last.right > (least + spacing) * size
+
+
+def _is_wide(text: str) -> bool:
+    return unicodedata.east_asian_width(text[-1]) in "WF"
+
+
+class _Drawing:
+    """Collects the ruling lines of a page, and counts the pixels of its pictures."""
+
+    def __init__(self) -> None:
+        self.drawn = RulingLines([], [])
+        self.pixels = 0
+        self._left = _MOST_OBJECTS
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all was read; reading stops at the limits for drawings."""
+        return len(self.drawn.level) + len(self.drawn.upright) < _MOST_RULES and self._left > 0
+
+    def read(self, page: Any) -> None:  # noqa: ANN401
+        """Read the objects of a page."""
+        import pypdfium2.raw as pdfium
+
+        for number in range(pdfium.FPDFPage_CountObjects(page)):
+            self._read_object(pdfium.FPDFPage_GetObject(page, number), (), 0)
+
+    def _read_object(self, shown: Any, outer: Sequence[Any], depth: int) -> None:  # noqa: ANN401
+        """Read an object, in forms with these matrices, the inmost first."""
+        import pypdfium2.raw as pdfium
+
+        self._left -= 1
+        if self._left <= 0 or depth > _DEEPEST_FORM:
+            return
+        kind = pdfium.FPDFPageObj_GetType(shown)
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            width, height = ctypes.c_uint(), ctypes.c_uint()
+            if pdfium.FPDFImageObj_GetImagePixelSize(shown, width, height):
+                self.pixels += width.value * height.value
+            return
+        if kind not in (pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_FORM):
+            return
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFPageObj_GetMatrix(shown, matrix)
+        matrices = (matrix, *outer)
+        if kind == pdfium.FPDF_PAGEOBJ_PATH:
+            if self.is_complete:
+                self._read_path(shown, matrices)
+            return
+        for number in range(pdfium.FPDFFormObj_CountObjects(shown)):
+            self._read_object(pdfium.FPDFFormObj_GetObject(shown, number), matrices, depth + 1)
+
+    def _read_path(self, path: Any, matrices: Sequence[Any]) -> None:  # noqa: ANN401
+        """Add the lines and boxes of a path that is drawn or filled; curves are ignored."""
+        import pypdfium2.raw as pdfium
+
+        fill, is_drawn = ctypes.c_int(), ctypes.c_int()
+        pdfium.FPDFPath_GetDrawMode(path, fill, is_drawn)
+        if not fill.value and not is_drawn.value:
+            return
+        points: list[Point] = []
+        is_straight = True
+        for number in range(min(pdfium.FPDFPath_CountSegments(path), _MOST_RULES)):
+            segment = pdfium.FPDFPath_GetPathSegment(path, number)
+            kind = pdfium.FPDFPathSegment_GetType(segment)
+            if kind == pdfium.FPDF_SEGMENT_MOVETO:
+                self._add_outline(points, is_straight=is_straight)
+                points, is_straight = [], True
+            is_straight &= kind != pdfium.FPDF_SEGMENT_BEZIERTO
+            x, y = ctypes.c_float(), ctypes.c_float()
+            pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+            points.append(_moved(x.value, y.value, matrices))
+        self._add_outline(points, is_straight=is_straight)
+
+    def _add_outline(self, points: Sequence[Point], *, is_straight: bool) -> None:
+        if not is_straight or len(points) < 2:
+            return
+        if _is_box(points):
+            self._add_box(points[0], points[2])
+            return
+        for one, other in pairwise(points):
+            if min(abs(a - b) for a, b in zip(one, other, strict=True)) < _THIN:
+                self._add_box(one, other)
+
+    def _add_box(self, corner: Point, opposite: Point) -> None:
+        """Add the edges of a box; a thin one is a line."""
+        (left, right), (low, high) = (sorted(pair) for pair in zip(corner, opposite, strict=True))
+        if right - left > _THIN:
+            self.drawn.level.append(RulingLine(low, left, right))
+            if high - low > _THIN:
+                self.drawn.level.append(RulingLine(high, left, right))
+        if high - low > _THIN:
+            self.drawn.upright.append(RulingLine(left, low, high))
+            if right - left > _THIN:
+                self.drawn.upright.append(RulingLine(right, low, high))
+
+
+def _is_box(points: Sequence[Point]) -> bool:
+    """Return True if a path is a rectangle with level and upright edges."""
+    if len(points) not in (4, 5) or (len(points) == 5 and points[4] != points[0]):
+        return False
+    (a, b, c, d) = points[:4]
+    return (a[1] == b[1] and b[0] == c[0] and c[1] == d[1] and d[0] == a[0]) or (
+        a[0] == b[0] and b[1] == c[1] and c[0] == d[0] and d[1] == a[1]
+    )
+
+
+def _moved(x: float, y: float, matrices: Iterable[Any]) -> Point:
+    """Return a point transformed by matrices, one after the other, to hundredths of a point."""
+    for m in matrices:
+        x, y = x * m.a + y * m.c + m.e, x * m.b + y * m.d + m.f
+    return round(x, 2), round(y, 2)
