@@ -73,8 +73,8 @@ def chat_command(
     Each line of standard input is a message. "Remember that Ann Lee leads the team since May 2024"
     is stored beside the index (INDEX.memory) as a fact with a period of validity. The facts of
     other statements are offered: at a terminal you are asked; without one they are stored only
-    with --yes or by the line /accept. Facts are shown next to answers, but never used as sources.
-    Type /help for a list of commands.
+    with --yes or by the line /accept. Facts that answer a question come first in the answer, cited
+    as [M1]. Type /help for a list of commands.
     """
     from knotwork._cli.answers import note_empty_index
     from knotwork.agents._chat import Chat
@@ -235,9 +235,11 @@ def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> N
     assert reply.answer is not None, "a reply to a question has an answer"
     needed = session.settings.answer.abstain_below
     print_answer(session.terminal, reply.answer, needed=needed, is_shown=is_shown)
-    if reply.remembered:
-        session.terminal.say("\nRemembered facts (not a source of the answer)", style="bold")
-        _print_facts(session.terminal, reply.remembered)
+    cited = {(fact.subject, fact.relation, fact.object) for fact in reply.answer.memory}
+    others = [f for f in reply.remembered if (f.subject, f.relation, f.object) not in cited]
+    if others:
+        session.terminal.say("\nOther remembered facts", style="bold")
+        _print_facts(session.terminal, others)
     print_answer_usage(session.terminal, reply.answer)
     session.terminal.say()
 

@@ -1,0 +1,309 @@
+"""Remembered facts as evidence: find those that answer a question, and state them as [M1], [M2].
+
+Facts that a person stated in a conversation are searched before the documents. Without a model,
+those that answer are put before the sentences of the documents. A model gets the facts as a block
+of their own, and its marks lead back to them as the numbers of passages do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from knotwork._inference.chat import ChatRequest, Message
+from knotwork._inference.own_prompts import OwnPrompts
+from knotwork._inference.prompt_material import escape_passage
+from knotwork._retrieval.question import asks_yes_or_no
+from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
+from knotwork._synthesis.grounding.texts import ReadText, read_text
+from knotwork._synthesis.prompt_context import PromptPassage, fill_prompt
+from knotwork._synthesis.questions.classification import divide_question
+from knotwork._text.chinese import simplify
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
+from knotwork.records import Answer, Chunk, Citation, MemoryCitation, Span
+
+SPEAKER = "the user"
+"""The subject of statements in the first person."""
+
+OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our|us)\b|我", re.IGNORECASE)
+"""A word of the first person."""
+
+Recall = Callable[[str], Sequence[MemoryCitation]]
+"""Returns the remembered facts about the names in a question, numbered from 1."""
+
+MOST_STATED = 4
+"""The most facts that an answer without a model states."""
+MOST_SHOWN = 8
+"""The most facts that a model reads."""
+LEAST_SHARE = 0.5
+"""The share of a question's words, names aside, that the relation of an answering fact has."""
+
+_PLACE = re.compile(r"\bwhere\b|哪里|哪儿|何处|在哪|什么地方", re.IGNORECASE)
+_TIME = re.compile(r"\bwhen\b|\bhow long\b|什么时候|何时|多久|哪一?年|几[年月号日]", re.IGNORECASE)
+_IDENTITY = re.compile(r"\b(?:who|what)\b|谁|什么", re.IGNORECASE)
+_EVERYTHING = re.compile(
+    r"\b(?:tell me|describe|know|remember|remembered)\b.*\b(?:about|of)\b"
+    r"|介绍|说说|知道.*什么|记得.*什么",
+    re.IGNORECASE,
+)
+_LOCATIVE = re.compile(r"\b(?:in|at|near)$|在|位于|[住家]")
+_DESCRIBING = re.compile(r"\b(?:of|as)$")
+_GENERIC = frozenset(
+    content_terms(
+        "tell say told said know remember currently current today nowadays present still start"
+        " begin since moment name called"
+    )
+) | {"现在", "目前", "开始", "今天", "告诉", "知道", "记得", "介绍", "叫", "名字"}
+_SAME_MEANING = (
+    "live reside home house move",
+    "work job employ employer company",
+    "lead head run manage boss charge",
+    "like love prefer favourite favorite",
+    "cost price",
+    "study attend school university",
+)
+_SAME_MEANING_ZH = ("住 居住 家 搬", "工作 上班 就职 任职 职业", "负责 主管 管", "喜欢 喜爱 爱")
+_GROUPS = tuple(
+    frozenset(group)
+    for group in (
+        *map(content_terms, _SAME_MEANING),
+        *(group.split() for group in _SAME_MEANING_ZH),
+    )
+)
+_TURNED = re.compile(r"['’]s\b|\bof\b|\bby\b|的|被|由", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question as it is compared with facts."""
+
+    text: str
+
+    @cached_property
+    def plain(self) -> str:
+        return simplify(self.text).casefold()
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(content_terms(self.text))
+
+    def names(self, end: str) -> bool:
+        """Return True if the question names the subject or object of a fact."""
+        bare = _without_speaker(end)
+        if bare != end and not OF_SPEAKER.search(self.text):
+            return False
+        words = set(content_terms(bare))
+        return simplify(bare).casefold() in self.plain or (bool(words) and words <= self.terms)
+
+    def rest(self, ends: Sequence[str]) -> ReadText:
+        """Return the question without the names of these ends, which become spaces."""
+        text = self.plain
+        for end in ends:
+            bare = simplify(_without_speaker(end)).casefold()
+            if bare:
+                text = text.replace(bare, " " * len(bare))
+            words = {word.term for word in read_text(bare).words}
+            for word in read_text(text).words:
+                if word.term in words:
+                    text = text[: word.start] + " " * (word.end - word.start) + text[word.end :]
+        return read_text(text)
+
+    def is_answered_by(self, fact: MemoryCitation) -> bool:
+        """Return True if a fact holds what is asked about the names of the question."""
+        named = [end for end in (fact.subject, fact.object) if self.names(end)]
+        if not named:
+            return False
+        relation = _words_of(fact.relation)
+        rest = {word.term for word in self.rest(named).words}
+        rest -= _GENERIC - relation
+        matched = rest & relation
+        if _TIME.search(self.text):
+            is_stated = bool(fact.until) or ("T" not in fact.since and bool(fact.since))
+            return is_stated and (bool(matched) or (not rest and len(named) > 1))
+        if rest:
+            return len(matched) >= LEAST_SHARE * len(rest)
+        if _EVERYTHING.search(self.text) or len(named) > 1:
+            return True
+        if _PLACE.search(self.text):
+            return bool(_LOCATIVE.search(fact.relation))
+        return bool(_IDENTITY.search(self.text)) and (
+            not relation or bool(_DESCRIBING.search(fact.relation)) or fact.object == SPEAKER
+        )
+
+    def fits_order(self, fact: MemoryCitation) -> bool:
+        """Return True unless the question has the name of a fact on the other side of its verb.
+
+        "Who does Ann report to?" has the name where a subject is, "Who reports to Ann?" where an
+        object is.
+        """
+        is_subject, is_object = self.names(fact.subject), self.names(fact.object)
+        if is_subject == is_object or _TURNED.search(self.text):
+            return True
+        name = _without_speaker(fact.subject if is_subject else fact.object)
+        place = self.plain.find(simplify(name).casefold()) if name else -1
+        if place < 0:
+            found = OF_SPEAKER.search(self.text)
+            place = found.start() if found and not name else -1
+        relation = _words_of(fact.relation)
+        verb = next((w.start for w in read_text(self.plain).words if w.term in relation), -1)
+        return place < 0 or verb < 0 or (place < verb) == is_subject
+
+
+def find_answering(question: str, facts: Sequence[MemoryCitation]) -> list[MemoryCitation]:
+    """Return the facts that answer a question, or a part of it, in the order given.
+
+    A fact answers if the question names its subject or object, and its relation has most of the
+    other words, or is of the kind that is asked for: where, when, who or what.
+    """
+    if not facts:
+        return []
+    division = divide_question(question)
+    parts = [part.text for part in division.parts] if division else [question]
+    found: dict[int, MemoryCitation] = {}
+    for asked in map(_Asked, parts):
+        answering = [fact for fact in facts if asked.is_answered_by(fact)]
+        fitting = [fact for fact in answering if asked.fits_order(fact)]
+        found |= {fact.number: fact for fact in fitting or answering}
+    return [fact for fact in facts if fact.number in found][:MOST_STATED]
+
+
+def choose_facts(question: str, facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
+    """Return the facts that a model reads, those that answer first, numbered from 1."""
+    first = find_answering(question, facts)
+    return number_facts([*first, *(fact for fact in facts if fact not in first)][:MOST_SHOWN])
+
+
+def lead_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, question: str) -> Answer:
+    """Put the facts that answer a question before an answer quoted from documents.
+
+    Both are shown if the documents answer too, and may contradict each other. If they do not, or
+    speak of nothing that the question names, the facts alone answer, with those sentences of the
+    documents that state the same relation. Without such facts, the answer is unchanged.
+    """
+    stated = number_facts(find_answering(question, facts))
+    if not stated:
+        return answer
+    text = _join([(fact.text, f"[M{fact.number}]") for fact in stated])
+    citations = answer.citations
+    said = answer.text
+    has_both = answer.answered and _concerns(citations, stated, question)
+    if not has_both:
+        citations = tuple(
+            replace(citation, number=number)
+            for number, citation in enumerate(
+                (c for c in citations if any(_states_same(c, fact) for fact in stated)), start=1
+            )
+        )
+        said = _join([(show_sentence(c.quote), f"[{c.number}]") for c in citations])
+    return replace(
+        answer,
+        text=f"{text}{gap_between(text, said) if said else ''}{said}",
+        short=_short_answer(stated, question, citations),
+        answered=True,
+        citations=citations,
+        memory=stated,
+        reason="",
+        confidence=answer.confidence if has_both else None,
+        model="",
+    )
+
+
+def number_facts(facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
+    """Return facts numbered from 1 in the order given."""
+    return tuple(replace(fact, number=number) for number, fact in enumerate(facts, start=1))
+
+
+def _join(sentences: Sequence[tuple[str, str]]) -> str:
+    text = ""
+    for sentence, mark in sentences:
+        text += (gap_between(text, sentence) if text else "") + sentence
+        text += f"{gap_before_mark(sentence)}{mark}"
+    return text
+
+
+def _states_same(citation: Citation, fact: MemoryCitation) -> bool:
+    """Return True if a sentence has the subject of a fact and a word of its relation."""
+    said = _Asked(citation.quote)
+    relation = _words_of(fact.relation)
+    return said.names(fact.subject) and bool(
+        relation & {word.term for word in read_text(said.plain).words}
+    )
+
+
+def _concerns(
+    citations: Sequence[Citation], stated: Sequence[MemoryCitation], question: str
+) -> bool:
+    """Return True if a source is about a name of the question that a fact has; none is about "I".
+
+    An answer without sources, such as a count, is about the question.
+    """
+    asked = _Asked(question)
+    ends = [end for fact in stated for end in (fact.subject, fact.object) if asked.names(end)]
+    names = [end for end in ends if not end.startswith(SPEAKER)]
+    sources = [_Asked(f"{c.title} {c.section} {c.quote}") for c in citations]
+    return not sources or any(source.names(name) for source in sources for name in names)
+
+
+def _short_answer(
+    stated: Sequence[MemoryCitation], question: str, citations: Sequence[Citation]
+) -> str:
+    """Return the asked end of the only fact, unless a sentence of the documents has another."""
+    if len(stated) > 1 or asks_yes_or_no(question) or _TIME.search(question):
+        return ""
+    (fact,) = stated
+    asked = [end for end in (fact.subject, fact.object) if not _Asked(question).names(end)]
+    if len(asked) != 1 or asked[0] == SPEAKER:
+        return ""
+    same = [_Asked(citation.quote) for citation in citations if _states_same(citation, fact)]
+    return asked[0] if all(said.names(asked[0]) for said in same) else ""
+
+
+def _words_of(relation: str) -> set[str]:
+    """Return the content words of a relation and words with the same meaning."""
+    words = {word.term for word in read_text(simplify(relation)).words}
+    return words.union(*(group for group in _GROUPS if group & words))
+
+
+def _without_speaker(end: str) -> str:
+    """Return the end of a fact without "the user" or "the user's"."""
+    return end.removeprefix(SPEAKER).removeprefix("'s").strip() if end.startswith(SPEAKER) else end
+
+
+def fact_passages(facts: Sequence[MemoryCitation]) -> list[PromptPassage]:
+    """Return facts as passages of a prompt, with the negative of their numbers."""
+    return [_as_passage(fact) for fact in facts]
+
+
+def _as_passage(fact: MemoryCitation) -> PromptPassage:
+    span = Span(0, len(fact.text))
+    chunk = Chunk(f"memory-{fact.number}", "", "", fact.number, span, fact.text)
+    line = f"[M{fact.number}] {escape_passage(fact.text)}"
+    return PromptPassage(-fact.number, chunk, (span,), line, span)
+
+
+def add_memory(
+    request: ChatRequest, facts: Sequence[PromptPassage], prompts: OwnPrompts, *, question: str
+) -> ChatRequest:
+    """Return a request about passages that shows remembered facts before them."""
+    if not facts:
+        return request
+    blanks = {"facts": "\n".join(fact.text for fact in facts)}
+    rules, block = fill_prompt("memory", detect_language(question), blanks, prompts)
+    system, user, *rest = request.messages
+    messages = (
+        Message("system", f"{system.content}\n\n{rules.content}"),
+        Message("user", f"{block.content}\n\n{user.content}"),
+        *rest,
+    )
+    return replace(request, messages=messages)
+
+
+def stated_facts(
+    numbers: Sequence[int], facts: Sequence[MemoryCitation]
+) -> tuple[MemoryCitation, ...]:
+    """Return the facts that a reply cites, by their numbers as passages, numbered as cited."""
+    by_number = {-fact.number: fact for fact in facts}
+    return number_facts([by_number[number] for number in numbers])
