@@ -36,7 +36,7 @@ from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
 from knotwork.agents._fact_model import ask_for_facts
 from knotwork.agents._fact_rules import StatedFact, read_facts, split_statements
 from knotwork.agents._offers import MemoryOffer, OpenOffers
-from knotwork.agents._statements import may_state, read_offered, split_message
+from knotwork.agents._statements import MessageParts, may_state, read_offered, split_message
 from knotwork.errors import ModelError, StoreBusy, StoreError
 from knotwork.records import Answer, Evidence, MemoryCitation
 
@@ -73,30 +73,39 @@ class Chat:
     """A conversation that answers questions in context, and remembers stated facts.
 
     "Remember that …" stores facts at once. Facts that a message states without asking for that are
-    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, by default
-    those kept with the index. ``now`` returns the current time as ISO text. ``options`` are those
-    of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
-    together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
-    for the user, and facts are remembered until the conversation ends. Close it, or use it in a
-    ``with`` statement.
+    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, or the open
+    facts of one owner; by default those kept with the index. ``now`` returns the current time as
+    ISO text. ``turns`` are earlier messages with their answers, and ``offers`` are open ones of
+    earlier conversations. Without ``stores``, messages are questions only: nothing is stored or
+    offered. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to each question, and
+    once to all statements together. If the file is not writable, ``unsaved`` is the error,
+    ``notes`` has it as a warning for the user, and facts are remembered until the conversation
+    ends. Close it, or use it in a ``with`` statement.
     """
 
     def __init__(
         self,
         knowledge_base: KnowledgeBase,
         *,
-        memory: str | Path | None = None,
+        memory: str | Path | FactMemory | None = None,
         now: Callable[[], str] | None = None,
+        turns: Sequence[tuple[str, str]] = (),
+        offers: OpenOffers | None = None,
+        stores: bool = True,
         **options: Any,  # noqa: ANN401  those of `KnowledgeBase.ask`
     ) -> None:
         self._base = knowledge_base
         self._options = options
+        self._stores = stores
         self.notes: tuple[str, ...] = ()
         self.unsaved: StoreError | None = None
         store, settings = knowledge_base.store, knowledge_base.settings
-        self._memory = self._open_memory(
-            partial(FactMemory, memory) if memory else partial(open_facts, store)
-        )
+        if isinstance(memory, FactMemory):
+            self._memory = memory
+        else:
+            self._memory = self._open_memory(
+                partial(FactMemory, memory) if memory else partial(open_facts, store)
+            )
         self._models = RoleModels(
             settings.llm,
             companions=companions_of(store),
@@ -107,10 +116,13 @@ class Chat:
         reads = options.get("use_llm", True)
         self._conversation = Conversation(
             self._memory,
-            now=now or (lambda: datetime.now().astimezone().isoformat(timespec="minutes")[:16]),
+            now=now or local_now,
             names=index_names(store),
             model=self._models.open("keyword", meter=self._meter, budget=budget) if reads else None,
+            offers=offers,
         )
+        for question, answer in turns[-MOST_TURNS:]:
+            self._conversation.add(question, answer)
 
     def __enter__(self) -> Self:
         return self
@@ -137,7 +149,8 @@ class Chat:
     def events(self, message: str) -> Iterator[ChatEvent]:
         """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
         before = self.tokens_for_memory
-        statement, question, is_explicit = split_message(message)
+        said = split_message(message) if self._stores else MessageParts("", message)
+        statement, question, is_explicit = said
         told = self.tell(statement) if is_explicit else None
         offer = self._conversation.offer(statement) if statement and not is_explicit else None
         heard = ChatResponse(
@@ -241,6 +254,11 @@ class Chat:
             with closing(memory):
                 return memory.copy()
         return memory
+
+
+def local_now() -> str:
+    """Return the local time to the minute, as ISO text."""
+    return datetime.now().astimezone().isoformat(timespec="minutes")[:16]
 
 
 WINDOW_TOKENS = 1_200

@@ -32,7 +32,7 @@ from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
-from knotwork.records import MemoryCitation
+from knotwork.records import MemoryCitation, content_id
 
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
@@ -132,6 +132,11 @@ class RememberedFact:
         return not is_before(moment, self.valid_from) and (
             self.valid_to is None or is_before(moment, self.valid_to)
         )
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits that identify the fact among those of its owner."""
+        return content_id(*_key(self))
 
     @property
     def text(self) -> str:
@@ -269,6 +274,18 @@ class FactMemory:
                 "DELETE FROM fact WHERE owner = $1 AND (subject_form = $2 OR object_form = $2)",
                 (self.owner, form),
             )
+
+    def clear(self) -> int:
+        """Delete all facts of the owner, and return their number."""
+        with self.transaction():
+            return self._tables.change("DELETE FROM fact WHERE owner = $1", (self.owner,))
+
+    def count(self) -> int:
+        """Return the number of facts, including those that no longer hold."""
+        ((number,),) = self._tables.rows(
+            "SELECT count(*) FROM fact WHERE owner = $1", (self.owner,)
+        )
+        return int(number)
 
     def facts(self, *, at: str | None = None) -> list[RememberedFact]:
         """Return all facts, or those that hold at a time, by subject, relation and time."""
