@@ -60,6 +60,15 @@ def test_a_fact_of_another_time_is_no_answer(chat):
     assert not chat.say("Where did Ann Lee live in 2019?").answer.answered
 
 
+def test_a_name_that_is_described_is_looked_up(chat):
+    chat.say("Remember that my manager is Ben Cole. Ben Cole lives in Riga. I live in Oslo.")
+    answer = chat.say("Where does my manager live?").answer
+    assert [fact.object for fact in answer.memory] == ["Ben Cole", "Riga"]
+    assert answer.short == "Riga"
+    chat.say("Remember that my colleague Ina works in Bergen.")
+    assert chat.say("Where does my colleague work?").answer.short == "Bergen"
+
+
 def test_an_offer_is_no_evidence_before_it_is_accepted(chat):
     chat.say("Ann Lee lives in Oslo.")
     assert not chat.say("Where does Ann Lee live?").answer.answered
@@ -79,6 +88,22 @@ def test_asking_alone_never_reads_the_memory():
         with Chat(opened, now=lambda: NOW) as chat:
             chat.say("Remember that Ann Lee lives in Oslo.")
         assert not opened.ask("Where does Ann Lee live?").answered
+
+
+def test_a_fact_that_a_model_leaves_out_is_added_to_its_answer():
+    model = ScriptedChatModel(lambda _request: "Marta Ilves lived in Rome [1].")
+    knowledge = open_index()
+    base = knotwork.KnowledgeBase(knowledge.store, knowledge.settings, chat_model=model)
+    with knowledge, Chat(base, now=lambda: NOW) as chat:
+        chat.say("Remember that Marta Ilves lives in Narva.")
+        *steps, last = [*chat.events("Where did Marta Ilves live?")]
+    answer = last.reply.answer
+    assert answer.text == (
+        "Marta Ilves lived in Rome [1]. Marta Ilves lives in Narva (as of 2024-01-01). [M1]"
+    )
+    assert "".join(e.step.text for e in steps if e.step.kind == "text") == answer.text
+    assert [fact.object for fact in answer.memory] == ["Narva"]
+    assert answer.model == model.name
 
 
 @pytest.mark.parametrize("mode", ["basic", "local", "hybrid", "global"])

@@ -37,6 +37,8 @@ FACTS = cite(
     RememberedFact("Ina", "colleague of", SPEAKER, TOLD),
     RememberedFact(SPEAKER, "lives in", "Turku", "2021-05"),
     RememberedFact(f"{SPEAKER}'s manager", "is", "Ben Cole", TOLD),
+    RememberedFact("Ben Cole", "lives in", "Riga", TOLD),
+    RememberedFact("licence", "costs", "40 euro", TOLD),
     RememberedFact(SPEAKER, "住在", "上海", TOLD),
     RememberedFact(SPEAKER, "负责", "采购", "2021-05"),
     RememberedFact("李安", "工作于", "上海", TOLD),
@@ -69,6 +71,21 @@ FACTS = cite(
                 "Ann Lee leads Kestrel team (as of 2024-01-01).",
             ],
         ),
+        ("In which city does Ann Lee live?", ["Ann Lee lives in Oslo (since 2020)."]),
+        ("Does Ann Lee live in Rome?", ["Ann Lee lives in Oslo (since 2020)."]),
+        ("How much does the licence cost?", ["Licence costs 40 euro (as of 2024-01-01)."]),
+        ("Tell me about Oslo.", ["Ann Lee lives in Oslo (since 2020)."]),
+        (
+            "Where does my manager live?",
+            [
+                "The user's manager is Ben Cole (as of 2024-01-01).",
+                "Ben Cole lives in Riga (as of 2024-01-01).",
+            ],
+        ),
+        (
+            "我的同事在哪里工作？",
+            ["李安是你的同事（截至2024-01-01）。", "李安工作于上海（截至2024-01-01）。"],
+        ),
         ("我住在哪里？", ["你住在上海（截至2024-01-01）。"]),
         ("谁负责采购？", ["你负责采购（自2021-05起）。"]),
         ("我什么时候开始负责采购？", ["你负责采购（自2021-05起）。"]),
@@ -87,7 +104,16 @@ def test_a_fact_answers_a_question_about_its_relation(question, stated):
         "Where was Ann Lee born?",
         "When does Ina work in Bergen?",  # only the time of the statement is known
         "When was Ann Lee born?",
-        "Where is my manager?",
+        "Where does Ann Lee's brother live?",
+        "Where does my sister live?",
+        "Does Ben live with Ann Lee?",
+        "What did Ann Lee say about Oslo?",
+        "Why does Ann Lee live in Oslo?",
+        "How does Ann Lee report to Ben Cole?",
+        "What is the population of Oslo?",
+        "Who am I?",
+        "我的经理住在哪里？",
+        "为什么李安在上海工作？",
         "Who is my sister?",
         "Where does Dan live?",
         "How many people live in Norway?",
@@ -102,6 +128,13 @@ def test_a_fact_answers_a_question_about_its_relation(question, stated):
 )
 def test_a_fact_about_something_else_answers_nothing(question):
     assert find_answering(question, FACTS) == []
+
+
+def test_a_described_name_has_its_short_answer():
+    answer = lead_with_memory(
+        quoted("Nothing.", answered=False), FACTS, question="Where does my manager live?"
+    )
+    assert (answer.short, len(answer.memory)) == ("Riga", 2)
 
 
 def quoted(text, *, answered=True, quotes=(), short="", confidence=0.5):

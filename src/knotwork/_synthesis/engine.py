@@ -147,7 +147,9 @@ class AnswerEngine:
                 continue
             usage = replace(event.answer.usage, seconds=time.perf_counter() - plan.started_s)
             all_notes = (*plan.notes, *notes, *event.answer.notes)
-            answer = _lead_with_memory(event.answer, plan)
+            answer = _answer_with_memory(event.answer, plan)
+            if answer.model and (added := answer.text[len(event.answer.text) :]):
+                yield AskEvent(AskEventKind.TEXT, added)
             answer = replace(answer, question=request.question, usage=usage, notes=all_notes)
             yield replace(event, answer=answer)
 
@@ -274,13 +276,15 @@ def _facts_for_model(plan: AskPlan) -> tuple[MemoryCitation, ...]:
     return choose_facts(plan.question, plan.memory)
 
 
-def _lead_with_memory(answer: Answer, plan: AskPlan) -> Answer:
-    """Put remembered facts before an answer, unless a model wrote it and had them."""
-    if not plan.memory or (answer.model and answer.answered):
+def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
+    """Put remembered facts before quoted sentences, and behind what a model wrote without them."""
+    if not plan.memory:
         return answer
-    from knotwork._synthesis.memory_evidence import lead_with_memory
+    from knotwork._synthesis.memory_evidence import end_with_memory, lead_with_memory
 
-    return lead_with_memory(answer, plan.memory, question=plan.question)
+    is_written = bool(answer.model) and answer.answered
+    add = end_with_memory if is_written else lead_with_memory
+    return add(answer, plan.memory, question=plan.question)
 
 
 def needs_reports(question: str, mode: str) -> bool:

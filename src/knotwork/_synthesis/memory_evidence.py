@@ -8,8 +8,8 @@ of their own, and its marks lead back to them as the numbers of passages do.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from knotwork._inference.chat import ChatRequest, Message
@@ -17,7 +17,7 @@ from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
-from knotwork._synthesis.grounding.texts import ReadText, read_text
+from knotwork._synthesis.grounding.texts import HAN_CHARACTER, read_text
 from knotwork._synthesis.prompt_context import PromptPassage, fill_prompt
 from knotwork._synthesis.questions.classification import divide_question
 from knotwork._text.chinese import simplify
@@ -38,12 +38,13 @@ MOST_STATED = 4
 """The most facts that an answer without a model states."""
 MOST_SHOWN = 8
 """The most facts that a model reads."""
-LEAST_SHARE = 0.5
-"""The share of a question's words, names aside, that the relation of an answering fact has."""
 
 _PLACE = re.compile(r"\bwhere\b|哪里|哪儿|何处|在哪|什么地方", re.IGNORECASE)
 _TIME = re.compile(r"\bwhen\b|\bhow long\b|什么时候|何时|多久|哪一?年|几[年月号日]", re.IGNORECASE)
 _IDENTITY = re.compile(r"\b(?:who|what)\b|谁|什么", re.IGNORECASE)
+_REASON = re.compile(
+    r"\bwhy\b|^\W*how\b(?! (?:much|many|long|old|often|far))|为什么|为何|怎么|如何", re.IGNORECASE
+)
 _EVERYTHING = re.compile(
     r"\b(?:tell me|describe|know|remember|remembered)\b.*\b(?:about|of)\b"
     r"|介绍|说说|知道.*什么|记得.*什么",
@@ -53,14 +54,18 @@ _LOCATIVE = re.compile(r"\b(?:in|at|near)$|在|位于|[住家]")
 _DESCRIBING = re.compile(r"\b(?:of|as)$")
 _GENERIC = frozenset(
     content_terms(
-        "tell say told said know remember currently current today nowadays present still start"
-        " begin since moment name called"
+        "tell know remember currently current today nowadays present still start"
+        " begin since moment name called city town country place person people somebody company"
+        " organisation organization language year month date day kind"
     )
-) | {"现在", "目前", "开始", "今天", "告诉", "知道", "记得", "介绍", "叫", "名字"}
+) | {
+    *("现在", "目前", "开始", "今天", "告诉", "知道", "记得", "介绍", "叫", "名字"),
+    *("城市", "国家", "地方", "公司", "组织", "语言", "部门", "人"),
+}
 _SAME_MEANING = (
     "live reside home house move",
     "work job employ employer company",
-    "lead head run manage boss charge",
+    "lead head run manage boss charge responsible",
     "like love prefer favourite favorite",
     "cost price",
     "study attend school university",
@@ -78,9 +83,14 @@ _TURNED = re.compile(r"['’]s\b|\bof\b|\bby\b|的|被|由", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class _Asked:
-    """A question as it is compared with facts."""
+    """A question as it is compared with facts.
+
+    ``described`` are the names that it describes, as "my manager" does, each with the fact that
+    says so.
+    """
 
     text: str
+    described: Mapping[str, MemoryCitation] = field(default_factory=dict)
 
     @cached_property
     def plain(self) -> str:
@@ -90,17 +100,36 @@ class _Asked:
     def terms(self) -> frozenset[str]:
         return frozenset(content_terms(self.text))
 
+    @cached_property
+    def proper(self) -> frozenset[str]:
+        """The words that are names."""
+        return frozenset(word.term for word in read_text(self.text).words if word.is_name)
+
     def names(self, end: str) -> bool:
-        """Return True if the question names the subject or object of a fact."""
+        """Return True if the question names or describes the subject or object of a fact."""
         bare = _without_speaker(end)
         if bare != end and not OF_SPEAKER.search(self.text):
             return False
-        words = set(content_terms(bare))
-        return simplify(bare).casefold() in self.plain or (bool(words) and words <= self.terms)
+        return end in self.described or self._find(bare) >= 0 or self.has_words(bare)
 
-    def rest(self, ends: Sequence[str]) -> ReadText:
-        """Return the question without the names of these ends, which become spaces."""
+    def has_words(self, text: str) -> bool:
+        """Return True if the question has all content words of a text, and there are any."""
+        words = set(content_terms(text))
+        return bool(words) and words <= self.terms
+
+    def _find(self, name: str) -> int:
+        """Return the place of a name as a whole, or -1."""
+        form = simplify(name).casefold()
+        if HAN_CHARACTER.search(form):
+            return self.plain.find(form)
+        found = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", self.plain)
+        return found.start() if found else -1
+
+    def rest(self, ends: Sequence[str]) -> set[str]:
+        """Return the content words of the question without the names of these ends."""
         text = self.plain
+        described = [self.described[end] for end in ends if end in self.described]
+        ends = [*ends, *(part for fact in described for part in (fact.subject, fact.relation))]
         for end in ends:
             bare = simplify(_without_speaker(end)).casefold()
             if bare:
@@ -109,28 +138,30 @@ class _Asked:
             for word in read_text(text).words:
                 if word.term in words:
                     text = text[: word.start] + " " * (word.end - word.start) + text[word.end :]
-        return read_text(text)
+        return {word.term for word in read_text(text).words}
 
     def is_answered_by(self, fact: MemoryCitation) -> bool:
         """Return True if a fact holds what is asked about the names of the question."""
-        named = [end for end in (fact.subject, fact.object) if self.names(end)]
-        if not named:
+        ends = [end for end in (fact.subject, fact.object) if self.described.get(end) != fact]
+        named = [end for end in ends if self.names(end)]
+        if not named or _REASON.search(self.text):
             return False
         relation = _words_of(fact.relation)
-        rest = {word.term for word in self.rest(named).words}
-        rest -= _GENERIC - relation
-        matched = rest & relation
+        rest = self.rest(named) - (_GENERIC - relation)
+        if rest - relation:
+            # "Does Ann live in Rome?" is answered by where she lives.
+            is_other = asks_yes_or_no(self.text) and rest - relation <= self.proper
+            return is_other and bool(rest & relation) and self.fits_order(fact)
         if _TIME.search(self.text):
             is_stated = bool(fact.until) or ("T" not in fact.since and bool(fact.since))
-            return is_stated and (bool(matched) or (not rest and len(named) > 1))
-        if rest:
-            return len(matched) >= LEAST_SHARE * len(rest)
-        if _EVERYTHING.search(self.text) or len(named) > 1:
+            return is_stated and (bool(rest) or len(named) > 1)
+        if rest or _EVERYTHING.search(self.text) or len(named) > 1:
             return True
         if _PLACE.search(self.text):
             return bool(_LOCATIVE.search(fact.relation))
+        is_described = bool(_DESCRIBING.search(fact.relation)) or fact.object == SPEAKER
         return bool(_IDENTITY.search(self.text)) and (
-            not relation or bool(_DESCRIBING.search(fact.relation)) or fact.object == SPEAKER
+            not relation or (is_described and fact.subject in named)
         )
 
     def fits_order(self, fact: MemoryCitation) -> bool:
@@ -142,32 +173,67 @@ class _Asked:
         is_subject, is_object = self.names(fact.subject), self.names(fact.object)
         if is_subject == is_object or _TURNED.search(self.text):
             return True
-        name = _without_speaker(fact.subject if is_subject else fact.object)
-        place = self.plain.find(simplify(name).casefold()) if name else -1
-        if place < 0:
+        end = fact.subject if is_subject else fact.object
+        place = self._find(_without_speaker(end))
+        if end == SPEAKER or end in self.described:
             found = OF_SPEAKER.search(self.text)
-            place = found.start() if found and not name else -1
+            place = found.start() if found else -1
         relation = _words_of(fact.relation)
         verb = next((w.start for w in read_text(self.plain).words if w.term in relation), -1)
         return place < 0 or verb < 0 or (place < verb) == is_subject
+
+    def bridge_to(self, fact: MemoryCitation) -> MemoryCitation | None:
+        """Return the fact by which the question describes an end of another fact."""
+        return self.described.get(fact.subject) or self.described.get(fact.object)
+
+
+def describe_names(question: str, facts: Sequence[MemoryCitation]) -> dict[str, MemoryCitation]:
+    """Return the names that a question describes by the person of the user, each with its fact.
+
+    "My manager" describes Ben if the user's manager is Ben, or if Ben is a manager of the user.
+    """
+    asked, found = _Asked(question), dict[str, MemoryCitation]()
+    if not OF_SPEAKER.search(question):
+        return found
+    for fact in facts:
+        if fact.object == SPEAKER:
+            role = fact.relation
+            if asked.has_words(role) or simplify(role).casefold() in asked.plain:
+                found.setdefault(fact.subject, fact)
+            continue
+        is_own = fact.subject.startswith(f"{SPEAKER}'s ") and not _words_of(fact.relation)
+        if is_own and asked.names(fact.subject):
+            found.setdefault(fact.object, fact)
+    return found
 
 
 def find_answering(question: str, facts: Sequence[MemoryCitation]) -> list[MemoryCitation]:
     """Return the facts that answer a question, or a part of it, in the order given.
 
-    A fact answers if the question names its subject or object, and its relation has most of the
-    other words, or is of the kind that is asked for: where, when, who or what.
+    A fact answers if the question names its subject or object, and its relation has the other
+    words, or is of the kind that is asked for: where, when, who or what. If the question describes
+    the name, as in "where does my manager live?", the fact that says who that is comes first.
     """
     if not facts:
         return []
     division = divide_question(question)
     parts = [part.text for part in division.parts] if division else [question]
-    found: dict[int, MemoryCitation] = {}
-    for asked in map(_Asked, parts):
+    found: set[int] = set()
+    bridges: dict[int, MemoryCitation] = {}
+    for part in parts:
+        asked = _Asked(part, describe_names(part, facts))
         answering = [fact for fact in facts if asked.is_answered_by(fact)]
         fitting = [fact for fact in answering if asked.fits_order(fact)]
-        found |= {fact.number: fact for fact in fitting or answering}
-    return [fact for fact in facts if fact.number in found][:MOST_STATED]
+        for fact in fitting or answering:
+            found.add(fact.number)
+            if bridge := asked.bridge_to(fact):
+                bridges[fact.number] = bridge
+    ordered: dict[int, MemoryCitation] = {}
+    for fact in facts:
+        if fact.number in found:
+            for each in (bridges.get(fact.number, fact), fact):
+                ordered.setdefault(each.number, each)
+    return list(ordered.values())[:MOST_STATED]
 
 
 def choose_facts(question: str, facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
@@ -211,6 +277,26 @@ def lead_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, questio
     )
 
 
+def end_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, question: str) -> Answer:
+    """Put the facts that answer a question behind an answer of a model that does not state them.
+
+    A fact is stated if the answer names both of its ends.
+    """
+    said = _Asked(answer.text)
+    missing = [
+        fact
+        for fact in find_answering(question, facts)
+        if not (said.has_words(fact.subject) and said.has_words(fact.object))
+        and all(replace(fact, number=cited.number) != cited for cited in answer.memory)
+    ]
+    if not missing:
+        return answer
+    memory = number_facts([*answer.memory, *missing])
+    more = _join([(fact.text, f"[M{fact.number}]") for fact in memory[len(answer.memory) :]])
+    text = f"{answer.text}{gap_between(answer.text, more)}{more}"
+    return replace(answer, text=text, memory=memory)
+
+
 def number_facts(facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
     """Return facts numbered from 1 in the order given."""
     return tuple(replace(fact, number=number) for number, fact in enumerate(facts, start=1))
@@ -240,7 +326,7 @@ def _concerns(
 
     An answer without sources, such as a count, is about the question.
     """
-    asked = _Asked(question)
+    asked = _Asked(question, describe_names(question, stated))
     ends = [end for fact in stated for end in (fact.subject, fact.object) if asked.names(end)]
     names = [end for end in ends if not end.startswith(SPEAKER)]
     sources = [_Asked(f"{c.title} {c.section} {c.quote}") for c in citations]
@@ -251,10 +337,13 @@ def _short_answer(
     stated: Sequence[MemoryCitation], question: str, citations: Sequence[Citation]
 ) -> str:
     """Return the asked end of the only fact, unless a sentence of the documents has another."""
-    if len(stated) > 1 or asks_yes_or_no(question) or _TIME.search(question):
+    described = describe_names(question, stated)
+    facts = [fact for fact in stated if fact not in described.values()] or stated
+    if len(facts) > 1 or asks_yes_or_no(question) or _TIME.search(question):
         return ""
-    (fact,) = stated
-    asked = [end for end in (fact.subject, fact.object) if not _Asked(question).names(end)]
+    (fact,) = facts
+    form = _Asked(question, {} if fact in described.values() else described)
+    asked = [end for end in (fact.subject, fact.object) if not form.names(end)]
     if len(asked) != 1 or asked[0] == SPEAKER:
         return ""
     same = [_Asked(citation.quote) for citation in citations if _states_same(citation, fact)]

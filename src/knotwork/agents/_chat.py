@@ -19,7 +19,7 @@ from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
-from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER
+from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
 from knotwork._synthesis.questions.follow_ups import (
     MOST_TURNS,
     NameReader,
@@ -376,14 +376,20 @@ class Conversation:
     ) -> list[RememberedFact]:
         """Return the facts about the names in a question, newest first.
 
-        They hold at the time ``at``, by default at the time that the question names, or now.
+        They hold at the time ``at``, by default at the time that the question names, or now. What
+        the question describes, as "my manager", counts as named.
         """
+        at = at or read_moment(question) or self._now()
         forms = {form for form, _ in name_candidates(question)}
         known = self._memory.names()
         names = [name for name in known if normal_form(name) in forms]
         if OF_SPEAKER.search(question):
             names += [name for name in known if name.startswith(SPEAKER)]
-        return self._memory.about(names, at=at or read_moment(question) or self._now(), limit=limit)
+        found = self._memory.about(names, at=at, limit=RECALLED_FACTS)
+        cited = [fact.cite(number) for number, fact in enumerate(found)]
+        if more := describe_names(question, cited):
+            found = self._memory.about([*names, *more], at=at, limit=RECALLED_FACTS)
+        return found[:limit]
 
     def cite(self, question: str) -> list[MemoryCitation]:
         """Return the facts about the names in a question as sources of an answer."""
