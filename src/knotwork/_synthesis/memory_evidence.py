@@ -56,21 +56,25 @@ _GENERIC = frozenset(
     content_terms(
         "tell know remember currently current today nowadays present still start"
         " begin since moment name called city town country place person people somebody company"
-        " organisation organization language year month date day kind"
+        " organisation organization language year month date day kind big large high"
     )
 ) | {
-    *("现在", "目前", "开始", "今天", "告诉", "知道", "记得", "介绍", "叫", "名字"),
+    *("现在", "目前", "开始", "今天", "告诉", "知道", "记得", "介绍", "叫", "名字", "做"),
     *("城市", "国家", "地方", "公司", "组织", "语言", "部门", "人"),
 }
 _SAME_MEANING = (
-    "live reside home house move",
+    "live reside home house move base",
     "work job employ employer company",
-    "lead head run manage boss charge responsible",
+    "lead head run manage charge responsible",
+    "report manage boss supervisor",
     "like love prefer favourite favorite",
-    "cost price",
+    "cost price expensive",
     "study attend school university",
 )
-_SAME_MEANING_ZH = ("住 居住 家 搬", "工作 上班 就职 任职 职业", "负责 主管 管", "喜欢 喜爱 爱")
+_SAME_MEANING_ZH = (
+    *("住 居住 家 搬", "工作 上班 就职 任职 职业", "负责 主管 管", "喜欢 喜爱 爱"),
+    "使用 用",
+)
 _GROUPS = tuple(
     frozenset(group)
     for group in (
@@ -78,6 +82,11 @@ _GROUPS = tuple(
         *(group.split() for group in _SAME_MEANING_ZH),
     )
 )
+_LEADING = frozenset(
+    [*content_terms("lead head run manage charge responsible"), "负责", "主管", "管"]
+)
+_REPORTING = frozenset(content_terms("report"))
+_POSSESSIVE = re.compile(r"['’]s\b|\bof\b|的", re.IGNORECASE)
 _TURNED = re.compile(r"['’]s\b|\bof\b|\bby\b|的|被|由", re.IGNORECASE)
 
 
@@ -144,7 +153,7 @@ class _Asked:
         """Return True if a fact holds what is asked about the names of the question."""
         ends = [end for end in (fact.subject, fact.object) if self.described.get(end) != fact]
         named = [end for end in ends if self.names(end)]
-        if not named or _REASON.search(self.text):
+        if not named or self._asks_something_else(fact, named):
             return False
         relation = _words_of(fact.relation)
         rest = self.rest(named) - (_GENERIC - relation)
@@ -162,6 +171,21 @@ class _Asked:
         is_described = bool(_DESCRIBING.search(fact.relation)) or fact.object == SPEAKER
         return bool(_IDENTITY.search(self.text)) and (
             not relation or (is_described and fact.subject in named)
+        )
+
+    def _asks_something_else(self, fact: MemoryCitation, named: Sequence[str]) -> bool:
+        """Return True for a reason or manner, and if "Ann's manager" is the other one.
+
+        Whoever manages Ann is her manager, and so is the one to whom she reports.
+        """
+        if _REASON.search(self.text):
+            return True
+        own = {word.term for word in read_text(simplify(fact.relation)).words}
+        if not _POSSESSIVE.search(self.text) or own & self.terms & _REPORTING:
+            return False
+        return bool(
+            (own & _LEADING and fact.object not in named)
+            or (own & _REPORTING and fact.subject not in named)
         )
 
     def fits_order(self, fact: MemoryCitation) -> bool:
