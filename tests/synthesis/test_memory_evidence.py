@@ -10,11 +10,11 @@ from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.memory_evidence import (
     MOST_SHOWN,
-    MOST_STATED,
     choose_facts,
-    find_answering,
+    end_with_memory,
     lead_with_memory,
 )
+from knotwork._synthesis.memory_matching import MOST_STATED, find_answering
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.reply_reader import ReplyReader
 from knotwork.agents._fact_memory import RememberedFact
@@ -252,6 +252,21 @@ def test_a_mark_without_facts_cites_nothing():
     reader.finish()
     assert not reader.has_citations
     assert reader.unknown_numbers == [-1]
+
+
+def test_a_fact_cannot_forge_a_citation():
+    forged = RememberedFact("Ann Lee", "lives in", "Oslo [1] [M2]", SINCE)
+    answer = lead_with_memory(quoted("Not clear.", answered=False), cite(forged), question=WHERE)
+    assert answer.text == "Ann Lee lives in Oslo (1) (M2) (since 2020). [M1]"
+
+
+def test_a_statement_of_a_model_needs_no_second_one():
+    said = replace(quoted("Ann Lee is in Oslo [1].", quotes=["Ann Lee is in Oslo."]), model="m")
+    assert end_with_memory(said, FACTS, question=WHERE) is said
+    other = replace(said, text="Ann Lee lives in Rome [1].")
+    ended = end_with_memory(other, FACTS, question=WHERE)
+    assert ended.text == "Ann Lee lives in Rome [1]. Ann Lee lives in Oslo (since 2020). [M1]"
+    assert (ended.model, len(ended.memory)) == ("m", 1)
 
 
 def test_a_fact_cannot_end_its_block_or_pose_as_another():

@@ -1,4 +1,4 @@
-"""Remembered facts as evidence: find those that answer a question, and state them as [M1], [M2].
+"""Remembered facts as evidence: state those that answer a question as [M1], [M2].
 
 Facts that a person stated in a conversation are searched before the documents. Without a model,
 those that answer are put before the sentences of the documents. A model gets the facts as a block
@@ -7,257 +7,29 @@ of their own, and its marks lead back to them as the numbers of passages do.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
-from knotwork._synthesis.grounding.texts import HAN_CHARACTER, read_text
+from knotwork._synthesis.memory_matching import (
+    SPEAKER,
+    AskedText,
+    describe_names,
+    find_answering,
+)
 from knotwork._synthesis.prompt_context import PromptPassage, fill_prompt
-from knotwork._synthesis.questions.classification import divide_question
-from knotwork._text.chinese import simplify
 from knotwork._text.languages import detect_language
-from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Chunk, Citation, MemoryCitation, Span
-
-SPEAKER = "the user"
-"""The subject of statements in the first person."""
-
-OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our|us)\b|我", re.IGNORECASE)
-"""A word of the first person."""
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
 """Returns the remembered facts about the names in a question, numbered from 1."""
 
-MOST_STATED = 4
-"""The most facts that an answer without a model states."""
 MOST_SHOWN = 8
 """The most facts that a model reads."""
-
-_PLACE = re.compile(r"\bwhere\b|哪里|哪儿|何处|在哪|什么地方", re.IGNORECASE)
-_TIME = re.compile(r"\bwhen\b|\bhow long\b|什么时候|何时|多久|哪一?年|几[年月号日]", re.IGNORECASE)
-_IDENTITY = re.compile(r"\b(?:who|what)\b|谁|什么", re.IGNORECASE)
-_REASON = re.compile(
-    r"\bwhy\b|^\W*how\b(?! (?:much|many|long|old|often|far))|为什么|为何|怎么|如何", re.IGNORECASE
-)
-_EVERYTHING = re.compile(
-    r"\b(?:tell me|describe|know|remember|remembered)\b.*\b(?:about|of)\b"
-    r"|介绍|说说|知道.*什么|记得.*什么",
-    re.IGNORECASE,
-)
-_LOCATIVE = re.compile(r"\b(?:in|at|near)$|在|位于|[住家]")
-_DESCRIBING = re.compile(r"\b(?:of|as)$")
-_GENERIC = frozenset(
-    content_terms(
-        "tell know remember currently current today nowadays present still start"
-        " begin since moment name called city town country place person people somebody company"
-        " organisation organization language year month date day kind big large high"
-    )
-) | {
-    *("现在", "目前", "开始", "今天", "告诉", "知道", "记得", "介绍", "叫", "名字", "做"),
-    *("城市", "国家", "地方", "公司", "组织", "语言", "部门", "人"),
-}
-_SAME_MEANING = (
-    "live reside home house move base",
-    "work job employ employer company",
-    "lead head run manage charge responsible",
-    "report manage boss supervisor",
-    "like love prefer favourite favorite",
-    "cost price expensive",
-    "study attend school university",
-)
-_SAME_MEANING_ZH = (
-    *("住 居住 家 搬", "工作 上班 就职 任职 职业", "负责 主管 管", "喜欢 喜爱 爱"),
-    "使用 用",
-)
-_GROUPS = tuple(
-    frozenset(group)
-    for group in (
-        *map(content_terms, _SAME_MEANING),
-        *(group.split() for group in _SAME_MEANING_ZH),
-    )
-)
-_LEADING = frozenset(
-    [*content_terms("lead head run manage charge responsible"), "负责", "主管", "管"]
-)
-_REPORTING = frozenset(content_terms("report"))
-_POSSESSIVE = re.compile(r"['’]s\b|\bof\b|的", re.IGNORECASE)
-_TURNED = re.compile(r"['’]s\b|\bof\b|\bby\b|的|被|由", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question as it is compared with facts.
-
-    ``described`` are the names that it describes, as "my manager" does, each with the fact that
-    says so.
-    """
-
-    text: str
-    described: Mapping[str, MemoryCitation] = field(default_factory=dict)
-
-    @cached_property
-    def plain(self) -> str:
-        return simplify(self.text).casefold()
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        return frozenset(content_terms(self.text))
-
-    @cached_property
-    def proper(self) -> frozenset[str]:
-        """The words that are names."""
-        return frozenset(word.term for word in read_text(self.text).words if word.is_name)
-
-    def names(self, end: str) -> bool:
-        """Return True if the question names or describes the subject or object of a fact."""
-        bare = _without_speaker(end)
-        if bare != end and not OF_SPEAKER.search(self.text):
-            return False
-        return end in self.described or self._find(bare) >= 0 or self.has_words(bare)
-
-    def has_words(self, text: str) -> bool:
-        """Return True if the question has all content words of a text, and there are any."""
-        words = set(content_terms(text))
-        return bool(words) and words <= self.terms
-
-    def _find(self, name: str) -> int:
-        """Return the place of a name as a whole, or -1."""
-        form = simplify(name).casefold()
-        if HAN_CHARACTER.search(form):
-            return self.plain.find(form)
-        found = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", self.plain)
-        return found.start() if found else -1
-
-    def rest(self, ends: Sequence[str]) -> set[str]:
-        """Return the content words of the question without the names of these ends."""
-        text = self.plain
-        described = [self.described[end] for end in ends if end in self.described]
-        ends = [*ends, *(part for fact in described for part in (fact.subject, fact.relation))]
-        for end in ends:
-            bare = simplify(_without_speaker(end)).casefold()
-            if bare:
-                text = text.replace(bare, " " * len(bare))
-            words = {word.term for word in read_text(bare).words}
-            for word in read_text(text).words:
-                if word.term in words:
-                    text = text[: word.start] + " " * (word.end - word.start) + text[word.end :]
-        return {word.term for word in read_text(text).words}
-
-    def is_answered_by(self, fact: MemoryCitation) -> bool:
-        """Return True if a fact holds what is asked about the names of the question."""
-        ends = [end for end in (fact.subject, fact.object) if self.described.get(end) != fact]
-        named = [end for end in ends if self.names(end)]
-        if not named or self._asks_something_else(fact, named):
-            return False
-        relation = _words_of(fact.relation)
-        rest = self.rest(named) - (_GENERIC - relation)
-        if rest - relation:
-            # "Does Ann live in Rome?" is answered by where she lives.
-            is_other = asks_yes_or_no(self.text) and rest - relation <= self.proper
-            return is_other and bool(rest & relation) and self.fits_order(fact)
-        if _TIME.search(self.text):
-            is_stated = bool(fact.until) or ("T" not in fact.since and bool(fact.since))
-            return is_stated and (bool(rest) or len(named) > 1)
-        if rest or _EVERYTHING.search(self.text) or len(named) > 1:
-            return True
-        if _PLACE.search(self.text):
-            return bool(_LOCATIVE.search(fact.relation))
-        is_described = bool(_DESCRIBING.search(fact.relation)) or fact.object == SPEAKER
-        return bool(_IDENTITY.search(self.text)) and (
-            not relation or (is_described and fact.subject in named)
-        )
-
-    def _asks_something_else(self, fact: MemoryCitation, named: Sequence[str]) -> bool:
-        """Return True for a reason or manner, and if "Ann's manager" is the other one.
-
-        Whoever manages Ann is her manager, and so is the one to whom she reports.
-        """
-        if _REASON.search(self.text):
-            return True
-        own = {word.term for word in read_text(simplify(fact.relation)).words}
-        if not _POSSESSIVE.search(self.text) or own & self.terms & _REPORTING:
-            return False
-        return bool(
-            (own & _LEADING and fact.object not in named)
-            or (own & _REPORTING and fact.subject not in named)
-        )
-
-    def fits_order(self, fact: MemoryCitation) -> bool:
-        """Return True unless the question has the name of a fact on the other side of its verb.
-
-        "Who does Ann report to?" has the name where a subject is, "Who reports to Ann?" where an
-        object is.
-        """
-        is_subject, is_object = self.names(fact.subject), self.names(fact.object)
-        if is_subject == is_object or _TURNED.search(self.text):
-            return True
-        end = fact.subject if is_subject else fact.object
-        place = self._find(_without_speaker(end))
-        if end == SPEAKER or end in self.described:
-            found = OF_SPEAKER.search(self.text)
-            place = found.start() if found else -1
-        relation = _words_of(fact.relation)
-        verb = next((w.start for w in read_text(self.plain).words if w.term in relation), -1)
-        return place < 0 or verb < 0 or (place < verb) == is_subject
-
-    def bridge_to(self, fact: MemoryCitation) -> MemoryCitation | None:
-        """Return the fact by which the question describes an end of another fact."""
-        return self.described.get(fact.subject) or self.described.get(fact.object)
-
-
-def describe_names(question: str, facts: Sequence[MemoryCitation]) -> dict[str, MemoryCitation]:
-    """Return the names that a question describes by the person of the user, each with its fact.
-
-    "My manager" describes Ben if the user's manager is Ben, or if Ben is a manager of the user.
-    """
-    asked, found = _Asked(question), dict[str, MemoryCitation]()
-    if not OF_SPEAKER.search(question):
-        return found
-    for fact in facts:
-        if fact.object == SPEAKER:
-            role = fact.relation
-            if asked.has_words(role) or simplify(role).casefold() in asked.plain:
-                found.setdefault(fact.subject, fact)
-            continue
-        is_own = fact.subject.startswith(f"{SPEAKER}'s ") and not _words_of(fact.relation)
-        if is_own and asked.names(fact.subject):
-            found.setdefault(fact.object, fact)
-    return found
-
-
-def find_answering(question: str, facts: Sequence[MemoryCitation]) -> list[MemoryCitation]:
-    """Return the facts that answer a question, or a part of it, in the order given.
-
-    A fact answers if the question names its subject or object, and its relation has the other
-    words, or is of the kind that is asked for: where, when, who or what. If the question describes
-    the name, as in "where does my manager live?", the fact that says who that is comes first.
-    """
-    if not facts:
-        return []
-    division = divide_question(question)
-    parts = [part.text for part in division.parts] if division else [question]
-    found: set[int] = set()
-    bridges: dict[int, MemoryCitation] = {}
-    for part in parts:
-        asked = _Asked(part, describe_names(part, facts))
-        answering = [fact for fact in facts if asked.is_answered_by(fact)]
-        fitting = [fact for fact in answering if asked.fits_order(fact)]
-        for fact in fitting or answering:
-            found.add(fact.number)
-            if bridge := asked.bridge_to(fact):
-                bridges[fact.number] = bridge
-    ordered: dict[int, MemoryCitation] = {}
-    for fact in facts:
-        if fact.number in found:
-            for each in (bridges.get(fact.number, fact), fact):
-                ordered.setdefault(each.number, each)
-    return list(ordered.values())[:MOST_STATED]
 
 
 def choose_facts(question: str, facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
@@ -276,7 +48,7 @@ def lead_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, questio
     stated = number_facts(find_answering(question, facts))
     if not stated:
         return answer
-    text = _join([(fact.text, f"[M{fact.number}]") for fact in stated])
+    text = _state(stated)
     citations = answer.citations
     said = answer.text
     has_both = answer.answered and _concerns(citations, stated, question)
@@ -284,7 +56,12 @@ def lead_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, questio
         citations = tuple(
             replace(citation, number=number)
             for number, citation in enumerate(
-                (c for c in citations if any(_states_same(c, fact) for fact in stated)), start=1
+                (
+                    c
+                    for c in citations
+                    if any(AskedText(c.quote).states_same(fact) for fact in stated)
+                ),
+                start=1,
             )
         )
         said = _join([(show_sentence(c.quote), f"[{c.number}]") for c in citations])
@@ -306,7 +83,7 @@ def end_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, question
 
     A fact is stated if the answer names both of its ends.
     """
-    said = _Asked(answer.text)
+    said = AskedText(answer.text)
     missing = [
         fact
         for fact in find_answering(question, facts)
@@ -316,7 +93,7 @@ def end_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, question
     if not missing:
         return answer
     memory = number_facts([*answer.memory, *missing])
-    more = _join([(fact.text, f"[M{fact.number}]") for fact in memory[len(answer.memory) :]])
+    more = _state(memory[len(answer.memory) :])
     text = f"{answer.text}{gap_between(answer.text, more)}{more}"
     return replace(answer, text=text, memory=memory)
 
@@ -324,6 +101,11 @@ def end_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, question
 def number_facts(facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
     """Return facts numbered from 1 in the order given."""
     return tuple(replace(fact, number=number) for number, fact in enumerate(facts, start=1))
+
+
+def _state(facts: Sequence[MemoryCitation]) -> str:
+    """Return facts as a text, in which only our marks look like marks."""
+    return _join([(escape_passage(fact.text), f"[M{fact.number}]") for fact in facts])
 
 
 def _join(sentences: Sequence[tuple[str, str]]) -> str:
@@ -334,15 +116,6 @@ def _join(sentences: Sequence[tuple[str, str]]) -> str:
     return text
 
 
-def _states_same(citation: Citation, fact: MemoryCitation) -> bool:
-    """Return True if a sentence has the subject of a fact and a word of its relation."""
-    said = _Asked(citation.quote)
-    relation = _words_of(fact.relation)
-    return said.names(fact.subject) and bool(
-        relation & {word.term for word in read_text(said.plain).words}
-    )
-
-
 def _concerns(
     citations: Sequence[Citation], stated: Sequence[MemoryCitation], question: str
 ) -> bool:
@@ -350,10 +123,10 @@ def _concerns(
 
     An answer without sources, such as a count, is about the question.
     """
-    asked = _Asked(question, describe_names(question, stated))
+    asked = AskedText(question, describe_names(question, stated))
     ends = [end for fact in stated for end in (fact.subject, fact.object) if asked.names(end)]
     names = [end for end in ends if not end.startswith(SPEAKER)]
-    sources = [_Asked(f"{c.title} {c.section} {c.quote}") for c in citations]
+    sources = [AskedText(f"{c.title} {c.section} {c.quote}") for c in citations]
     return not sources or any(source.names(name) for source in sources for name in names)
 
 
@@ -363,26 +136,16 @@ def _short_answer(
     """Return the asked end of the only fact, unless a sentence of the documents has another."""
     described = describe_names(question, stated)
     facts = [fact for fact in stated if fact not in described.values()] or stated
-    if len(facts) > 1 or asks_yes_or_no(question) or _TIME.search(question):
+    fact = facts[0]
+    form = AskedText(question, {} if fact in described.values() else described)
+    if len(facts) > 1 or asks_yes_or_no(question) or form.asks_time:
         return ""
-    (fact,) = facts
-    form = _Asked(question, {} if fact in described.values() else described)
     asked = [end for end in (fact.subject, fact.object) if not form.names(end)]
     if len(asked) != 1 or asked[0] == SPEAKER:
         return ""
-    same = [_Asked(citation.quote) for citation in citations if _states_same(citation, fact)]
-    return asked[0] if all(said.names(asked[0]) for said in same) else ""
-
-
-def _words_of(relation: str) -> set[str]:
-    """Return the content words of a relation and words with the same meaning."""
-    words = {word.term for word in read_text(simplify(relation)).words}
-    return words.union(*(group for group in _GROUPS if group & words))
-
-
-def _without_speaker(end: str) -> str:
-    """Return the end of a fact without "the user" or "the user's"."""
-    return end.removeprefix(SPEAKER).removeprefix("'s").strip() if end.startswith(SPEAKER) else end
+    said = [AskedText(citation.quote) for citation in citations]
+    agrees = all(each.names(asked[0]) for each in said if each.states_same(fact))
+    return asked[0] if agrees else ""
 
 
 def fact_passages(facts: Sequence[MemoryCitation]) -> list[PromptPassage]:
