@@ -98,7 +98,7 @@ def test_no_key_sees_or_changes_the_memory_of_another(place):
         assert data(client.post(f"{MEMORY}/offers/{offer['id']}/accept", headers=ours))["learned"]
     text = (place.path / "open.knot.memory").read_bytes()
     for key in (ours, theirs):
-        assert key["Authorization"].rpartition("_")[2].encode() not in text
+        assert key["Authorization"].split("_", 2)[2].encode() not in text
     (listed,) = [key for key in KeyFile(place.keys_path).listed() if key.name == "a"]
     assert listed.id.encode() in text
 

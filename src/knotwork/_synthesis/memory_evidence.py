@@ -53,17 +53,8 @@ def lead_with_memory(answer: Answer, facts: Sequence[MemoryCitation], *, questio
     said = answer.text
     has_both = answer.answered and _concerns(citations, stated, question)
     if not has_both:
-        citations = tuple(
-            replace(citation, number=number)
-            for number, citation in enumerate(
-                (
-                    c
-                    for c in citations
-                    if any(AskedText(c.quote).states_same(fact) for fact in stated)
-                ),
-                start=1,
-            )
-        )
+        same = [c for c in citations if any(map(AskedText(c.quote).states_same, stated))]
+        citations = tuple(replace(c, number=number) for number, c in enumerate(same, start=1))
         said = _join([(show_sentence(c.quote), f"[{c.number}]") for c in citations])
     return replace(
         answer,
