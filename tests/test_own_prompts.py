@@ -1,5 +1,6 @@
 """Prompts of the user's own, in every call of indexing, questions, agents and judging."""
 
+import re
 import tomllib
 
 import pytest
@@ -82,10 +83,7 @@ def sent(server):
 
 def marks(server):
     """Return the names of the prompts that were used."""
-    return {
-        text.partition(f"{MARK} ")[2].split(maxsplit=1)[0].removesuffix(".").rsplit(".", 1)[0]
-        for text in sent(server)
-    }
+    return {name for text in sent(server) for name in re.findall(rf"{MARK} ([\w-]+)\.", text)}
 
 
 def test_every_request_is_made_of_them(server, opened):
@@ -110,6 +108,8 @@ def test_every_request_is_made_of_them(server, opened):
         ask_agent(kb, "Who designed the Kestrel probe?", kind=kind)
     with Chat(kb) as chat:
         chat.say("Since 2023 the Bergen office has been run by Ina.")
+        chat.say("Remember that Oriane Keld lives in Bergen.")
+        chat.say("Where does Oriane Keld live?")
     propose_for_index(kb.store, kb.settings)
     assert [text for text in sent(server) if MARK not in text] == []
     every = {prompt.name for prompt in built_in_prompts()}

@@ -37,6 +37,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         "model",
         "notes",
         "citations",
+        "memory",
         "results",
         "usage",
     ]

@@ -70,12 +70,29 @@ def test_each_line_is_an_object_of_json(say):
     assert (fact["until"], told["ended"], told["note"], told["tokens"]) == (None, [], "", 0)
 
 
-def test_what_is_told_is_shown_apart_from_the_sources(say):
+def test_facts_that_do_not_answer_are_shown_apart_from_the_sources(say):
     outcome = say("Marta Ilves knows Olev Raud.", "Who was Marta Ilves?", options=["--yes"])
     assert "Remembered: Marta Ilves knows Olev Raud" in outcome.out
-    sources, told = outcome.out.split("Remembered facts (not a source of the answer)")
-    assert "Olev Raud" in told
+    sources, others = outcome.out.split("Other remembered facts")
+    assert "Olev Raud" in others
     assert "Olev Raud" not in sources.split("Sources")[1]
+
+
+def test_facts_that_answer_come_first_and_are_sources(say):
+    lines = ["Remember that Marta Ilves lives in Narva since 2020.", "Where does Marta Ilves live?"]
+    outcome = say(*lines)
+    answer, sources = outcome.out.split("Sources")
+    assert "Narva — Marta Ilves lives in Narva (since 2020). [M1]" in answer
+    assert (
+        "[M1] remembered, conversation\n    “Marta Ilves lives in Narva (since 2020).”" in sources
+    )
+    assert "Other remembered facts" not in outcome.out
+    _, asked = map(json.loads, say(*lines, options=["--json"]).out.splitlines())
+    (cited,) = asked["memory"]
+    assert (cited["number"], cited["object"], cited["since"]) == (1, "Narva", "2020")
+    assert (cited["until"], cited["text"]) == (None, "Marta Ilves lives in Narva (since 2020).")
+    assert asked["answered"]
+    assert [fact["object"] for fact in asked["remembered"]] == ["Narva"]
 
 
 def test_commands_show_take_back_and_forget(say):

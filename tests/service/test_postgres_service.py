@@ -15,7 +15,15 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.service.serving import API, await_job, make_settings, open_client, upload, wait_until
+from tests.service.serving import (
+    API,
+    add_key,
+    await_job,
+    make_settings,
+    open_client,
+    upload,
+    wait_until,
+)
 
 from knotwork._service.server import ServerConfig
 from knotwork._stores.postgres.database import PostgresDatabase
@@ -45,6 +53,29 @@ def test_what_one_server_indexes_the_other_finds(postgres_url: str, tmp_path: Pa
         assert "s3cret" not in found.text + listed
     assert not list(tmp_path.rglob("*s3cret*"))
     assert not places[0].path.exists()
+
+
+def test_two_servers_share_the_memory_of_a_key(postgres_url: str, tmp_path: Path) -> None:
+    place = ServerConfig(tmp_path / "served.knot", make_settings(), url=postgres_url)
+    ours = add_key(place, "ours", "write", "default")
+    theirs = add_key(place, "theirs", "write", "default")
+    (tmp_path / "other").mkdir()
+    elsewhere = tmp_path / "other" / "served.knot"
+    other_place = ServerConfig(
+        elsewhere, make_settings(keys=str(place.keys_path)), url=postgres_url
+    )
+    chat = f"{API}/workspaces/default/chat"
+    with open_client(place) as one, open_client(other_place) as other:
+        told = one.post(
+            chat, json={"message": "Remember that Ann Teal lives in Oslo."}, headers=ours
+        )
+        assert told.status_code == 200, told.text
+        asked = {"message": "Where does Ann Teal live?"}
+        answer = other.post(chat, json=asked, headers=ours).json()["data"]["answer"]
+        assert (answer["short"], len(answer["memory"])) == ("Oslo", 1)
+        assert not other.post(chat, json=asked, headers=theirs).json()["data"]["answer"]["answered"]
+        listed = other.get(f"{API}/workspaces/default/memory", headers=theirs)
+        assert listed.json()["data"] == {"facts": [], "total": 0}
 
 
 def test_readiness_needs_a_database_that_answers(

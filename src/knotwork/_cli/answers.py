@@ -32,6 +32,7 @@ from knotwork.records import (
     Document,
     Evidence,
     Hit,
+    MemoryCitation,
     PropertyValue,
     QueryResult,
 )
@@ -67,10 +68,12 @@ def print_answer(
             print_result(terminal, result)
         else:
             print_query(terminal, result)  # the text of the answer lists its rows
-    if answer.citations:
+    if answer.citations or answer.memory:
         terminal.say()
         title = "Sources" if answer.answered else "Nearest passages"
         terminal.say(title, style="bold")
+    for fact in answer.memory:
+        print_memory(terminal, fact)
     for citation in answer.citations:
         print_citation(terminal, citation)
     for note in answer.notes:
@@ -92,6 +95,13 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
     place.append(f"characters {citation.span.start}-{citation.span.end}")
     terminal.say(f"[{citation.number}] {join_lines(', '.join(place))}", style="cyan")
     terminal.say(f"“{shorten_excerpt(citation.quote)}”", indent=4)
+
+
+def print_memory(terminal: Terminal, fact: MemoryCitation) -> None:
+    """Print where a remembered fact was stated, and the fact with its period."""
+    source = f", {join_lines(fact.source)}" if fact.source else ""
+    terminal.say(f"[M{fact.number}] remembered{source}", style="cyan")
+    terminal.say(f"“{shorten_excerpt(fact.text)}”", indent=4)
 
 
 def print_answer_usage(terminal: Terminal, answer: Answer) -> None:

@@ -90,10 +90,10 @@ _TAG = re.compile(
 )
 _MARK_WORD = "(?:passages?|sources?|段落?|来源|第)"
 _MARK = re.compile(
-    rf"[\[【［]\s*(?:{_MARK_WORD}\s*)?(?=\d)(?:[\d\s,，、;；\-–]|{_MARK_WORD}){{1,60}}段?[\]】］]",
+    rf"[\[【［]\s*(?:{_MARK_WORD}\s*)?(?=M?\d)(?:M?\d|[\s,，、;；\-–]|{_MARK_WORD}){{1,60}}段?[\]】］]",
     re.IGNORECASE,
 )
-"""Every form in which a reply may cite passages."""
+"""Every form in which a reply may cite passages, and remembered facts: [M1]."""
 
 _IN_PARENTHESES = str.maketrans("[【［]】］", "((()))")
 

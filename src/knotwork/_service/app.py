@@ -28,6 +28,7 @@ from knotwork._service.routes import (
     graph_import,
     jobs,
     maps,
+    memory,
     openai,
     operations,
     preferences,
@@ -41,7 +42,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces, documents, jobs, ask, graph, graph_import, maps),
-    *(evaluations, preferences),
+    *(memory, evaluations, preferences),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE

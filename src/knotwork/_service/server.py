@@ -37,6 +37,7 @@ from knotwork._service.job_runner import JobRunner
 from knotwork._service.job_store import JOBS, JobStore
 from knotwork._service.keys import AccessKey, KeyFile, hidden_file_beside, keys_beside
 from knotwork._service.limits import ByteQuota, RateLimiter, Threads
+from knotwork._service.memories import OffersOfKeys
 from knotwork._service.observability import Metrics
 from knotwork._service.open_requests import OpenRequests
 from knotwork._service.private_files import place_name
@@ -149,6 +150,7 @@ class Service:
         self.failures = RateLimiter(_FAILURES_PER_MINUTE)
         self.metrics = metrics or Metrics()
         self.closing = False
+        self.offers = OffersOfKeys()
         self.uploading: set[tuple[str, str, str]] = set()
         """Idempotency keys of uploads in progress, with caller and workspace."""
         self.records = self._open_records()

@@ -30,7 +30,7 @@ INCOMPLETE_PREFIX = "incoming-"
 
 _COMPANIONS = (
     *("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm", ".begun"),
-    *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX),
+    *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX, f"{MEMORY_SUFFIX}-journal"),
 )
 
 

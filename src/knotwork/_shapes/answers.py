@@ -10,6 +10,7 @@ from knotwork.records import (
     Answer,
     Citation,
     Document,
+    MemoryCitation,
     QueryResult,
     RowSource,
     StageUsage,
@@ -127,6 +128,8 @@ class AnswerShape(Shape):
     model: str
     notes: tuple[str, ...]
     citations: tuple[CitationShape, ...]
+    memory: tuple[MemoryCitation, ...] = ()
+    """The remembered facts that the answer marks as [M1], [M2], …"""
     results: tuple[ResultShape, ...]
     """The rows of the query that answers the question, and of `retrieval_query`."""
     usage: UsageShape

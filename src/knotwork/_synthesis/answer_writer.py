@@ -22,6 +22,7 @@ from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.grounding.statement_check import StatementCheck
+from knotwork._synthesis.memory_evidence import add_memory, fact_passages, stated_facts
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import (
     PromptPassage,
@@ -37,7 +38,7 @@ from knotwork._synthesis.reply_reader import (
 )
 from knotwork._text.languages import detect_language
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
-from knotwork.records import Answer, Evidence, StageUsage, Usage
+from knotwork.records import Answer, Evidence, MemoryCitation, StageUsage, Usage
 
 SOURCES_SILENT = "sources_silent"
 """The reason if the model found no answer in the passages."""
@@ -56,7 +57,8 @@ class AnswerWriter:
     """Writes the answer to one question with a chat model, whose meter counts the cost.
 
     ``notes`` are put before those of the answer. Without ``fallback``, a failure of the model is
-    raised instead of quoting sentences.
+    raised instead of quoting sentences. ``memory`` are remembered facts, which the model may cite
+    as it cites passages.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class AnswerWriter:
         prices: PriceTable | None = None,
         notes: Sequence[str] = (),
         fallback: bool = True,
+        memory: Sequence[MemoryCitation] = (),
     ) -> None:
         self._model = model
         self._store = store
@@ -75,6 +78,7 @@ class AnswerWriter:
         self._prices = prices or PriceTable()
         self._notes = tuple(notes)
         self._fallback = fallback
+        self._memory = tuple(memory)
 
     def write(self, evidence: Evidence) -> Iterator[AskEvent]:
         """Yield the steps to an answer; the last event carries it.
@@ -84,7 +88,7 @@ class AnswerWriter:
         """
         quoted = compose_answer(evidence, store=self._store, settings=self._settings)
         passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
-        if not passages:
+        if not passages and not self._memory:
             yield self.finish(quoted, NOT_ASKED)
             return
         if quoted.results and not holds_rows(evidence):
@@ -106,6 +110,9 @@ class AnswerWriter:
         ``notes`` are put before those of the answer. Yields and raises as `write`.
         """
         quoted = replace(quoted, notes=(*notes, *quoted.notes))
+        facts = fact_passages(self._memory)
+        request = add_memory(request, facts, prompts_of(self._model), question=quoted.question)
+        passages = [*passages, *facts]
         yield AskEvent(AskEventKind.ASKED, self._model.name)
         unknown = no_answer(detect_language(quoted.question))
         numbered = {passage.number: passage for passage in passages}
@@ -169,7 +176,8 @@ class AnswerWriter:
             answered=True,
             reason="",
             citations=citations,
-            confidence=_scale(quoted.confidence, parsed.supported_share),
+            memory=stated_facts(parsed.remembered, self._memory),
+            confidence=_scale(quoted.confidence, parsed.supported_share) if citations else None,
             model=self._model.name,
             notes=(*quoted.notes, *parsed.notes),
         )

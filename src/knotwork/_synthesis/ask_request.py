@@ -12,6 +12,7 @@ from knotwork.records import Answer, Evidence, PropertyValue
 
 if TYPE_CHECKING:
     from knotwork._retrieval.filters import FilterSpec
+    from knotwork._synthesis.memory_evidence import Recall
 
 
 class AskMode(StrEnum):
@@ -67,6 +68,7 @@ class AskOptions(TypedDict, total=False):
     retrieval_query: str | None
     query_params: Mapping[str, PropertyValue] | None
     turns: Sequence[tuple[str, str]]
+    recall: Recall | None
     mode: str
     use_llm: bool
     expand: bool
@@ -99,6 +101,9 @@ class AskRequest:
     turns: Sequence[tuple[str, str]] = ()
     """Earlier questions of the conversation with their answers, the last one last. A question that
     refers to them is rewritten so that it stands alone, and a note says how."""
+    recall: Recall | None = None
+    """Returns remembered facts for a question that stands alone. Those that answer it come first;
+    a model gets them beside the passages."""
     mode: str = AskMode.AUTO
     """The value of an `AskMode`."""
     use_llm: bool = True

@@ -42,7 +42,7 @@ from knotwork._synthesis.questions.scopes import DividedQuestion, ScopeKind
 from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError
-from knotwork.records import Evidence
+from knotwork.records import Answer, Evidence, MemoryCitation
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
@@ -72,7 +72,7 @@ class AskPlan:
     """How a request is answered: what is settled before the search.
 
     ``question`` stands alone; ``models`` is None if no language model takes part; ``notes`` say
-    what became of the question and of the choice of the mode.
+    what became of the question and of the choice of the mode; ``memory`` are remembered facts.
     """
 
     request: AskRequest
@@ -81,6 +81,7 @@ class AskPlan:
     models: _Models | None
     notes: tuple[str, ...]
     started_s: float
+    memory: tuple[MemoryCitation, ...] = ()
 
 
 class AnswerEngine:
@@ -107,7 +108,8 @@ class AnswerEngine:
         models = self._open(request) if request.use_llm else None
         question, notes = _rewrite_follow_up(request, store, models)
         mode, more = _choose_mode(request, question, store, models)
-        return AskPlan(request, question, mode, models, (*notes, *more), started_s)
+        memory = tuple(request.recall(question)) if request.recall else ()
+        return AskPlan(request, question, mode, models, (*notes, *more), started_s, memory)
 
     def answer(
         self, plan: AskPlan, evidence: Evidence, sources: AnswerSources
@@ -145,7 +147,10 @@ class AnswerEngine:
                 continue
             usage = replace(event.answer.usage, seconds=time.perf_counter() - plan.started_s)
             all_notes = (*plan.notes, *notes, *event.answer.notes)
-            answer = replace(event.answer, question=request.question, usage=usage, notes=all_notes)
+            answer = _answer_with_memory(event.answer, plan)
+            if answer.model and (added := answer.text[len(event.answer.text) :]):
+                yield AskEvent(AskEventKind.TEXT, added)
+            answer = replace(answer, question=request.question, usage=usage, notes=all_notes)
             yield replace(event, answer=answer)
 
     def close(self) -> None:
@@ -168,6 +173,7 @@ class AnswerEngine:
                 settings=settings,
                 notes=self._models.notes if self._models else (),
                 fallback=fallback,
+                memory=_facts_for_model(plan),
             )
         if mode is AskMode.BASIC:
             if writer is not None:
@@ -260,6 +266,25 @@ class AnswerEngine:
         if answer is None:
             return None
         return _Models(answer, open_role("keyword") or answer, open_role("summarize") or answer)
+
+
+def _facts_for_model(plan: AskPlan) -> tuple[MemoryCitation, ...]:
+    if not plan.memory:
+        return ()
+    from knotwork._synthesis.memory_evidence import choose_facts
+
+    return choose_facts(plan.question, plan.memory)
+
+
+def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
+    """Put remembered facts before quoted sentences, and behind what a model wrote without them."""
+    if not plan.memory:
+        return answer
+    from knotwork._synthesis.memory_evidence import end_with_memory, lead_with_memory
+
+    is_written = bool(answer.model) and answer.answered
+    add = end_with_memory if is_written else lead_with_memory
+    return add(answer, plan.memory, question=plan.question)
 
 
 def needs_reports(question: str, mode: str) -> bool:

@@ -1,7 +1,8 @@
 """Parse a model's reply: resolve its citation marks to sentences, and check it for errors.
 
 A mark in a reply has the number of a passage of the prompt; in the answer it cites the sentence of
-that passage which supports the statement before it. A statement is shown once it was read whole and
+that passage which supports the statement before it. Remembered facts are passages with negative
+numbers, which a reply cites as [M1] for -1. A statement is shown once it was read whole and
 its passages were found to say it, so that a streamed answer needs no correction. Further checks
 find unknown numbers, misquotes and uncited sentences.
 """
@@ -35,6 +36,7 @@ class ParsedReply:
     """A usable reply. ``is_unknown``: the model says that the passages do not answer.
 
     ``supported_share`` is the share of its statements that the passages say, from 0 to 1.
+    ``remembered`` are the numbers of the facts that it cites, in the order of their marks.
     """
 
     text: str
@@ -43,6 +45,7 @@ class ParsedReply:
     is_unknown: bool
     reply: ChatReply
     supported_share: float = 1.0
+    remembered: tuple[int, ...] = ()
 
 
 def parse_answer_reply(
@@ -67,9 +70,9 @@ def parse_answer_reply(
     reader = ReplyReader(numbered, question=question, check=check)
     reader.feed(reply.text.strip())
     reader.finish()
-    if means_unknown(reader.plain, unknown, is_cited=bool(reader.cited)):
+    if means_unknown(reader.plain, unknown, is_cited=reader.has_citations):
         return ParsedReply("", (), (), is_unknown=True, reply=reply)
-    if not reader.cited:
+    if not reader.has_citations:
         if reader.rejected:
             raise Unparsable(
                 f"None of its statements is in the passages. {reader.rejected[0].reason}"
@@ -85,6 +88,7 @@ def parse_answer_reply(
         is_unknown=False,
         reply=reply,
         supported_share=reader.supported_share,
+        remembered=tuple(reader.remembered),
     )
 
 
@@ -116,14 +120,14 @@ _OPEN, _CLOSE, _BETWEEN = "[【［", "]】］", r"\s,，、;；\-–"
 _MARK_WORD = r"(?:passages?|sources?|段落?|来源|第)"
 _REPLY_MARK = re.compile(
     rf"(?<![ \t])[ \t]*+[{re.escape(_OPEN)}]\s*(?:{_MARK_WORD}\s*)?"
-    rf"(\d(?:[\d{_BETWEEN}]|{_MARK_WORD})*)段?[{re.escape(_CLOSE)}]",
+    rf"(M?\d(?:M?\d|[{_BETWEEN}]|{_MARK_WORD})*)段?[{re.escape(_CLOSE)}]",
     re.IGNORECASE,
 )
 _MAY_END = re.compile(r"(?:[.!?…。！？｡；]|\n)[\"'”’»)\]}」』）】*_]*\s*$")
 _UNFINISHED = re.compile(
     rf"(?<![ \t])[ \t]*+(?:[{re.escape(_OPEN)}][^{re.escape(_OPEN + _CLOSE)}\n]*)?$"
 )
-_NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
+_NUMBERS = re.compile(r"(M?)(\d+)(?:\s*[-–]\s*M?(\d+))?", re.IGNORECASE)
 _LONGEST_RANGE = 20
 _SEARCHED_CHARACTERS = 200
 """Characters before the beginning of a statement that are searched for the end of another."""
@@ -176,8 +180,9 @@ class ReplyReader:
 
     A statement is shown once it is whole and the passages that it cites were found to say it. After
     `finish`, ``plain`` is the reply without marks, ``text`` is the answer, ``cited`` are the
-    sentences that its marks cite, ``unknown_numbers`` are the numbers of the reply that no passage
-    has, ``rejected`` are the statements that were left out.
+    sentences that its marks cite, ``remembered`` the numbers of the facts that they cite,
+    ``unknown_numbers`` are the numbers of the reply that no passage has, ``rejected`` are the
+    statements that were left out.
     """
 
     def __init__(
@@ -195,6 +200,7 @@ class ReplyReader:
         self._seen: set[str] = set()
         self._before_mark = ""
         self.cited: list[SelectedSentence] = []
+        self.remembered: list[int] = []
         self.unknown_numbers: list[int] = []
         self.rejected: list[Rejected] = []
         self.moved = 0
@@ -216,6 +222,11 @@ class ReplyReader:
         self._pending = ""
         self.text += shown
         return shown
+
+    @property
+    def has_citations(self) -> bool:
+        """Whether the answer cites a sentence or a remembered fact."""
+        return bool(self.cited or self.remembered)
 
     @property
     def supported_share(self) -> float:
@@ -321,33 +332,39 @@ class ReplyReader:
             support = said.text[:end] if place == 0 else said.text[place:end]
             if len(content_terms(support)) < _FEWEST_STATEMENT_TERMS:
                 support = said.text[:end]
-            marks = dict.fromkeys(self._number(number, support) for number in numbers)
+            marks = dict.fromkeys(self._mark_of(number, support) for number in numbers)
             gap = "" if not shown or shown[-1:].isspace() else gap_before_mark(shown[-4:])
-            shown += gap + "".join(f"[{number}]" for number in marks)
+            shown += gap + "".join(marks)
             place = end
         shown += said.text[place:]
         self._before_mark = said.text[-4:] if said.marks and place == len(said.text) else ""
         return shown
 
-    def _number(self, number: int, statement: str) -> int:
+    def _mark_of(self, number: int, statement: str) -> str:
+        """Return the mark in the answer for a passage that a statement cites."""
+        if number < 0:
+            if number not in self.remembered:
+                self.remembered.append(number)
+            return f"[M{self.remembered.index(number) + 1}]"
         support = find_support(statement, self._passages[number])
         key = (support.chunk.document_id, support.span)
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers) + 1
             self.cited.append(support)
-        return self._numbers[key]
+        return f"[{self._numbers[key]}]"
 
 
 def _read_numbers(text: str) -> Iterator[int]:
-    for first, last in _NUMBERS.findall(text):
+    for letter, first, last in _NUMBERS.findall(text):
+        sign = -1 if letter else 1
         low = int(first)
         high = int(last) if last else low
         if low < high <= low + _LONGEST_RANGE:
-            yield from range(low, high + 1)
+            yield from (sign * number for number in range(low, high + 1))
         else:
-            yield low
+            yield sign * low
             if high != low:
-                yield high
+                yield sign * high
 
 
 SECOND_GAIN = 0.2
@@ -399,7 +416,7 @@ def check_reply(
     notes = []
     missing = sorted(set(reader.unknown_numbers))
     if missing:
-        listed = ", ".join(f"[{number}]" for number in missing)
+        listed = ", ".join(f"[{n}]" if n >= 0 else f"[M{-n}]" for n in missing)
         notes.append(f"The model cited {listed}, which no passage has; the marks were removed.")
     notes += [
         f"“{quote}” is quoted in the answer, but no passage contains it."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -20,6 +19,7 @@ from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._synthesis.memory_matching import OF_SPEAKER, SPEAKER, describe_names
 from knotwork._synthesis.questions.follow_ups import (
     MOST_TURNS,
     NameReader,
@@ -29,16 +29,16 @@ from knotwork._synthesis.questions.follow_ups import (
     read_turns,
     resolve_pronoun,
 )
-from knotwork._text.moments import BEGINNING, is_before, moment_after
+from knotwork._text.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
 from knotwork.agents._fact_model import ask_for_facts
-from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_facts, split_statements
+from knotwork.agents._fact_rules import StatedFact, read_facts, split_statements
 from knotwork.agents._offers import MemoryOffer, OpenOffers
-from knotwork.agents._statements import may_state, read_offered, split_message
+from knotwork.agents._statements import MessageParts, may_state, read_offered, split_message
 from knotwork.errors import ModelError, StoreBusy, StoreError
-from knotwork.records import Answer, Evidence
+from knotwork.records import Answer, Evidence, MemoryCitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class ChatResponse:
 
     ``told`` are the changes of a statement that asks to be remembered. Another statement of facts
     is only offered (``offer``): `Chat.accept` stores it. A message that also asks has an answer,
-    too. ``remembered`` are facts stated earlier about the entities of a question. The answer does
-    not use them: it comes from the documents alone. ``tokens`` are those that a language model used
+    too. ``remembered`` are facts stated earlier about the entities of a question; those that the
+    answer states are its ``memory``. ``tokens`` are those that a language model used
     to read a statement; the answer has its own usage.
     """
 
@@ -73,30 +73,39 @@ class Chat:
     """A conversation that answers questions in context, and remembers stated facts.
 
     "Remember that …" stores facts at once. Facts that a message states without asking for that are
-    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, by default
-    those kept with the index. ``now`` returns the current time as ISO text. ``options`` are those
-    of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
-    together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
-    for the user, and facts are remembered until the conversation ends. Close it, or use it in a
-    ``with`` statement.
+    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, or the open
+    facts of one owner; by default those kept with the index. ``now`` returns the current time as
+    ISO text. ``turns`` are earlier messages with their answers, and ``offers`` are open ones of
+    earlier conversations. Without ``stores``, messages are questions only: nothing is stored or
+    offered. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to each question, and
+    once to all statements together. If the file is not writable, ``unsaved`` is the error,
+    ``notes`` has it as a warning for the user, and facts are remembered until the conversation
+    ends. Close it, or use it in a ``with`` statement.
     """
 
     def __init__(
         self,
         knowledge_base: KnowledgeBase,
         *,
-        memory: str | Path | None = None,
+        memory: str | Path | FactMemory | None = None,
         now: Callable[[], str] | None = None,
+        turns: Sequence[tuple[str, str]] = (),
+        offers: OpenOffers | None = None,
+        stores: bool = True,
         **options: Any,  # noqa: ANN401  those of `KnowledgeBase.ask`
     ) -> None:
         self._base = knowledge_base
         self._options = options
+        self._stores = stores
         self.notes: tuple[str, ...] = ()
         self.unsaved: StoreError | None = None
         store, settings = knowledge_base.store, knowledge_base.settings
-        self._memory = self._open_memory(
-            partial(FactMemory, memory) if memory else partial(open_facts, store)
-        )
+        if isinstance(memory, FactMemory):
+            self._memory = memory
+        else:
+            self._memory = self._open_memory(
+                partial(FactMemory, memory) if memory else partial(open_facts, store)
+            )
         self._models = RoleModels(
             settings.llm,
             companions=companions_of(store),
@@ -107,10 +116,13 @@ class Chat:
         reads = options.get("use_llm", True)
         self._conversation = Conversation(
             self._memory,
-            now=now or (lambda: datetime.now().astimezone().isoformat(timespec="minutes")[:16]),
+            now=now or local_now,
             names=index_names(store),
             model=self._models.open("keyword", meter=self._meter, budget=budget) if reads else None,
+            offers=offers,
         )
+        for question, answer in turns[-MOST_TURNS:]:
+            self._conversation.add(question, answer)
 
     def __enter__(self) -> Self:
         return self
@@ -137,7 +149,8 @@ class Chat:
     def events(self, message: str) -> Iterator[ChatEvent]:
         """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
         before = self.tokens_for_memory
-        statement, question, is_explicit = split_message(message)
+        said = split_message(message) if self._stores else MessageParts("", message)
+        statement, question, is_explicit = said
         told = self.tell(statement) if is_explicit else None
         offer = self._conversation.offer(statement) if statement and not is_explicit else None
         heard = ChatResponse(
@@ -150,8 +163,9 @@ class Chat:
             return
         evidence: Evidence | None = None
         answer: Answer | None = None
+        options = {"recall": self._conversation.cite, **self._options}
         turns = self._conversation.turns
-        for event in self._base.ask_events(question, turns=turns, **self._options):
+        for event in self._base.ask_events(question, turns=turns, **options):
             evidence = event.evidence or evidence
             answer = event.answer or answer
             if event.kind is not AskEventKind.FINISHED:
@@ -242,9 +256,15 @@ class Chat:
         return memory
 
 
+def local_now() -> str:
+    """Return the local time to the minute, as ISO text."""
+    return datetime.now().astimezone().isoformat(timespec="minutes")[:16]
+
+
 WINDOW_TOKENS = 1_200
 SHOWN_FACTS = 8
-_OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our)\b|我", re.IGNORECASE)
+RECALLED_FACTS = 50
+"""The most facts about the names of a question among which the answer is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,14 +371,30 @@ class Conversation:
                 return fact
         return None
 
-    def recall(self, question: str, *, at: str | None = None) -> list[RememberedFact]:
-        """Return the facts about the names in a question that hold now, or at the time ``at``."""
+    def recall(
+        self, question: str, *, at: str | None = None, limit: int = SHOWN_FACTS
+    ) -> list[RememberedFact]:
+        """Return the facts about the names in a question, newest first.
+
+        They hold at the time ``at``, by default at the time that the question names, or now. What
+        the question describes, as "my manager", counts as named.
+        """
+        at = at or read_moment(question) or self._now()
         forms = {form for form, _ in name_candidates(question)}
         known = self._memory.names()
         names = [name for name in known if normal_form(name) in forms]
-        if _OF_SPEAKER.search(question):
+        if OF_SPEAKER.search(question):
             names += [name for name in known if name.startswith(SPEAKER)]
-        return self._memory.about(names, at=at or self._now(), limit=SHOWN_FACTS)
+        found = self._memory.about(names, at=at, limit=RECALLED_FACTS)
+        cited = [fact.cite(number) for number, fact in enumerate(found)]
+        if more := describe_names(question, cited):
+            found = self._memory.about([*names, *more], at=at, limit=RECALLED_FACTS)
+        return found[:limit]
+
+    def cite(self, question: str) -> list[MemoryCitation]:
+        """Return the facts about the names in a question as sources of an answer."""
+        found = self.recall(question, limit=RECALLED_FACTS)
+        return [fact.cite(number) for number, fact in enumerate(found, start=1)]
 
     def _resolve(self, text: str) -> str:
         """Return a statement with its pronoun replaced by the name it refers to."""

@@ -9,6 +9,7 @@ of another: every statement here names the owner.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -27,8 +28,11 @@ from knotwork._sqlite_file import (
     write_transaction,
 )
 from knotwork._stores.base import Store, companions_of
+from knotwork._synthesis.memory_matching import SPEAKER
+from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
+from knotwork.records import MemoryCitation, content_id
 
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
@@ -130,6 +134,11 @@ class RememberedFact:
         )
 
     @property
+    def id(self) -> str:
+        """16 hexadecimal digits that identify the fact among those of its owner."""
+        return content_id(*_key(self))
+
+    @property
     def text(self) -> str:
         """The fact as a person reads it."""
         since = f"since {self.valid_from}" if self.valid_from else ""
@@ -137,6 +146,15 @@ class RememberedFact:
         times = " ".join(filter(None, (since, until)))
         said = f"{self.subject} {self.relation} {self.object}"
         return f"{said} ({times})" if times else said
+
+    def cite(self, number: int) -> MemoryCitation:
+        """Return the fact as a source of an answer, with a sentence that states it."""
+        return MemoryCitation(
+            number,
+            *(self.subject, self.relation, self.object),
+            *(self.valid_from, self.valid_to, self.source),
+            text=_state(self),
+        )
 
 
 def open_facts(store: Store) -> FactMemory:
@@ -257,6 +275,18 @@ class FactMemory:
                 (self.owner, form),
             )
 
+    def clear(self) -> int:
+        """Delete all facts of the owner, and return their number."""
+        with self.transaction():
+            return self._tables.change("DELETE FROM fact WHERE owner = $1", (self.owner,))
+
+    def count(self) -> int:
+        """Return the number of facts, including those that no longer hold."""
+        ((number,),) = self._tables.rows(
+            "SELECT count(*) FROM fact WHERE owner = $1", (self.owner,)
+        )
+        return int(number)
+
     def facts(self, *, at: str | None = None) -> list[RememberedFact]:
         """Return all facts, or those that hold at a time, by subject, relation and time."""
         rows = self._tables.rows(
@@ -358,6 +388,33 @@ class FactMemory:
             " AND object_form = $4 AND valid_from = $5",
             (self.owner, *_forms(fact), fact.valid_from),
         )
+
+
+_HAN = re.compile(f"[{HAN_AND_KANA}]")
+_ROLE = re.compile(r"(?!is\b|was\b)(?:\w*[^\W\ds]|\w*ss)(?: \w+)* of")
+"""A relation such as "colleague of", which needs a verb; "dreams of" has one."""
+
+
+def _state(fact: RememberedFact) -> str:
+    """Return a fact as a sentence, in Chinese if its relation is."""
+    # A fact that was stated without a time has the minute of that moment as its beginning.
+    is_stated = "T" not in fact.valid_from
+    if _HAN.search(fact.relation):
+        subject, object_ = (end.replace(SPEAKER, "你") for end in (fact.subject, fact.object))
+        said = f"{subject}{fact.relation}{object_}"
+        if fact.object == SPEAKER:
+            said = f"{subject}是你的{fact.relation}"
+        since = f"自{fact.valid_from[:10]}起" if is_stated else f"截至{fact.valid_from[:10]}"
+        times = [since] if fact.valid_from else []
+        times += [f"至{fact.valid_to[:10]}"] if fact.valid_to else []
+        return f"{said}（{'，'.join(times)}）。" if times else f"{said}。"
+    verb = "is " if _ROLE.fullmatch(fact.relation) else ""
+    said = f"{fact.subject} {verb}{fact.relation} {fact.object}"
+    since = f"{'since' if is_stated else 'as of'} {fact.valid_from[:10]}"
+    times = [since] if fact.valid_from else []
+    times += [f"until {fact.valid_to[:10]}"] if fact.valid_to else []
+    said = said[:1].upper() + said[1:]
+    return f"{said} ({' '.join(times)})." if times else f"{said}."
 
 
 def _read(row: Sequence[object]) -> RememberedFact:

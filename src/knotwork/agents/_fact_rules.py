@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from knotwork._synthesis.memory_matching import SPEAKER
 from knotwork._text.moments import read_moment
-
-SPEAKER = "the user"
-"""The subject of statements in the first person."""
 
 _REMEMBER = re.compile(
     r"^\W*(?:please )?(?:remember|note|keep in mind)(?: that)?[:,]?\s+|^(?:请)?记住[:：,，]?\s*",

@@ -52,6 +52,11 @@ class OpenOffers:
             raise NotFound(what, fix="State the fact again, or begin with: Remember that …")
         return offer
 
+    def clear(self) -> None:
+        """Drop all offers."""
+        with self._lock:
+            self._open.clear()
+
     def open(self) -> tuple[MemoryOffer, ...]:
         """Return the open offers, oldest first."""
         with self._lock:

@@ -128,6 +128,25 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryCitation:
+    """A fact that somebody stated in a conversation, as the source of a statement, such as [M1].
+
+    It holds from ``since`` ("" if unknown) until before ``until`` (None: until now), in ISO format
+    with the precision that was stated. ``text`` is the fact as a sentence, ``source`` is where it
+    was stated.
+    """
+
+    number: int
+    subject: str
+    relation: str
+    object: str
+    since: str
+    until: str | None
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StageUsage:
     """The language model usage of one stage of an operation, such as "answer"."""
 
@@ -183,6 +202,8 @@ def rate_strength(confidence: float | None, *, answered: bool) -> Strength | Non
 class Answer:
     """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
 
+    In a conversation, remembered facts are sources too: [M1], [M2], … in the order of ``memory``.
+
     If the sources contain no answer, ``answered`` is False, ``reason`` and ``text`` say so, and
     ``citations`` are the most relevant passages. ``short`` is the short answer, a few words of the
     text, if it is certain enough.
@@ -191,8 +212,9 @@ class Answer:
     list problems of the model's text, or the reason why a configured model was not used. ``mode``
     is the answer mode, such as "basic" or "global". ``confidence`` in [0, 1] is the estimated
     probability that quoted sentences answer the question correctly; it is None for a count or an
-    outline, which only state the contents of the index. ``results`` are the rows of the statement
-    that answers the question, if any, and of the user's own statement over the hits.
+    outline, which only state the contents of the index, and if only remembered facts answer.
+    ``results`` are the rows of the statement that answers the question, if any, and of the user's
+    own statement over the hits.
     """
 
     question: str
@@ -208,6 +230,7 @@ class Answer:
     mode: str = "basic"
     results: tuple[QueryResult, ...] = ()
     short: str = ""
+    memory: tuple[MemoryCitation, ...] = ()
 
     @property
     def lead(self) -> str:

@@ -73,8 +73,8 @@ def chat_command(
     Each line of standard input is a message. "Remember that Ann Lee leads the team since May 2024"
     is stored beside the index (INDEX.memory) as a fact with a period of validity. The facts of
     other statements are offered: at a terminal you are asked; without one they are stored only
-    with --yes or by the line /accept. Facts are shown next to answers, but never used as sources.
-    Type /help for a list of commands.
+    with --yes or by the line /accept. Facts that answer a question come first in the answer, cited
+    as [M1]. Type /help for a list of commands.
     """
     from knotwork._cli.answers import note_empty_index
     from knotwork.agents._chat import Chat
@@ -223,10 +223,11 @@ def _accept(session: Session, chat: Chat, offer_id: str) -> None:
         print_stated_facts(session.terminal, update, tokens=0)
 
 
-def _describe_update(update: MemoryUpdate) -> dict[str, Any]:
-    from knotwork._cli.json_output import describe_stated_facts
+def _describe_update(update: MemoryUpdate, *, tokens: int = 0) -> dict[str, Any]:
+    from knotwork._shapes.base import fields_of
+    from knotwork.agents._shapes import MemoryUpdateShape
 
-    return describe_stated_facts(update, tokens=0)
+    return fields_of(MemoryUpdateShape.of(update, tokens=tokens))
 
 
 def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> None:
@@ -235,9 +236,11 @@ def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> N
     assert reply.answer is not None, "a reply to a question has an answer"
     needed = session.settings.answer.abstain_below
     print_answer(session.terminal, reply.answer, needed=needed, is_shown=is_shown)
-    if reply.remembered:
-        session.terminal.say("\nRemembered facts (not a source of the answer)", style="bold")
-        _print_facts(session.terminal, reply.remembered)
+    cited = {(fact.subject, fact.relation, fact.object) for fact in reply.answer.memory}
+    others = [f for f in reply.remembered if (f.subject, f.relation, f.object) not in cited]
+    if others:
+        session.terminal.say("\nOther remembered facts", style="bold")
+        _print_facts(session.terminal, others)
     print_answer_usage(session.terminal, reply.answer)
     session.terminal.say()
 
@@ -265,25 +268,21 @@ def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
-    from knotwork._cli.json_output import (
-        describe_answer,
-        describe_fact,
-        describe_offer,
-        describe_stated_facts,
-    )
+    from knotwork._cli.json_output import describe_answer
+    from knotwork.agents._shapes import FactShape, OfferShape
 
     described: dict[str, Any] = {"message": reply.message}
     if reply.told is not None:
-        described |= describe_stated_facts(reply.told, tokens=reply.tokens)
+        described |= _describe_update(reply.told, tokens=reply.tokens)
     if reply.offer is not None:
-        described |= {"offer": describe_offer(reply.offer), "tokens": reply.tokens}
+        described |= {"offer": OfferShape.of(reply.offer), "tokens": reply.tokens}
     if reply.answer is None or reply.evidence is None:
         return described
     return {
         **described,
         "understood": reply.evidence.query.text,
         **describe_answer(reply.answer),
-        "remembered": [describe_fact(fact) for fact in reply.remembered],
+        "remembered": [FactShape.of(fact) for fact in reply.remembered],
     }
 
 
@@ -339,7 +338,6 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
 @with_session()
 def tell(session: Session, *, text: str) -> None:
     """Remember the facts of a statement. A new value ends the validity of the old one."""
-    from knotwork._cli.json_output import describe_stated_facts
     from knotwork.agents._chat import Chat
 
     with Chat(session.open()) as chat:
@@ -348,7 +346,7 @@ def tell(session: Session, *, text: str) -> None:
         update = chat.tell(text)
         tokens = chat.tokens_for_memory
     if session.common.json:
-        session.terminal.emit(describe_stated_facts(update, tokens=tokens))
+        session.terminal.emit(_describe_update(update, tokens=tokens))
         return
     print_stated_facts(session.terminal, update, tokens=tokens)
 
@@ -380,10 +378,10 @@ def _open_memory(session: Session) -> FactMemory:
 
 
 def _emit_facts(session: Session, facts: list[RememberedFact]) -> None:
-    from knotwork._cli.json_output import describe_fact
+    from knotwork.agents._shapes import FactShape
 
     if session.common.json:
-        session.terminal.emit({"facts": [describe_fact(fact) for fact in facts]})
+        session.terminal.emit({"facts": [FactShape.of(fact) for fact in facts]})
         return
     rows = [
         (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from pydantic import Field
 
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute
+from knotwork._service.answer_events import NamedEvent, format_events, name_step
 from knotwork._service.observability import trace
 from knotwork._service.questions import (
     ask,
@@ -25,8 +25,6 @@ from knotwork._service.responses import (
     EVENT_RESPONSES,
     Envelope,
     EventStream,
-    describe_error,
-    format_event,
     keep_alive,
     start_stream,
     wrap,
@@ -44,10 +42,9 @@ from knotwork._service.workspaces import Workspace
 from knotwork._shapes.answers import AnswerShape
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis import ask_request
-from knotwork._synthesis.ask_request import ASK_MODES, AskEventKind
+from knotwork._synthesis.ask_request import ASK_MODES
 from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
 from knotwork.agents._ask import ask_agent_events
-from knotwork.errors import KnotworkError
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000
@@ -142,42 +139,14 @@ async def stream_answer(
     question = check_question(server, key, _ask_request(asked))
     make = partial(_answer_events, server, workspace, question)
     events = await start_stream(server.threads_for(question).iterate(make))
-    return EventStream(keep_alive(_format_events(events)))
-
-
-NamedEvent = tuple[str, object]
-"""The name and the JSON data of a server-sent event."""
+    return EventStream(keep_alive(format_events(events)))
 
 
 def _answer_events(
     server: Service, workspace: Workspace, question: ask_request.AskRequest
 ) -> Iterator[NamedEvent]:
     for event in ask_events(server, workspace, question):
-        if event.evidence is not None:
-            evidence = EvidenceShape.of(event.evidence, workspace.base.store)
-            names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
-            yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
-            yield "sources", evidence
-        elif event.kind is AskEventKind.ASKED:
-            yield "stage", {"stage": "writing", "model": event.text}
-        elif event.kind is AskEventKind.STEP:
-            yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
-        elif event.kind is AskEventKind.TEXT:
-            yield "text", {"text": event.text}
-        elif event.kind is AskEventKind.WITHDRAWN:
-            yield "withdrawn", {"reason": event.text}
-        elif event.answer is not None:
-            yield "done", AnswerShape.of(event.answer)
-
-
-async def _format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:
-    """Yield events as bytes; an error of Knotwork ends the stream with an `error` event."""
-    try:
-        async with aclosing(events) as open_events:
-            async for name, data in open_events:
-                yield format_event(data, event=name)
-    except KnotworkError as error:
-        yield format_event(describe_error(error), event="error")
+        yield from name_step(event, workspace)
 
 
 def _search_request(asked: SearchRequest) -> ask_request.AskRequest:
@@ -218,7 +187,7 @@ async def ask_agent(
     question = check_question(server, key, wanted)
     make = partial(_agent_events, server, workspace, asked, question.budget)
     events = await start_stream(server.threads.iterate(make))
-    return EventStream(keep_alive(_format_events(events)))
+    return EventStream(keep_alive(format_events(events)))
 
 
 def _agent_events(

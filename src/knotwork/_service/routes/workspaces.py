@@ -81,7 +81,7 @@ async def describe_workspace(
 async def delete_workspace(
     key: Caller, server: Server, workspace: WorkspaceName
 ) -> Envelope[WorkspaceShape]:
-    """Delete a workspace with its index, its uploads and its jobs."""
+    """Delete a workspace with its index, its uploads, its jobs and its facts."""
     if not key.may_see(workspace):
         raise no_workspace(workspace)
     require(key, KeyRole.ADMIN)
@@ -89,6 +89,7 @@ async def delete_workspace(
     def remove() -> None:
         server.workspaces.remove(workspace)
         server.records.forget(workspace)
+        server.offers.forget(workspace)
 
     await server.threads.run(remove)
     return wrap(WorkspaceShape(name=workspace, role=key.role))

@@ -175,7 +175,7 @@ def _apply_to_last(question: str, last: ConversationTurn, names: NameReader) -> 
 QUESTION_CHARACTERS = 600
 ANSWER_CHARACTERS = 600
 ANSWER_NAMES = 4
-_CITATION_MARK = re.compile(r"\s*\[\d+\](?:\([^)]*\))?")
+_CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ _CAPITALS = re.compile(
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
 _LOOK_BACK = 20
 _POSSESSIVE = re.compile(r"['’]s?$")
-_NUMBER_MARK = re.compile(r"\[\d+\]")
+_NUMBER_MARK = re.compile(r"\[M?\d+\]")
 _OPENING_WORDS = (
     "what who whom whose when where which why how is are was were do does did can could will would"
     " and but or in on at by for from the a an it its he she they each since this that these those"

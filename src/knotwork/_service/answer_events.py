@@ -1,0 +1,45 @@
+"""Turn the steps of an answer into server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+
+from knotwork._service.responses import describe_error, format_event
+from knotwork._service.workspaces import Workspace
+from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.evidence import EvidenceShape
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork.errors import KnotworkError
+
+NamedEvent = tuple[str, object]
+"""The name and the JSON data of a server-sent event."""
+
+
+def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
+    """Yield the events of one step; those of the last one are the answer, as `done`."""
+    if event.evidence is not None:
+        evidence = EvidenceShape.of(event.evidence, workspace.base.store)
+        names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
+        yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
+        yield "sources", evidence
+    elif event.kind is AskEventKind.ASKED:
+        yield "stage", {"stage": "writing", "model": event.text}
+    elif event.kind is AskEventKind.STEP:
+        yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
+    elif event.kind is AskEventKind.TEXT:
+        yield "text", {"text": event.text}
+    elif event.kind is AskEventKind.WITHDRAWN:
+        yield "withdrawn", {"reason": event.text}
+    elif event.answer is not None:
+        yield "done", AnswerShape.of(event.answer)
+
+
+async def format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:
+    """Yield events as bytes; an error of Knotwork ends the stream with an `error` event."""
+    try:
+        async with aclosing(events) as open_events:
+            async for name, data in open_events:
+                yield format_event(data, event=name)
+    except KnotworkError as error:
+        yield format_event(describe_error(error), event="error")

@@ -1,0 +1,276 @@
+"""Routes for conversations, and for the facts that each key has stated in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import StreamingResponse
+
+from knotwork._service.access import (
+    Caller,
+    ReadWorkspace,
+    Server,
+    WorkspaceRoute,
+    WriteWorkspace,
+    require,
+)
+from knotwork._service.answer_events import NamedEvent, format_events, name_step
+from knotwork._service.keys import AccessKey, KeyRole
+from knotwork._service.memories import check_room, known_facts, stored_facts
+from knotwork._service.observability import trace
+from knotwork._service.questions import check_question
+from knotwork._service.responses import (
+    EVENT_RESPONSES,
+    Envelope,
+    EventStream,
+    keep_alive,
+    start_stream,
+    wrap,
+)
+from knotwork._service.schemas.memory import (
+    MOST_NAME_CHARACTERS,
+    ChatMessage,
+    DeletedFacts,
+    FactList,
+    Moment,
+    NewFact,
+    NewFacts,
+)
+from knotwork._service.server import Service
+from knotwork._service.workspaces import Workspace
+from knotwork._synthesis import ask_request
+from knotwork.agents._chat import Chat, ChatEvent, Conversation, MemoryUpdate, local_now
+from knotwork.agents._fact_memory import FactMemory, RememberedFact
+from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
+from knotwork.agents._statements import split_message
+from knotwork.errors import NotFound
+
+router = APIRouter(tags=["memory"], route_class=WorkspaceRoute)
+
+FactId = Annotated[str, Path(description="The id of a fact.", max_length=64)]
+OfferId = Annotated[str, Path(description="The id of an offer.", max_length=64)]
+
+
+@router.post("/workspaces/{workspace}/chat")
+async def chat(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage
+) -> Envelope[ChatReplyShape]:
+    """Answer the question of a message from the memory and the documents; store or offer its facts.
+
+    "Remember that …" stores facts, which needs a key that may write. Facts of other statements are
+    offered to such a key: accept or refuse them by the id of the offer.
+    """
+    question = _check_message(server, key, asked)
+
+    def reply() -> ChatReplyShape:
+        *_, last = _chat_events(server, workspace, key, asked, question)
+        assert last.reply is not None, "the last event has the reply"
+        return ChatReplyShape.of(last.reply)
+
+    return wrap(await server.threads.run(reply))
+
+
+@router.post(
+    "/workspaces/{workspace}/chat/stream",
+    response_class=StreamingResponse,
+    responses=EVENT_RESPONSES,
+)
+async def stream_chat(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage
+) -> EventStream:
+    """Reply to a message as server-sent events.
+
+    Events are those of …/ask/stream, and finally `done` with the object of …/chat, or `error`.
+    """
+    question = _check_message(server, key, asked)
+
+    def steps() -> Iterator[NamedEvent]:
+        for event in _chat_events(server, workspace, key, asked, question):
+            if event.step is not None:
+                yield from name_step(event.step, workspace)
+            elif event.reply is not None:
+                yield "done", ChatReplyShape.of(event.reply)
+
+    events = await start_stream(server.threads.iterate(steps))
+    return EventStream(keep_alive(format_events(events)))
+
+
+def _check_message(server: Service, key: AccessKey, asked: ChatMessage) -> ask_request.AskRequest:
+    """Check a message against the limits of the server and the role of its key.
+
+    Raises as `check_question`, and if it asks to remember something: NotPermitted, or Conflict on a
+    read-only server.
+    """
+    request = ask_request.AskRequest(asked.message, budget=asked.budget, use_llm=asked.use_llm)
+    checked = check_question(server, key, request)
+    if split_message(asked.message).is_explicit:
+        require(key, KeyRole.WRITE)
+        server.jobs.check()
+    return checked
+
+
+def _chat_events(
+    server: Service,
+    workspace: Workspace,
+    key: AccessKey,
+    asked: ChatMessage,
+    request: ask_request.AskRequest,
+) -> Iterator[ChatEvent]:
+    stores = key.role.covers(KeyRole.WRITE) and not server.config.read_only
+    is_explicit = split_message(asked.message).is_explicit
+    opened = stored_facts if is_explicit else known_facts
+    with trace("chat", workspace.name, asked.retriever) as span, opened(workspace, key) as memory:
+        if is_explicit:
+            check_room(memory)
+        with Chat(
+            workspace.base,
+            memory=memory,
+            turns=[(turn.question, turn.answer) for turn in asked.turns],
+            offers=server.offers.of(workspace.name, key),
+            stores=stores,
+            retriever=asked.retriever,
+            k=asked.k,
+            filters=asked.filters,
+            mode=asked.mode,
+            use_llm=asked.use_llm,
+            budget=request.budget,
+        ) as conversation:
+            for event in conversation.events(asked.message):
+                if event.reply is not None and event.reply.answer is not None:
+                    answer = event.reply.answer
+                    server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
+                    span.note_usage(answer.model, answer.usage)
+                yield event
+
+
+@router.get("/workspaces/{workspace}/memory")
+async def list_facts(
+    key: Caller,
+    server: Server,
+    workspace: ReadWorkspace,
+    name: Annotated[
+        str, Query(max_length=MOST_NAME_CHARACTERS, description="Only facts about a name.")
+    ] = "",
+    at: Annotated[Moment | None, Query(description="Only facts valid at that time.")] = None,
+    limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of facts.")] = 100,
+) -> Envelope[FactList]:
+    """List the facts of the key, including those that are no longer valid."""
+
+    def read() -> FactList:
+        with known_facts(workspace, key) as memory:
+            if name:
+                found = memory.about([name], at=at, limit=memory.count())
+            else:
+                found = memory.facts(at=at)
+        return FactList(facts=list(map(FactShape.of, found[:limit])), total=len(found))
+
+    return wrap(await server.threads.run(read))
+
+
+@router.post("/workspaces/{workspace}/memory", status_code=201)
+async def add_facts(
+    key: Caller, server: Server, workspace: WriteWorkspace, asked: NewFacts
+) -> Envelope[MemoryUpdateShape]:
+    """Remember the facts of a statement, or one fact. A new value ends the old one."""
+    server.jobs.check()
+    request = ask_request.AskRequest(asked.statement or "")
+    budget = check_question(server, key, request).budget
+
+    def add() -> MemoryUpdateShape:
+        with stored_facts(workspace, key) as memory:
+            check_room(memory)
+            if asked.fact is not None:
+                return MemoryUpdateShape.of(_learn(memory, asked.fact))
+            with Chat(workspace.base, memory=memory, budget=budget) as conversation:
+                update = conversation.tell(asked.statement or "")
+                return MemoryUpdateShape.of(update, tokens=conversation.tokens_for_memory)
+
+    return wrap(await server.threads.run(add))
+
+
+def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:
+    fact = RememberedFact(
+        new.subject, new.relation, new.object, new.since or local_now(), new.until, new.source
+    )
+    if memory.holds(fact):
+        return MemoryUpdate(note="This fact is known already.")
+    return MemoryUpdate(ended=memory.learn(fact), learned=(fact,))
+
+
+@router.delete("/workspaces/{workspace}/memory")
+async def delete_facts(
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    name: Annotated[
+        str, Query(max_length=MOST_NAME_CHARACTERS, description="A name; without one, all facts.")
+    ] = "",
+) -> Envelope[DeletedFacts]:
+    """Delete all facts of the key about a name, or all its facts and offers in the workspace."""
+    server.jobs.check()
+
+    def delete() -> DeletedFacts:
+        if not name:
+            server.offers.of(workspace.name, key).clear()
+        with stored_facts(workspace, key) as memory:
+            return DeletedFacts(deleted=memory.forget(name) if name else memory.clear())
+
+    return wrap(await server.threads.run(delete))
+
+
+@router.delete("/workspaces/{workspace}/memory/{fact}")
+async def delete_fact(
+    key: Caller, server: Server, workspace: WriteWorkspace, fact: FactId
+) -> Envelope[FactShape]:
+    """Delete a fact as if it had never been stated; a fact that it ended continues."""
+    server.jobs.check()
+
+    def delete() -> FactShape:
+        with stored_facts(workspace, key) as memory:
+            found = next((known for known in memory.facts() if known.id == fact), None)
+            if found is None or not memory.retract(found):
+                raise NotFound(
+                    f"Unknown fact `{fact}`.",
+                    fix="List the facts: GET /api/v1/workspaces/{workspace}/memory",
+                )
+        return FactShape.of(found)
+
+    return wrap(await server.threads.run(delete))
+
+
+@router.get("/workspaces/{workspace}/memory/offers")
+async def list_offers(
+    key: Caller, server: Server, workspace: ReadWorkspace
+) -> Envelope[list[OfferShape]]:
+    """List the offers to the key that were neither accepted nor refused, oldest first.
+
+    The last 32 stay open until the server ends.
+    """
+    return wrap(list(map(OfferShape.of, server.offers.of(workspace.name, key).open())))
+
+
+@router.post("/workspaces/{workspace}/memory/offers/{offer}/accept")
+async def accept_offer(
+    key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
+) -> Envelope[MemoryUpdateShape]:
+    """Store the facts of an offer."""
+    server.jobs.check()
+
+    def accept() -> MemoryUpdateShape:
+        with stored_facts(workspace, key) as memory:
+            check_room(memory)
+            offers = server.offers.of(workspace.name, key)
+            conversation = Conversation(memory, now=local_now, offers=offers)
+            return MemoryUpdateShape.of(conversation.accept(offer))
+
+    return wrap(await server.threads.run(accept))
+
+
+@router.post("/workspaces/{workspace}/memory/offers/{offer}/refuse")
+async def refuse_offer(
+    key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
+) -> Envelope[OfferShape]:
+    """Drop an offer."""
+    return wrap(OfferShape.of(server.offers.of(workspace.name, key).take(offer)))

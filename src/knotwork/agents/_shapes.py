@@ -1,0 +1,117 @@
+"""Shapes of conversations in JSON, for the command line and the HTTP server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.base import Shape
+
+if TYPE_CHECKING:
+    from knotwork.agents._chat import ChatResponse, MemoryUpdate
+    from knotwork.agents._fact_memory import RememberedFact
+    from knotwork.agents._offers import MemoryOffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactShape(Shape):
+    """A remembered fact. Times have the precision that was stated: 2021, 2021-05, 2021-05-14."""
+
+    id: str
+    subject: str
+    relation: str
+    object: str
+    since: str | None
+    """Null if only the end is known."""
+    until: str | None
+    """Null while the fact is valid."""
+    source: str
+    """Where it was stated."""
+
+    @classmethod
+    def of(cls, fact: RememberedFact) -> Self:
+        """Build the shape of a fact."""
+        return cls(
+            id=fact.id,
+            subject=fact.subject,
+            relation=fact.relation,
+            object=fact.object,
+            since=fact.valid_from or None,
+            until=fact.valid_to,
+            source=fact.source,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferShape(Shape):
+    """Facts of a statement that are stored only if somebody accepts the offer."""
+
+    id: str
+    statement: str
+    facts: tuple[FactShape, ...]
+    ended: tuple[FactShape, ...]
+    """Known facts that the statement ends."""
+
+    @classmethod
+    def of(cls, offer: MemoryOffer) -> Self:
+        """Build the shape of an offer."""
+        return cls(
+            id=offer.id,
+            statement=offer.statement,
+            facts=tuple(map(FactShape.of, offer.facts)),
+            ended=tuple(map(FactShape.of, offer.ended)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUpdateShape(Shape):
+    """The facts that a statement added and ended."""
+
+    learned: tuple[FactShape, ...]
+    ended: tuple[FactShape, ...]
+    note: str
+    """Why nothing was stored, or why a model did not read the statement."""
+    saved: bool
+    """False if the changes are lost when the conversation ends."""
+    tokens: int
+    """The tokens that a language model used to read the statement."""
+
+    @classmethod
+    def of(cls, update: MemoryUpdate, *, tokens: int = 0) -> Self:
+        """Build the shape of an update."""
+        return cls(
+            learned=tuple(map(FactShape.of, update.learned)),
+            ended=tuple(map(FactShape.of, update.ended)),
+            note=update.note,
+            saved=update.saved,
+            tokens=tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReplyShape(Shape):
+    """The reply to a message of a conversation: what it asked, what it stated, or both."""
+
+    message: str
+    understood: str
+    """The question made standalone, or "" without a question."""
+    answer: AnswerShape | None
+    told: MemoryUpdateShape | None
+    """What a message that asks to be remembered has changed."""
+    offer: OfferShape | None
+    remembered: tuple[FactShape, ...]
+    """The facts about the names of the question; the answer cites some of them in `memory`."""
+
+    @classmethod
+    def of(cls, reply: ChatResponse) -> Self:
+        """Build the shape of a reply."""
+        told, offer = reply.told, reply.offer
+        return cls(
+            message=reply.message,
+            understood=reply.evidence.query.text if reply.evidence else "",
+            answer=AnswerShape.of(reply.answer) if reply.answer else None,
+            told=MemoryUpdateShape.of(told, tokens=reply.tokens) if told else None,
+            offer=OfferShape.of(offer) if offer else None,
+            remembered=tuple(map(FactShape.of, reply.remembered)),
+        )
