@@ -64,7 +64,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Workspace
-         * @description Delete a workspace with its index, its uploads and its jobs.
+         * @description Delete a workspace with its index, its uploads, its jobs and its facts.
          */
         delete: operations["delete_workspace"];
         options?: never;
@@ -133,6 +133,51 @@ export interface paths {
          *     `error`.
          */
         post: operations["stream_answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Chat
+         * @description Answer the question of a message from the memory and the documents; store or offer its facts.
+         *
+         *     "Remember that …" stores facts, which needs a key that may write. Facts of other statements are
+         *     offered to such a key: accept or refuse them by the id of the offer.
+         */
+        post: operations["chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/chat/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stream Chat
+         * @description Reply to a message as server-sent events.
+         *
+         *     Events are those of …/ask/stream, and finally `done` with the object of …/chat, or `error`.
+         */
+        post: operations["stream_chat"];
         delete?: never;
         options?: never;
         head?: never;
@@ -758,6 +803,116 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/memory": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Facts
+         * @description List the facts of the key, including those that are no longer valid.
+         */
+        get: operations["list_facts"];
+        put?: never;
+        /**
+         * Add Facts
+         * @description Remember the facts of a statement, or one fact. A new value ends the old one.
+         */
+        post: operations["add_facts"];
+        /**
+         * Delete Facts
+         * @description Delete all facts of the key about a name, or all its facts and offers in the workspace.
+         */
+        delete: operations["delete_facts"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/memory/{fact}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Fact
+         * @description Delete a fact as if it had never been stated; a fact that it ended continues.
+         */
+        delete: operations["delete_fact"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/memory/offers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Offers
+         * @description List the offers to the key that were neither accepted nor refused, oldest first.
+         *
+         *     The last 32 stay open until the server ends.
+         */
+        get: operations["list_offers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/memory/offers/{offer}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept Offer
+         * @description Store the facts of an offer.
+         */
+        post: operations["accept_offer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/memory/offers/{offer}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse Offer
+         * @description Drop an offer.
+         */
+        post: operations["refuse_offer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/names": {
         parameters: {
             query?: never;
@@ -1107,6 +1262,12 @@ export interface components {
              * @description 0 to 1: the estimated probability that the answer is right. Null for outlines and counts.
              */
             confidence: number | null;
+            /**
+             * Memory
+             * @description The remembered facts that the answer marks as [M1], [M2], …
+             * @default []
+             */
+            memory: components["schemas"]["MemoryCitation"][];
             /** Mode */
             mode: string;
             /** Model */
@@ -1384,14 +1545,26 @@ export interface components {
             usage: components["schemas"]["TokenCounts"];
         };
         /**
-         * ChatMessage
-         * @description One turn of a conversation.
+         * ChatReplyShape
+         * @description The reply to a message of a conversation: what it asked, what it stated, or both.
          */
-        ChatMessage: {
-            /** Content */
-            content?: string | components["schemas"]["ContentPart"][] | null;
-            /** Role */
-            role: string;
+        ChatReplyShape: {
+            answer: components["schemas"]["AnswerShape"] | null;
+            /** Message */
+            message: string;
+            offer: components["schemas"]["OfferShape"] | null;
+            /**
+             * Remembered
+             * @description The facts about the names of the question; the answer cites some of them in `memory`.
+             */
+            remembered: components["schemas"]["FactShape"][];
+            /** @description What a message that asks to be remembered has changed. */
+            told: components["schemas"]["MemoryUpdateShape"] | null;
+            /**
+             * Understood
+             * @description The question made standalone, or "" without a question.
+             */
+            understood: string;
         };
         /**
          * ChatRequest
@@ -1406,7 +1579,7 @@ export interface components {
              */
             knotwork: components["schemas"]["KnotworkOptions"];
             /** Messages */
-            messages: components["schemas"]["ChatMessage"][];
+            messages: components["schemas"]["knotwork___service__schemas__openai__ChatMessage"][];
             /**
              * Model
              * @description WORKSPACE or WORKSPACE:RETRIEVER, as listed by GET /v1/models.
@@ -1648,6 +1821,14 @@ export interface components {
             undone: boolean;
             /** Verdict */
             verdict: string;
+        };
+        /**
+         * DeletedFacts
+         * @description The number of deleted facts.
+         */
+        DeletedFacts: {
+            /** Deleted */
+            deleted: number;
         };
         /**
          * DeleteRequest
@@ -1981,6 +2162,12 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[ChatReplyShape] */
+        Envelope_ChatReplyShape_: {
+            data: components["schemas"]["ChatReplyShape"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[CommunityList] */
         Envelope_CommunityList_: {
             data: components["schemas"]["CommunityList"];
@@ -1996,6 +2183,12 @@ export interface components {
         /** Envelope[CommunityView] */
         Envelope_CommunityView_: {
             data: components["schemas"]["CommunityView"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[DeletedFacts] */
+        Envelope_DeletedFacts_: {
+            data: components["schemas"]["DeletedFacts"];
             /** Request Id */
             request_id: string;
         };
@@ -2077,6 +2270,18 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[FactList] */
+        Envelope_FactList_: {
+            data: components["schemas"]["FactList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[FactShape] */
+        Envelope_FactShape_: {
+            data: components["schemas"]["FactShape"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[GraphUpload] */
         Envelope_GraphUpload_: {
             data: components["schemas"]["GraphUpload"];
@@ -2110,6 +2315,13 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[list[OfferShape]] */
+        Envelope_list_OfferShape__: {
+            /** Data */
+            data: components["schemas"]["OfferShape"][];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[list[WorkspaceShape]] */
         Envelope_list_WorkspaceShape__: {
             /** Data */
@@ -2117,9 +2329,21 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[MemoryUpdateShape] */
+        Envelope_MemoryUpdateShape_: {
+            data: components["schemas"]["MemoryUpdateShape"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[NameList] */
         Envelope_NameList_: {
             data: components["schemas"]["NameList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[OfferShape] */
+        Envelope_OfferShape_: {
+            data: components["schemas"]["OfferShape"];
             /** Request Id */
             request_id: string;
         };
@@ -2393,6 +2617,45 @@ export interface components {
             values: components["schemas"]["Facet"][];
         };
         /**
+         * FactList
+         * @description Facts of the key, by subject, relation and time, or the newest first if a name was given.
+         */
+        FactList: {
+            /** Facts */
+            facts: components["schemas"]["FactShape"][];
+            /** Total */
+            total: number;
+        };
+        /**
+         * FactShape
+         * @description A remembered fact. Times have the precision that was stated: 2021, 2021-05, 2021-05-14.
+         */
+        FactShape: {
+            /** Id */
+            id: string;
+            /** Object */
+            object: string;
+            /** Relation */
+            relation: string;
+            /**
+             * Since
+             * @description Null if only the end is known.
+             */
+            since: string | null;
+            /**
+             * Source
+             * @description Where it was stated.
+             */
+            source: string;
+            /** Subject */
+            subject: string;
+            /**
+             * Until
+             * @description Null while the fact is valid.
+             */
+            until: string | null;
+        };
+        /**
          * FieldInfo
          * @description A field of an index: the number of documents with it, and its most frequent values.
          */
@@ -2575,6 +2838,63 @@ export interface components {
             state: string;
         };
         /**
+         * ChatMessage
+         * @description A message of a conversation: a question, a statement of facts, or both.
+         */
+        knotwork___service__schemas__memory__ChatMessage: {
+            /**
+             * Budget
+             * @description Ceiling in tokens, such as "3k", or in money.
+             * @default
+             */
+            budget: string;
+            /**
+             * Filters
+             * @description Filter for documents and pages, as in …/ask.
+             */
+            filters?: string | null;
+            /**
+             * K
+             * @description Maximum of passages.
+             */
+            k?: number | null;
+            /** Message */
+            message: string;
+            /**
+             * Mode
+             * @description auto, basic, local, global …
+             * @default auto
+             */
+            mode: string;
+            /**
+             * Retriever
+             * @description A name from GET /api/v1/retrievers, or a composition of several.
+             */
+            retriever?: string | null;
+            /**
+             * Turns
+             * @description Earlier questions of the conversation with their answers, oldest first; a statement is the answer to an empty question.
+             * @default []
+             */
+            turns: components["schemas"]["TurnShape"][];
+            /**
+             * Use Llm
+             * @description Whether to use a language model.
+             * @default true
+             */
+            use_llm: boolean;
+        };
+        /**
+         * ChatMessage
+         * @description One turn of a conversation.
+         */
+        knotwork___service__schemas__openai__ChatMessage: {
+            /** Content */
+            content?: string | components["schemas"]["ContentPart"][] | null;
+            /** Role */
+            role: string;
+        };
+        /**
          * KnotworkOptions
          * @description Options specific to Knotwork, under the key `knotwork`.
          */
@@ -2675,6 +2995,57 @@ export interface components {
             importance: number;
             /** Name */
             name: string;
+        };
+        /**
+         * MemoryCitation
+         * @description A fact that somebody stated in a conversation, as the source of a statement, such as [M1].
+         *
+         *     It holds from ``since`` ("" if unknown) until before ``until`` (None: until now), in ISO format
+         *     with the precision that was stated. ``text`` is the fact as a sentence, ``source`` is where it
+         *     was stated.
+         */
+        MemoryCitation: {
+            /** Number */
+            number: number;
+            /** Object */
+            object: string;
+            /** Relation */
+            relation: string;
+            /** Since */
+            since: string;
+            /** Source */
+            source: string;
+            /** Subject */
+            subject: string;
+            /** Text */
+            text: string;
+            /** Until */
+            until: string | null;
+        };
+        /**
+         * MemoryUpdateShape
+         * @description The facts that a statement added and ended.
+         */
+        MemoryUpdateShape: {
+            /** Ended */
+            ended: components["schemas"]["FactShape"][];
+            /** Learned */
+            learned: components["schemas"]["FactShape"][];
+            /**
+             * Note
+             * @description Why nothing was stored, or why a model did not read the statement.
+             */
+            note: string;
+            /**
+             * Saved
+             * @description False if the changes are lost when the conversation ends.
+             */
+            saved: boolean;
+            /**
+             * Tokens
+             * @description The tokens that a language model used to read the statement.
+             */
+            tokens: number;
         };
         /**
          * MetricDifference
@@ -2798,6 +3169,46 @@ export interface components {
             weight: number;
         };
         /**
+         * NewFact
+         * @description A fact to remember: Ann Lee | lives in | Oslo.
+         */
+        NewFact: {
+            /** Object */
+            object: string;
+            /** Relation */
+            relation: string;
+            /**
+             * Since
+             * @description When it began; by default now.
+             */
+            since?: string | null;
+            /**
+             * Source
+             * @description Where the fact comes from.
+             * @default api
+             */
+            source: string;
+            /** Subject */
+            subject: string;
+            /**
+             * Until
+             * @description When it ended.
+             */
+            until?: string | null;
+        };
+        /**
+         * NewFacts
+         * @description Remember the facts of a statement, or one fact.
+         */
+        NewFacts: {
+            fact?: components["schemas"]["NewFact"] | null;
+            /**
+             * Statement
+             * @description A text such as “Ann Lee lives in Oslo.”
+             */
+            statement?: string | null;
+        };
+        /**
          * NewPreference
          * @description Record which of several answers to a question was best; without ``winner``, a tie.
          */
@@ -2832,6 +3243,23 @@ export interface components {
             properties: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * OfferShape
+         * @description Facts of a statement that are stored only if somebody accepts the offer.
+         */
+        OfferShape: {
+            /**
+             * Ended
+             * @description Known facts that the statement ends.
+             */
+            ended: components["schemas"]["FactShape"][];
+            /** Facts */
+            facts: components["schemas"]["FactShape"][];
+            /** Id */
+            id: string;
+            /** Statement */
+            statement: string;
         };
         /**
          * OpenAIError
@@ -3903,6 +4331,82 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["AskRequest"];
+            };
+        };
+        responses: {
+            /** @description Server-sent events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        data: string;
+                        event?: string;
+                        id?: string;
+                    };
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["knotwork___service__schemas__memory__ChatMessage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_ChatReplyShape_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    stream_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["knotwork___service__schemas__memory__ChatMessage"];
             };
         };
         responses: {
@@ -5177,6 +5681,250 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    list_facts: {
+        parameters: {
+            query?: {
+                /** @description Only facts valid at that time. */
+                at?: string | null;
+                /** @description Maximum of facts. */
+                limit?: number;
+                /** @description Only facts about a name. */
+                name?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_FactList_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    add_facts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFacts"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_MemoryUpdateShape_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    delete_facts: {
+        parameters: {
+            query?: {
+                /** @description A name; without one, all facts. */
+                name?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_DeletedFacts_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    delete_fact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a fact. */
+                fact: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_FactShape_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    list_offers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_list_OfferShape__"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    accept_offer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an offer. */
+                offer: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_MemoryUpdateShape_"];
+                };
+            };
+            /** @description Error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    refuse_offer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an offer. */
+                offer: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_OfferShape_"];
                 };
             };
             /** @description Error. */
