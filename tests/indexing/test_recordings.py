@@ -18,7 +18,7 @@ import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._indexing.loaders import audio, sound, speech
 from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.speech import Word, spoken_words, utterances
+from knotwork._indexing.loaders.speech import Word, spoken_words, timely_words, utterances
 from knotwork.errors import LoadError
 from knotwork.records import Span, TimeSpan
 from knotwork.testing import HashingEmbedder
@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not speech.is_available(), reason="the extra `audio` is not installed"),
 ]
+MUMBLED = "first turn the bicycle over, open the brake, take the wheel out, find the hole, close it"
 SAID = "The stone bridge opened in 1784. It has 900 lamps."
 
 
@@ -131,6 +132,30 @@ def test_a_pause_divides_speech_without_marks(hearing):
     document = load_said(hearing, words("so the pump runs | and then it stops"))
     assert document.text == "so the pump runs and then it stops"
     assert spans(document) == [("so the pump runs", 0.0, 2.0), ("and then it stops", 3.0, 5.0)]
+
+
+def test_a_very_long_sentence_is_parted_at_its_pauses(hearing):
+    document = load_said(hearing, words(f"{MUMBLED} | {MUMBLED} now."))
+    assert document.text == f"{MUMBLED}\n\n{MUMBLED} now."
+    assert [(t.start_s, t.end_s) for t in document.times] == [(0.0, 8.5), (9.5, 18.5)]
+
+
+def test_a_stop_and_a_pause_end_a_sentence_even_before_a_small_letter(hearing):
+    document = load_said(hearing, words("It protects them from the sun. | water it. on Monday."))
+    assert document.text == "It protects them from the sun. Water it. on Monday."
+    assert [(t.start_s, t.end_s) for t in document.times] == [(0.0, 3.0), (4.0, 6.0)]
+
+
+def test_the_times_of_words_leave_out_silence():
+    stretched = [Word(" It", 0.0, 1.0), Word(" runs.", 1.0, 2.8), Word(" Now", 2.8, 4.6)]
+    voiced = [(0.6, 1.5), (4.0, 9.0)]
+    assert [w[1:] for w in timely_words(stretched, voiced, start_s=100.0)] == [
+        (100.6, 101.0),
+        (101.0, 101.5),
+        (104.0, 104.6),
+    ]
+    assert list(timely_words(stretched, [], start_s=0.0)) == stretched
+    assert list(timely_words(stretched[1:2], [(5.0, 6.0)], start_s=0.0)) == stretched[1:2]
 
 
 def test_chinese_has_no_spaces_between_sentences(hearing):

@@ -15,3 +15,11 @@ def model_file():
     if not path.is_file():
         pytest.skip("TEST_GGUF names no model file: run python3 -m nox -s models")
     return path
+
+
+@pytest.fixture(scope="session")
+def whisper_model():
+    path = Path(os.environ.get("TEST_WHISPER", ""))
+    if not (path / "model.bin").is_file():
+        pytest.skip("TEST_WHISPER names no model of speech: run python3 -m nox -s models")
+    return path

@@ -55,6 +55,8 @@ def assert_covers(text, spans):
         ["(It was so.)", "“Was it?”", "‘Yes.’", "[No.]"],
         ["See e.g. Smith et al. 2010, pp. 3–5, Fig. 2 and i.e. that.", "Yahoo! is a firm."],
         ["He lived in Washington, D.C.", "The city is old."],
+        ["It opens Sun. May 5 at noon.", "Paint protects it from the sun.", "Water is wrong."],
+        ["Here the old man sat.", "Peter came.", "The way was long.", "Ada slept."],
         ["Use version 2.0.1 of example.com/a.b.", "Python 3.11 works too."],
     ],
 )

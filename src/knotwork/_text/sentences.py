@@ -58,15 +58,16 @@ _NEVER_LAST = _words(
 # Abbreviations only before a number or a word in capitals; otherwise ordinary words or units.
 _BEFORE_NUMBERS = _words(
     "no nos nr vol vols p pp pg fig figs sec sect ch chap art eq eqs ed eds op par para ver tab "
-    "app jan feb mar apr jun jul aug sep sept oct nov dec c b d r"
+    "app jan feb mar apr jun jul aug sep sept oct nov dec long c b d r"
 )
 # Abbreviations that end a sentence if a common first word follows.
 _SOMETIMES_LAST = _words(
     "inc ltd co corp bros llc plc jr sr esq etc al dept univ assn ave blvd rd hwy bldg est min "
     "max hr hrs sq a.m p.m am pm b.c a.d bc ad ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u "
-    "u.s.a u.s.s.r mon tue tues wed thu thur thurs fri sat sun lat long trans repr rev ret dist "
-    "gmbh s.a n.v"
+    "u.s.a u.s.s.r lat trans repr rev ret dist gmbh s.a n.v"
 )
+# The same, with a capital: "Sun." is a day, "sun." an ordinary word.
+_WITH_CAPITAL = _words("Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun")
 _FIRST_WORDS = _words(
     "the a an this that these those he she it they we you i his her its their our my your in on "
     "at by for from with as after before during since when while where if although though "
@@ -198,7 +199,7 @@ def _is_abbreviation(word: str, following: str) -> bool:
         return True
     single = len(word) == 1 and word.isalpha() and word.isupper()
     dotted = "." in word and all(len(part) <= 2 for part in word.split("."))
-    if single or dotted or key in _SOMETIMES_LAST:
+    if single or dotted or key in _SOMETIMES_LAST or word in _WITH_CAPITAL:
         return bool(following) and following.casefold() not in _FIRST_WORDS
     return False
 

@@ -14,6 +14,7 @@ from knotwork._indexing.loaders.speech import (
     Word,
     open_transcriber,
     spoken_words,
+    timely_words,
     utterances,
 )
 from knotwork._indexing.loaders.transcript import add_utterances
@@ -55,8 +56,8 @@ def _words(transcriber: Transcriber, pieces: Iterable[Piece], ends: list[float])
         speech = _hear(transcriber, piece, language)
         if speech.certainty >= _CERTAIN:
             language = speech.language
-        for word in spoken_words(speech.parts):
-            yield Word(word.text, piece.start_s + word.start_s, piece.start_s + word.end_s)
+        words = spoken_words(speech.parts)
+        yield from timely_words(words, speech.voiced, start_s=piece.start_s)
         ends.append(piece.end_s)
 
 

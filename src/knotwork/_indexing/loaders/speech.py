@@ -10,11 +10,13 @@ import re
 import threading
 import unicodedata
 import zlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -23,6 +25,7 @@ import numpy as np
 from knotwork._cancellation import checked
 from knotwork._indexing.kept_memory import keeping
 from knotwork._indexing.loaders.loader import MEGABYTE, Source
+from knotwork._indexing.loaders.sound import SAMPLE_RATE
 from knotwork._indexing.loaders.transcript import Utterance
 from knotwork._indexing.processor_time import allow_more
 from knotwork._text.sentences import split_sentences
@@ -44,8 +47,15 @@ _BEAM_SIZE = 5
 _SILENCE_S = 2.0
 """Words beside silence of this length that the model is unsure of were probably not spoken."""
 
-PAUSE_S = 0.7
-"""Speech is split at pauses of this length, and at the ends of sentences."""
+PAUSE_S = 0.5
+"""Times are those of sentences, and of their parts between pauses of this length."""
+
+_LEAST_SILENCE_S = 0.3
+_MARGIN_S = 0.1
+"""Silence that the times of words leave out, and how much of it stays on both sides of speech."""
+
+_LONGEST_SENTENCE_S = 15.0
+"""What lasts longer is parted at its pauses: the model sometimes writes no marks for minutes."""
 
 _MOST_COMPRESSED = 2.4
 """A part that gzip shrinks by more repeats itself; the value is that of Whisper's own decoder."""
@@ -60,6 +70,7 @@ _LEAST_SHARE = 0.1
 _MOST_EQUAL = 2
 """Equal sentences in succession that are kept."""
 
+_STOP = re.compile(r"[.!?][\"'”’)]*\s*$")
 _NO_WORDS = re.compile(r"[\[(（【*♪][^\])）】*♪]{0,60}[\])）】*♪]")
 _CREDITS = re.compile(
     r"(?:subtitles?|captions?|transcri\w+|translat\w+) (?:(?:made|provided|created) )?by .{0,60}"
@@ -85,12 +96,14 @@ class Word(NamedTuple):
 class Speech:
     """What was heard: a language such as "en", how certain it is, and parts as words.
 
-    The parts can be taken once, and are recognised while they are.
+    The parts can be taken once, and are recognised while they are. ``voiced`` is when somebody
+    speaks, as starts and ends in seconds, in order.
     """
 
     language: str
     certainty: float
     parts: Iterator[Sequence[Word]]
+    voiced: Sequence[tuple[float, float]] = ()
 
 
 class Transcriber(Protocol):
@@ -190,7 +203,8 @@ class _Whisper:
                 word_timestamps=True,
                 hallucination_silence_threshold=_SILENCE_S,
             )
-        return Speech(info.language, info.language_probability, self._parts(parts))
+            voiced = _voiced(samples)
+        return Speech(info.language, info.language_probability, self._parts(parts), voiced)
 
     def _parts(self, parts: Iterator[Any]) -> Iterator[Sequence[Word]]:
         while True:
@@ -199,6 +213,33 @@ class _Whisper:
             if part is None:
                 return
             yield [Word(w.word, float(w.start), float(w.end)) for w in part.words or ()]
+
+
+def _voiced(samples: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
+    """Return when somebody speaks, as starts and ends in seconds."""
+    from faster_whisper.vad import VadOptions, get_speech_timestamps
+
+    options = VadOptions(
+        min_silence_duration_ms=int(1_000 * _LEAST_SILENCE_S),
+        speech_pad_ms=int(1_000 * _MARGIN_S),
+    )
+    found = get_speech_timestamps(samples, options)
+    return [(part["start"] / SAMPLE_RATE, part["end"] / SAMPLE_RATE) for part in found]
+
+
+def timely_words(
+    words: Iterable[Word], voiced: Sequence[tuple[float, float]], *, start_s: float
+) -> Iterator[Word]:
+    """Yield words whose times leave out silence, ``start_s`` later.
+
+    The model stretches words over the pauses between them. Each keeps the part that is longest.
+    """
+    starts, ends = [start for start, _ in voiced], [end for _, end in voiced]
+    for word in words:
+        around = voiced[bisect_left(ends, word.start_s) : bisect_left(starts, word.end_s)]
+        heard = [(max(word.start_s, first), min(word.end_s, last)) for first, last in around]
+        first_s, last_s = max(heard, key=lambda part: part[1] - part[0], default=word[1:])
+        yield Word(word.text, start_s + first_s, start_s + last_s)
 
 
 def spoken_words(parts: Iterable[Sequence[Word]]) -> Iterator[Word]:
@@ -248,29 +289,51 @@ def _key(text: str) -> str:
 def utterances(words: Sequence[Word]) -> Iterator[Utterance]:
     """Yield the sentences of successive words with their times, cut at pauses too.
 
-    Of equal sentences in succession, two are kept.
+    A part of a sentence behind a pause begins a paragraph if the sentence is very long. Of equal
+    sentences in succession, two are kept.
     """
     before, equal = "", 0
-    for run in _runs(words):
-        said = "".join(word.text for word in run).strip()
-        key = _key(said)
+    for sentence in _sentences(list(_with_capitals(words))):
+        is_long = sentence[-1].end_s - sentence[0].start_s > _LONGEST_SENTENCE_S
+        key = _key("".join(word.text for word in sentence))
         equal = equal + 1 if key == before else 1
         before = key
-        if key and equal <= _MOST_EQUAL:
-            yield Utterance(said, run[0].start_s, max(word.end_s for word in run))
+        if not key or equal > _MOST_EQUAL:
+            continue
+        for number, run in enumerate(_between_pauses(sentence)):
+            said = "".join(word.text for word in run).strip()
+            end_s = max(word.end_s for word in run)
+            begins = is_long and number > 0
+            yield Utterance(said, run[0].start_s, end_s, begins_paragraph=begins)
 
 
-def _runs(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the words of each sentence, or of its parts between pauses."""
+def _with_capitals(words: Iterable[Word]) -> Iterator[Word]:
+    """Yield words, with a capital for one behind a stop and a pause, where a sentence begins."""
+    before = None
+    for word in words:
+        if before and _STOP.search(before.text) and word.start_s - before.end_s >= PAUSE_S:
+            said = word.text.lstrip()
+            blank = word.text[: len(word.text) - len(said)]
+            yield word._replace(text=blank + said[:1].upper() + said[1:])
+        else:
+            yield word
+        before = word
+
+
+def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     starts = [span.start for span in split_sentences("".join(word.text for word in words))]
-    first = offset = 0
-    sentence = 1
-    for number, word in enumerate(words):
-        found = bisect_right(starts, offset + len(word.text) - len(word.text.lstrip()))
-        pause_s = word.start_s - words[number - 1].end_s if number else 0.0
-        if number and (found != sentence or pause_s >= PAUSE_S):
+    numbers, offset = [], 0
+    for word in words:
+        numbers.append(bisect_right(starts, offset + len(word.text) - len(word.text.lstrip())))
+        offset += len(word.text)
+    for _, sentence in groupby(zip(numbers, words, strict=True), key=itemgetter(0)):
+        yield [word for _, word in sentence]
+
+
+def _between_pauses(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    first = 0
+    for number in range(1, len(words)):
+        if words[number].start_s - words[number - 1].end_s >= PAUSE_S:
             yield words[first:number]
             first = number
-        sentence = found
-        offset += len(word.text)
     yield words[first:]
