@@ -27,7 +27,7 @@ from statements import read_statements as read_asked
 from knotwork._synthesis.grounding.faults import find_fault
 from knotwork._text.sentences import split_sentences
 
-TUNED = ("train/squad_dev.jsonl.gz", "train/xquad_zh.jsonl.gz", "train/drcd_test.jsonl.gz")
+TRAINED = ("train/squad_dev.jsonl.gz", "train/xquad_zh.jsonl.gz", "train/drcd_test.jsonl.gz")
 FRESH = ("train/squadshifts_newwiki.jsonl.gz", "bench/qa/cmrc2018_trial", "bench/qa/drcd300_zh")
 MANUALS = ("postgresql", "handbook_en", "handbook_zh")
 
@@ -45,7 +45,7 @@ def main() -> None:
         + " | found | rejected | precision | ms |"
     )
     print("|---|---|--:|" + "--:|" * (len(KINDS) + 4))
-    for name in (*TUNED, *FRESH):
+    for name in (*TRAINED, *FRESH):
         rows = list(read_rows(options.data / name))
         asked = list(read_asked(rows))
         names = sorted({n for s in asked for n in names_of(s.answer, s.language) if n == s.answer})

@@ -54,7 +54,10 @@ KINDS = ("number", "name", "negation", "roles")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, its passage, the question, and the kind of its error ("" for a true one)."""
+    """A statement, its passage, the question, and the kind of its error ("" for a true one).
+
+    ``origin`` is the text of the true statement that a false one is made of.
+    """
 
     text: str
     passage: str
@@ -63,6 +66,7 @@ class Statement:
     language: str
     answer: str
     error: str = ""
+    origin: str = ""
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"“])|(?<=[。！？])\s*")
@@ -189,7 +193,8 @@ def make_false(
         for kind in KINDS:
             text = makers[kind](statement)
             if text and text != statement.text:
-                found[kind].append(replace(statement, text=text, error=kind))
+                changed = replace(statement, text=text, error=kind, origin=statement.text)
+                found[kind].append(changed)
     return found
 
 

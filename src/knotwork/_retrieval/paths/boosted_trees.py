@@ -6,8 +6,10 @@ value is at most the threshold. The sum of the leaves is the raw prediction of L
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,21 +30,8 @@ class Tree:
     right: NDArray[np.intp]
     leaves: FeatureRows
 
-    def predict(self, rows: FeatureRows) -> FeatureRows:
-        """Return the leaf value of each row."""
-        if not len(self.features):
-            return np.full(len(rows), self.leaves[0])
-        nodes = np.zeros(len(rows), dtype=np.intp)
-        numbers = np.arange(len(rows))
-        while numbers.size:
-            at = nodes[numbers]
-            goes_left = rows[numbers, self.features[at]] <= self.thresholds[at]
-            nodes[numbers] = np.where(goes_left, self.left[at], self.right[at])
-            numbers = numbers[nodes[numbers] >= 0]
-        return self.leaves[-1 - nodes]
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trees:
     """A model: ``features`` are the names of its columns, ``gains`` the total split gain of
     each.
@@ -54,10 +43,46 @@ class Trees:
 
     def predict(self, rows: FeatureRows) -> FeatureRows:
         """Return the raw score of each row, of shape (rows,); for a binary model the log-odds."""
-        scores = np.zeros(len(rows))
-        for tree in self.trees:
-            scores += tree.predict(rows)
+        forest, roots = self._forest
+        nodes = np.tile(roots, len(rows))
+        numbers = np.repeat(np.arange(len(rows)), len(roots))
+        walking = np.flatnonzero(nodes >= 0)
+        while walking.size:
+            at = nodes[walking]
+            goes_left = rows[numbers[walking], forest.features[at]] <= forest.thresholds[at]
+            nodes[walking] = np.where(goes_left, forest.left[at], forest.right[at])
+            walking = walking[nodes[walking] >= 0]
+        scores: FeatureRows = forest.leaves[-1 - nodes].reshape(len(rows), -1).sum(axis=1)
         return scores
+
+    @cached_property
+    def _forest(self) -> tuple[Tree, NDArray[np.intp]]:
+        """The splits and leaves of all trees in one, so that they are walked together, and the
+        roots.
+        """
+        splits = np.cumsum([0, *(len(tree.features) for tree in self.trees)])
+        leaves = np.cumsum([0, *(len(tree.leaves) for tree in self.trees)])
+
+        def join(parts: Iterable[NDArray[Any]], empty: type) -> NDArray[Any]:
+            return np.concatenate([np.zeros(0, dtype=empty), *parts])
+
+        def moved(children: NDArray[np.intp], number: int) -> NDArray[np.intp]:
+            steps: NDArray[np.intp] = np.where(children < 0, -leaves[number], splits[number])
+            return children + steps
+
+        numbered = list(enumerate(self.trees))
+        forest = Tree(
+            features=join((tree.features for tree in self.trees), np.intp),
+            thresholds=join((tree.thresholds for tree in self.trees), np.float64),
+            left=join((moved(tree.left, number) for number, tree in numbered), np.intp),
+            right=join((moved(tree.right, number) for number, tree in numbered), np.intp),
+            leaves=join((tree.leaves for tree in self.trees), np.float64),
+        )
+        roots = [
+            splits[number] if len(tree.features) else -1 - leaves[number]
+            for number, tree in numbered
+        ]
+        return forest, np.array(roots, dtype=np.intp)
 
 
 def parse_trees(text: str) -> Trees:
@@ -70,7 +95,7 @@ def parse_trees(text: str) -> Trees:
         raise ConfigError("The model is not in LightGBM's text format.")
     head, *rest = sections
     if head.get("num_class", "1") != "1" or head.get("num_tree_per_iteration", "1") != "1":
-        raise ConfigError("A model of several classes cannot rank paths.")
+        raise ConfigError("A model of several classes is not supported.")
     names = tuple(head["feature_names"].split())
     found = [section for section in rest if "Tree" in section]
     gains = np.zeros(len(names))
@@ -127,7 +152,7 @@ def _check_tree(tree: Tree, features: int) -> None:
 def _tree(section: dict[str, str]) -> Tree:
     kinds: Sequence[int] = _integers(section, "decision_type").tolist()
     if any(kind & _CATEGORICAL_BIT for kind in kinds):
-        raise ConfigError("A model with categorical splits cannot rank paths.")
+        raise ConfigError("A model with categorical splits is not supported.")
     return Tree(
         features=_integers(section, "split_feature"),
         thresholds=_numbers(section, "threshold"),

@@ -35,6 +35,7 @@ _LIMITING = (
 )
 _LIMITING_ZH = "除|只|仅|僅|难|難|否|别|莫|免|防"
 _NEGATIVE_WORD = re.compile(rf"\b(?:{_NEGATIVE})\b|{_NEGATIVE_ZH}", re.IGNORECASE)
+_LIMITING_WORD = re.compile(rf"\b(?:{_LIMITING})\b|{_LIMITING_ZH}", re.IGNORECASE)
 _NEGATIVE_OR_LIMITING_WORD = re.compile(
     rf"\b(?:{_NEGATIVE}|{_LIMITING})\b|{_NEGATIVE_ZH}|{_LIMITING_ZH}", re.IGNORECASE
 )
@@ -44,6 +45,16 @@ def denials_of(text: ReadText) -> list[re.Match[str]]:
     """Return the words of a text that deny, such as "not" and "never"."""
     plain = _NO_DENIAL.sub(lambda match: " " * len(match[0]), text.text)
     return list(_DENIAL.finditer(plain))
+
+
+def negatives_of(text: ReadText) -> list[re.Match[str]]:
+    """Return the words of a text that are negative in meaning, such as "without" and "fails"."""
+    return list(_NEGATIVE_WORD.finditer(text.text))
+
+
+def limits_of(text: ReadText) -> list[re.Match[str]]:
+    """Return the words of a text that limit what it says, such as "only" and "until"."""
+    return list(_LIMITING_WORD.finditer(text.text))
 
 
 def is_negative(text: ReadText) -> bool:

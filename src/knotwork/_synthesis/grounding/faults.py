@@ -1,8 +1,8 @@
 """Find what is wrong with a statement, given the sentences that it cites.
 
-Its numbers and names must stand there, it may not deny what they affirm or affirm what they deny,
-two names may not have changed places, and enough of its words must be theirs. No model is asked, so
-the check finds contradictions in words, not those that take knowledge of the world. A statement in
+Its numbers and names must be theirs and be used as they use them, it may not deny what they affirm
+or affirm what they deny, and enough of its words must be theirs. No language model is asked, so the
+check finds contradictions in words, not those that take knowledge of the world. A statement in
 another language than the sentences is only checked for numbers and for names that are written the
 same in both.
 """
@@ -14,28 +14,24 @@ from collections.abc import Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._synthesis.grounding.denials import (
-    NEAREST,
-    denials_of,
-    find_one_sided_denial,
-    is_negative,
-)
+from knotwork._synthesis.grounding.aligned_mentions import turned_pairs
+from knotwork._synthesis.grounding.denials import denials_of
+from knotwork._synthesis.grounding.placement import judge_placement
+from knotwork._synthesis.grounding.polarity import judge_polarity
+from knotwork._synthesis.grounding.source_places import SourcePlaces
 from knotwork._synthesis.grounding.texts import (
     HAN_CHARACTER,
     LARGEST_COUNT,
     NAME,
-    Mention,
     ReadText,
     Word,
-    align,
     covered_share,
-    kind_of,
     read_text,
     states_number,
-    word_after,
+    word_behind,
 )
 from knotwork._text.chinese import simplify
 from knotwork._text.dates import MONTHS
@@ -45,24 +41,10 @@ LEAST_SHARE = 0.34
 """The least share of a statement's words that its passages contain."""
 LEAST_NEW_SHARE = 0.25
 """The same for the words that the question does not have."""
-LEAST_FOLLOWED = 0.5
-"""A statement follows the sentence that has most of its words, if it has this share of them."""
-FAR_SHARE = 0.6
-"""A sentence with less than this part of the best share speaks about something else."""
-LEAST_ALIGNED = 0.6
-"""The share of a statement's words in the order of a sentence, from which denials are compared."""
-LEAST_NEAR = 0.3
-NEAR_SHARE = 0.9
-"""Otherwise all sentences are compared that have the first share of its words, and this part of the
-best share."""
-LEAST_PLACED = 0.8
-"""The share of a statement's words other than names and numbers that a sentence has in the same
-order, from which names and numbers are compared by their places."""
-FEWEST_PLACED = 3
-LONGEST_ADDITION = 4
-"""A sentence of so few words speaks about what the one before it is about."""
-LEAST_BETWEEN = 0.5
-"""The share of the words between two names, from which the order of the names is compared."""
+LEAST_ODDS = 1.3
+"""The log-odds above which a name or number is taken for one that replaced another."""
+LEAST_ODDS_OF_DENIAL = 1.0
+"""The log-odds above which a statement is taken to deny what the sources say."""
 
 
 class Fault(StrEnum):
@@ -94,7 +76,7 @@ def find_fault(
     said = read_text(statement)
     if not (said.words or said.numbers) or _ABOUT_SOURCES.search(statement):
         return None
-    cited = _Cited(
+    cited = CitedSources(
         [read_text(source) for source in sources], read_text(titles), read_text(question)
     )
     if said.is_chinese != cited.is_chinese:
@@ -109,13 +91,14 @@ def find_fault(
     )
 
 
-class _Cited:
+class CitedSources:
     """The cited sentences, with the titles around them and the question."""
 
     def __init__(self, sentences: Sequence[ReadText], titles: ReadText, question: ReadText) -> None:
         self._sentences = sentences
-        self._titles = titles
-        self._question = question
+        self.places = SourcePlaces(sentences)
+        self.titles = titles
+        self.question = question
         self._terms = titles.terms.union(*(sentence.terms for sentence in sentences))
         self._plain = simplify(" ".join(s.text for s in (*sentences, titles))).casefold()
         self._asked = simplify(question.text).casefold()
@@ -134,12 +117,11 @@ class _Cited:
             return True
         if number.is_written and max(number.values) <= LARGEST_COUNT:
             return number.values == _ONE or self._may_count(number, said)
-        holders = [s for s in self._sentences if states_number(s, number.values)]
-        if holders:
-            return not self._is_elsewhere(number, said, holders)
-        if states_number(self._question, number.values):
-            return not _ASKS_YES_NO.search(self._question.text) or bool(_NOT_THIS.search(before))
-        return states_number(self._titles, number.values) or (
+        if any(states_number(s, number.values) for s in self._sentences):
+            return True
+        if states_number(self.question, number.values):
+            return not _ASKS_YES_NO.search(self.question.text) or bool(_NOT_THIS.search(before))
+        return states_number(self.titles, number.values) or (
             bool(_ABOUT.search(before)) and self._rounds(number)
         )
 
@@ -150,46 +132,11 @@ class _Cited:
 
     def _may_count(self, number: Number, said: ReadText) -> bool:
         """Return False if the passage counts the same things, and never to this number."""
-        thing = word_after(number, said)
-        counts = [n.values for s in self._sentences for n in s.numbers if word_after(n, s) == thing]
+        thing = word_behind(number.end, said)
+        counts = [
+            n.values for s in self._sentences for n in s.numbers if word_behind(n.end, s) == thing
+        ]
         return not thing or not counts or any(values & number.values for values in counts)
-
-    def _is_elsewhere(self, number: Number, said: ReadText, holders: Sequence[ReadText]) -> bool:
-        """Return True if the statement follows a sentence with another number of the same kind."""
-        shares = [covered_share(said, s) for s in self._sentences]
-        best = max(shares)
-        place = self._sentences[shares.index(best)]
-        if best < LEAST_FOLLOWED or states_number(self._question, number.values):
-            return False
-        if place in holders:
-            return self._counts_other_things(number, said, place)
-        if any(s in holders for s in self._addition_to(place)):
-            return False
-        if max(covered_share(said, holder) for holder in holders) > FAR_SHARE * best:
-            return False
-        kind = kind_of(number, said.text)
-        stated = frozenset().union(*(n.values for n in said.numbers))
-        return any(
-            kind_of(n, place.text) == kind and not n.is_written and not n.values & stated
-            for n in place.numbers
-        )
-
-    @staticmethod
-    def _counts_other_things(number: Number, said: ReadText, place: ReadText) -> bool:
-        """Return True if a sentence has the number of something else, and another one of this."""
-        thing = word_after(number, said)
-        counted = {word_after(n, place) for n in place.numbers if n.values & number.values}
-        return (
-            bool(thing)
-            and thing not in counted
-            and "" not in counted
-            and any(word_after(n, place) == thing for n in place.numbers)
-        )
-
-    def _addition_to(self, sentence: ReadText) -> list[ReadText]:
-        """Return the next sentence if it is as short as "The default is 128."."""
-        after = self._sentences[self._sentences.index(sentence) + 1 :][:1]
-        return [s for s in after if len(s.words) <= LONGEST_ADDITION]
 
     def find_name(self, said: ReadText) -> Finding | None:
         for word in said.words:
@@ -201,7 +148,7 @@ class _Cited:
         shown = simplify(said.text[word.start : word.end]).casefold()
         if (
             word.term in self._terms
-            or word.term in self._question.terms
+            or word.term in self.question.terms
             or shown in self._plain
             or shown in self._asked
             or shown in _TITLES_OF_PEOPLE
@@ -246,76 +193,44 @@ class _Cited:
         )
 
     def find_denial(self, said: ReadText) -> Finding | None:
-        """Find a denial that the sentence the statement follows does not have, or one it lacks."""
+        """Find a denial that the sources do not have, or the lack of one that they have."""
         if not self._sentences:
             return None
-        denials = [d for d in denials_of(said) if not self._is_part_of_word(d, said.text)]
-        alignments = [(align(said.words, s.words), s) for s in self._sentences]
-        most = max(len(aligned) for aligned, _ in alignments)
-        if most >= max(LEAST_ALIGNED * len(said.words), _FEWEST_WORDS):
-            one_sided = [
-                find_one_sided_denial(denials, said, sentence, aligned)
-                for aligned, sentence in alignments
-                if len(aligned) == most
-            ]
-            if all(one_sided):
-                return Finding(Fault.NEGATION, one_sided[0] or "")
-        shares = [(covered_share(said, s), s) for s in self._sentences]
-        best = max(share for share, _ in shares)
-        near = [s for share, s in shares if share >= max(NEAR_SHARE * best, LEAST_NEAR)]
-        if denials and near and not any(map(is_negative, near)):
-            return Finding(Fault.NEGATION, denials[0][0])
-        return None
+        denials = self.denials_in(said)
+        if not denials and not any(map(denials_of, self._sentences)):
+            return None
+        if judge_polarity(said, self.places, self.question, denials) <= LEAST_ODDS_OF_DENIAL:
+            return None
+        return Finding(Fault.NEGATION, denials[0][0] if denials else self._first_denial(said))
+
+    def denials_in(self, said: ReadText) -> list[re.Match[str]]:
+        """Return the denials of a statement, without those in words that the sources have too."""
+        return [d for d in denials_of(said) if not self._is_part_of_word(d, said.text)]
+
+    def _first_denial(self, said: ReadText) -> str:
+        """Return the denial of the sentence that has most of a statement's words."""
+        denied = [s for s in self._sentences if denials_of(s)]
+        return denials_of(max(denied, key=lambda s: covered_share(said, s)))[0][0]
 
     def _is_part_of_word(self, mark: re.Match[str], text: str) -> bool:
         """Return True if the passage too has the Chinese word that a mark begins."""
         word = simplify(text[mark.start() : mark.start() + 2])
         return bool(HAN_CHARACTER.match(word)) and word in self._plain
 
-    def find_misplacement(self, said: ReadText) -> Finding | None:
-        """Find a name or number that stands where the sentence has another one."""
-        mentions = said.mentions[:_MOST_MENTIONS]
-        plain = {
-            w.start for w in said.words if not any(m.start <= w.start < m.end for m in mentions)
-        }
-        for mention in mentions:
-            rest = [w for w in said.words if not mention.start <= w.start < mention.end]
-            if len(rest) < FEWEST_PLACED or not plain:
-                continue
-            faults = []
-            for sentence in self._sentences:
-                aligned = align(rest, sentence.words)
-                share = sum(rest[i].start in plain for i in aligned) / len(plain)
-                if share >= LEAST_PLACED and len(aligned) >= FEWEST_PLACED:
-                    is_wrong = _stands_elsewhere(mention, rest, aligned, sentence) and not any(
-                        mention.terms <= held.terms for held in self._addition_to(sentence)
-                    )
-                    faults.append((share, is_wrong))
-            if faults and max(faults, key=lambda f: f[0])[1]:
-                fault = Fault.NUMBER if mention.kind != NAME else Fault.NAME
-                return Finding(fault, said.text[mention.start : mention.end])
-        return None
-
     def find_reversal(self, said: ReadText) -> Finding | None:
         """Find two names on both sides of the same words, but in the other order."""
-        mentions = [m for m in said.mentions if m.kind == NAME][:_MOST_MENTIONS]
-        for sentence in self._sentences:
-            others = [m for m in sentence.mentions if m.kind == NAME]
-            for first, second in combinations(mentions, 2):
-                firsts = [m for m in others if _is_same(m, first)]
-                seconds = [m for m in others if _is_same(m, second)]
-                if len(firsts) != 1 or len(seconds) != 1:
-                    continue
-                others_in_order = sorted((firsts[0], seconds[0]), key=lambda m: m.start)
-                if _is_turned(
-                    said,
-                    (first, second),
-                    sentence,
-                    (others_in_order[0], others_in_order[1]),
-                    same_order=others_in_order[0] is firsts[0],
-                ):
-                    return Finding(Fault.ROLES, said.text[first.start : second.end])
+        for first, second in turned_pairs(said, self.places.sentences):
+            return Finding(Fault.ROLES, said.text[first.start : second.end])
         return None
+
+    def find_misplacement(self, said: ReadText) -> Finding | None:
+        """Find a name or number that stands where the sources have another one."""
+        found = judge_placement(said, self.places, self.titles, self.question)
+        worst = max(found, key=lambda p: p.odds, default=None)
+        if worst is None or worst.odds <= LEAST_ODDS:
+            return None
+        kind = Fault.NAME if worst.mention.kind == NAME else Fault.NUMBER
+        return Finding(kind, said.text[worst.mention.start : worst.mention.end])
 
     def find_strange_words(self, said: ReadText) -> Finding | None:
         strange = [word for word in said.words if not self._has_word(word)]
@@ -323,7 +238,7 @@ class _Cited:
         new = [
             word
             for word in said.words
-            if word.term not in self._asked and word.term not in self._question.terms
+            if word.term not in self._asked and word.term not in self.question.terms
         ]
         if len(strange) > (1 - LEAST_SHARE) * (len(said.words) + numbers):
             return Finding(Fault.WORDS)
@@ -348,9 +263,6 @@ _BEFORE_NAMES_ZH = "由被在于为对把跟与和"
 _ONE = frozenset([Decimal(1)])
 _ROUNDING = Decimal("0.06")
 _SAME_SPELLING = 0.78
-_FEWEST_WORDS = 2
-_MOST_MENTIONS = 12
-"""The names and numbers of a statement whose places are compared."""
 _ENUMERATION = re.compile(r"(?:^|\n)[\s(（]*$")
 _AFTER_ENUMERATION = re.compile(r"\s*[.)）、:]\s")
 _ABOUT = re.compile(
@@ -376,74 +288,3 @@ _ABOUT_SOURCES = re.compile(
     re.IGNORECASE,
 )
 """A statement that the passages do not say something: they need not say that themselves."""
-
-
-def _is_same(one: Mention, other: Mention) -> bool:
-    return one.terms <= other.terms or other.terms <= one.terms
-
-
-_SYMMETRIC = re.compile(
-    r"\b(?:and|or|with|between|same|equal\w*|versus|vs|met|married|both)\b|[,;，；和與与及或、]|相同|之间|之間",
-    re.IGNORECASE,
-)
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being)\b.*\bby\b|被|受", re.IGNORECASE)
-_TURNING = re.compile(r"\b(?:by|of)\b|['’]s\b|被|由|受|为.{1,12}所|為.{1,12}所|的", re.IGNORECASE)
-"""Words that turn the order of two names without a change of meaning."""
-
-
-def _is_turned(
-    said: ReadText,
-    pair: tuple[Mention, Mention],
-    sentence: ReadText,
-    others: tuple[Mention, Mention],
-    *,
-    same_order: bool,
-) -> bool:
-    """Return True if two texts say the same between two names, but of the other one.
-
-    The names are in the order of each text. Either they changed places, or the verb its voice.
-    """
-    between, held = (
-        {w.term for w in text.words if a.end <= w.start and w.end <= b.start}
-        for text, (a, b) in ((said, pair), (sentence, others))
-    )
-    parts = [text.text[a.end : b.start] for text, (a, b) in ((said, pair), (sentence, others))]
-    if not between or len(between & held) < LEAST_BETWEEN * max(len(between), len(held)):
-        return False
-    if any(_SYMMETRIC.search(part) for part in parts):
-        return False
-    if same_order:
-        return bool(_PASSIVE.search(parts[0])) != bool(_PASSIVE.search(parts[1]))
-    return bool(_TURNING.search(parts[0])) == bool(_TURNING.search(parts[1]))
-
-
-def _stands_elsewhere(
-    mention: Mention, rest: Sequence[Word], aligned: dict[int, int], sentence: ReadText
-) -> bool:
-    """Return True if the sentence has another mention where the statement has this one."""
-    place = sum(word.start < mention.start for word in rest)
-    before = max((i for i in aligned if i < place), default=None)
-    after = min((i for i in aligned if i >= place), default=None)
-    if before is None and after is None:
-        return False
-    if (before is not None and place - before > NEAREST) or (
-        after is not None and after - place >= NEAREST
-    ):
-        return False
-    start = sentence.words[aligned[before]].end if before is not None else 0
-    end = sentence.words[aligned[after]].start if after is not None else len(sentence.text)
-    gap = sentence.text[start:end]
-    if len(gap) > _LONGEST_GAP or _REFERRING.search(gap):
-        return False
-    inside = [m for m in sentence.mentions if m.start >= start and m.end <= end]
-    held = {w.term for w in sentence.words if start <= w.start < end}
-    if mention.terms <= held or any(m.terms <= mention.terms for m in inside):
-        return False
-    return any(m.kind == mention.kind for m in inside)
-
-
-_LONGEST_GAP = 80
-_REFERRING = re.compile(
-    r"\b(?:he|she|it|they|who|which|his|her|its|their|him|them|this|that|these|those)\b|[他她它其该這这]",
-    re.IGNORECASE,
-)

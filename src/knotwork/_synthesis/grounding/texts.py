@@ -241,12 +241,12 @@ _LONGEST_STEP = 12
 _BREAK = re.compile(r"[,.;，。；]")
 
 
-def word_after(number: Number, text: ReadText) -> str:
-    """Return the content word right after a number, such as its unit, or ""."""
-    following = next((word for word in text.words if word.start >= number.end), None)
+def word_behind(end: int, text: ReadText) -> str:
+    """Return the content word right behind a place, such as the unit of a number, or ""."""
+    following = next((word for word in text.words if word.start >= end), None)
     if following is None:
         return ""
-    between = text.text[number.end : following.start]
+    between = text.text[end : following.start]
     return "" if len(between) > _LONGEST_STEP or _BREAK.search(between) else following.term
 
 

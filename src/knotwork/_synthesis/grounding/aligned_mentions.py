@@ -1,0 +1,199 @@
+"""Compare names and numbers with those of a sentence in nearly the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+
+from knotwork._synthesis.grounding.denials import NEAREST
+from knotwork._synthesis.grounding.texts import (
+    NAME,
+    Mention,
+    ReadText,
+    Word,
+    align,
+    covered_share,
+    word_behind,
+)
+
+MOST_MENTIONS = 12
+"""The names and numbers of a statement whose places are compared."""
+LEAST_PLACED = 0.5
+"""The share of a statement's words other than names and numbers that a sentence has in the same
+order, from which names and numbers are compared by their places."""
+FEWEST_PLACED = 3
+LONGEST_ADDITION = 4
+"""A sentence of so few words speaks about what the one before it is about."""
+LEAST_FOLLOWED = 0.5
+"""A statement follows the sentence that has most of its words, if it has this share of them."""
+FAR_SHARE = 0.6
+"""A sentence with less than this part of the best share speaks about something else."""
+LEAST_BETWEEN = 0.5
+"""The share of the words between two names, from which the order of the names is compared."""
+
+
+def addition_to(sentence: ReadText, sentences: Sequence[ReadText]) -> list[ReadText]:
+    """Return the next sentence if it is as short as "The default is 128."."""
+    after = sentences[sentences.index(sentence) + 1 :][:1]
+    return [s for s in after if len(s.words) <= LONGEST_ADDITION]
+
+
+def place_in_order(
+    mention: Mention, said: ReadText, sentences: Sequence[ReadText]
+) -> tuple[float, bool]:
+    """Return the share of words that the most similar sentence has in the same order, and whether
+    it has another mention where the statement has this one.
+
+    The share is 0 if no sentence has enough of the words.
+    """
+    mentions = said.mentions
+    plain = {w.start for w in said.words if not any(m.start <= w.start < m.end for m in mentions)}
+    rest = [w for w in said.words if not mention.start <= w.start < mention.end]
+    best = 0.0, False
+    if len(rest) < FEWEST_PLACED or not plain:
+        return best
+    for sentence in sentences:
+        if sum(w.term in sentence.terms for w in rest) < FEWEST_PLACED:
+            continue
+        aligned = align(rest, sentence.words)
+        share = sum(rest[i].start in plain for i in aligned) / len(plain)
+        if share > best[0] and share >= LEAST_PLACED and len(aligned) >= FEWEST_PLACED:
+            is_wrong = _stands_elsewhere(mention, rest, aligned, sentence) and not any(
+                mention.terms <= held.terms for held in addition_to(sentence, sentences)
+            )
+            best = share, is_wrong
+    return best
+
+
+def is_elsewhere(mention: Mention, said: ReadText, sentences: Sequence[ReadText]) -> bool:
+    """Return True if a number is of another sentence, or of other things, than a statement says.
+
+    The sentence that has most of the statement's words has another number of the same kind.
+    """
+    if not sentences:
+        return False
+    holders = [s for s in sentences if _mentions_of(mention, s)]
+    shares = [covered_share(said, s) for s in sentences]
+    best = max(shares)
+    place = sentences[shares.index(best)]
+    if best < LEAST_FOLLOWED or not holders:
+        return False
+    if place in holders:
+        return _counts_other_things(mention, said, place)
+    if any(s in holders for s in addition_to(place, sentences)):
+        return False
+    if max(covered_share(said, holder) for holder in holders) > FAR_SHARE * best:
+        return False
+    stated = frozenset().union(*(m.terms for m in said.mentions if m.kind != NAME))
+    return any(m.kind == mention.kind and not m.terms & stated for m in place.mentions)
+
+
+def _mentions_of(mention: Mention, sentence: ReadText) -> list[Mention]:
+    return [m for m in sentence.mentions if m.kind != NAME and m.terms & mention.terms]
+
+
+def _counts_other_things(mention: Mention, said: ReadText, place: ReadText) -> bool:
+    """Return True if a sentence has the number of something else, and another one of this."""
+    thing = word_behind(mention.end, said)
+    counted = {word_behind(m.end, place) for m in _mentions_of(mention, place)}
+    return (
+        bool(thing)
+        and thing not in counted
+        and "" not in counted
+        and any(word_behind(n.end, place) == thing for n in place.numbers)
+    )
+
+
+def turned_pairs(said: ReadText, sentences: Sequence[ReadText]) -> list[tuple[Mention, Mention]]:
+    """Return names on both sides of the same words in a sentence, but in the other order."""
+    mentions = [m for m in said.mentions if m.kind == NAME][:MOST_MENTIONS]
+    found: list[tuple[Mention, Mention]] = []
+    for sentence in sentences:
+        others = [m for m in sentence.mentions if m.kind == NAME]
+        for first, second in combinations(mentions, 2):
+            firsts = [m for m in others if _is_same(m, first)]
+            seconds = [m for m in others if _is_same(m, second)]
+            if len(firsts) != 1 or len(seconds) != 1:
+                continue
+            in_order = sorted((firsts[0], seconds[0]), key=lambda m: m.start)
+            if _is_turned(
+                said,
+                (first, second),
+                sentence,
+                (in_order[0], in_order[1]),
+                same_order=in_order[0] is firsts[0],
+            ):
+                found.append((first, second))
+    return found
+
+
+def _is_same(one: Mention, other: Mention) -> bool:
+    return one.terms <= other.terms or other.terms <= one.terms
+
+
+_SYMMETRIC = re.compile(
+    r"\b(?:and|or|with|between|same|equal\w*|versus|vs|met|married|both)\b|[,;，；和與与及或、]|相同|之间|之間",
+    re.IGNORECASE,
+)
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being)\b.*\bby\b|被|受", re.IGNORECASE)
+_TURNING = re.compile(r"\b(?:by|of)\b|['’]s\b|被|由|受|为.{1,12}所|為.{1,12}所|的", re.IGNORECASE)
+"""Words that turn the order of two names without a change of meaning."""
+
+
+def _is_turned(
+    said: ReadText,
+    pair: tuple[Mention, Mention],
+    sentence: ReadText,
+    others: tuple[Mention, Mention],
+    *,
+    same_order: bool,
+) -> bool:
+    """Return True if two texts say the same between two names, but of the other one.
+
+    The names are in the order of each text. Either they changed places, or the verb its voice.
+    """
+    between, held = (
+        {w.term for w in text.words if a.end <= w.start and w.end <= b.start}
+        for text, (a, b) in ((said, pair), (sentence, others))
+    )
+    parts = [text.text[a.end : b.start] for text, (a, b) in ((said, pair), (sentence, others))]
+    if not between or len(between & held) < LEAST_BETWEEN * max(len(between), len(held)):
+        return False
+    if any(_SYMMETRIC.search(part) for part in parts):
+        return False
+    if same_order:
+        return bool(_PASSIVE.search(parts[0])) != bool(_PASSIVE.search(parts[1]))
+    return bool(_TURNING.search(parts[0])) == bool(_TURNING.search(parts[1]))
+
+
+def _stands_elsewhere(
+    mention: Mention, rest: Sequence[Word], aligned: dict[int, int], sentence: ReadText
+) -> bool:
+    """Return True if the sentence has another mention where the statement has this one."""
+    place = sum(word.start < mention.start for word in rest)
+    before = max((i for i in aligned if i < place), default=None)
+    after = min((i for i in aligned if i >= place), default=None)
+    if before is None and after is None:
+        return False
+    if (before is not None and place - before > NEAREST) or (
+        after is not None and after - place >= NEAREST
+    ):
+        return False
+    start = sentence.words[aligned[before]].end if before is not None else 0
+    end = sentence.words[aligned[after]].start if after is not None else len(sentence.text)
+    gap = sentence.text[start:end]
+    if len(gap) > _LONGEST_GAP or _REFERRING.search(gap):
+        return False
+    inside = [m for m in sentence.mentions if m.start >= start and m.end <= end]
+    held = {w.term for w in sentence.words if start <= w.start < end}
+    if mention.terms <= held or any(m.terms <= mention.terms for m in inside):
+        return False
+    return any(m.kind == mention.kind for m in inside)
+
+
+_LONGEST_GAP = 80
+_REFERRING = re.compile(
+    r"\b(?:he|she|it|they|who|which|his|her|its|their|him|them|this|that|these|those)\b|[他她它其该這这]",
+    re.IGNORECASE,
+)

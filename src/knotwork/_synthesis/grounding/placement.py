@@ -1,0 +1,393 @@
+"""Judge whether the sources say of each name and number what a statement says of it.
+
+A statement may have only names of its passage and still replace one by another, or turn who does
+what to whom. For each mention these features compare how near the other words of the
+statement are to it in the sources with how near they are to other mentions of its kind, and the
+order of the words. Boosted trees, trained in `training/grounding/`, make log-odds of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._synthesis.grounding.aligned_mentions import (
+    MOST_MENTIONS,
+    is_elsewhere,
+    place_in_order,
+    turned_pairs,
+)
+from knotwork._synthesis.grounding.shipped_models import read_model
+from knotwork._synthesis.grounding.source_places import Grid, Item, Nearness, Place, SourcePlaces
+from knotwork._synthesis.grounding.texts import NAME, Mention, ReadText, word_behind
+from knotwork._text.chinese import simplify
+
+FEATURES = (
+    "is_chinese", "is_name", "items", "matched", "in_question", "in_titles", "has_question", "near",
+    "near_rival", "near_gain", "rank", "broad", "broad_rival", "broad_gain", "held", "held_words",
+    "held_most", "held_gain", "held_window", "sentences_away", "place_of_other", "order",
+    "order_words", "before", "after", "before_order", "after_order", "rival_before", "rival_after",
+    "other_near", "other_order", "other_between", "asked_before", "asked_after", "asked_other",
+    "is_whole", "position", "aligned", "is_displaced", "is_turned", "aligned_asked",
+    "is_displaced_asked", "terms", "best_rivals", "near_others", "same_unit", "is_elsewhere",
+)  # fmt: skip
+"""In a feature, -1 means that there is nothing to compare."""
+
+_SHARP, _BROAD = 4.0, 12.0
+"""How fast words count less with their distance from a mention in the sources, in words."""
+_LOCAL = 8.0
+"""The same in the statement."""
+_FAR = 30.0
+"""The distance to a word that the sources lack, in words."""
+_OF_TITLES = 0.4
+"""The weight of a word of the titles, which a passage may leave out."""
+
+Numbers = NDArray[np.intp]
+
+
+class Placement(NamedTuple):
+    """A mention of a statement with the log-odds that it replaced another."""
+
+    mention: Mention
+    odds: float
+
+
+def judge_placement(
+    said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
+) -> list[Placement]:
+    """Return the odds of each mention of a statement that the sources have."""
+    mentions, rows = placement_rows(said, sources, titles, question)
+    if not mentions:
+        return []
+    odds = read_model("placement", FEATURES).predict(rows)
+    return [Placement(*pair) for pair in zip(mentions, odds.tolist(), strict=True)]
+
+
+def placement_rows(
+    said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
+) -> tuple[list[Mention], Grid]:
+    """Return the mentions that the sources have, and a row of `FEATURES` for each."""
+    compared = _Compared(said, sources, titles, question)
+    kept = [number for number, own in enumerate(compared.own) if len(own)]
+    rows = [[float(row[f]) for f in FEATURES] for row in map(compared.features, kept)]
+    mentions = [compared.mentions[number] for number in kept]
+    return mentions, np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
+
+
+class _Compared:
+    """A statement compared with its sources.
+
+    ``own`` has the numbers of the places of each mention; the places of the sources' own mentions
+    are the first. Grids have the shape (places, items).
+    """
+
+    def __init__(
+        self, said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
+    ) -> None:
+        self._said = said
+        self._sources = sources
+        self._question = question
+        self.mentions = sorted(said.mentions, key=lambda m: m.start)[:MOST_MENTIONS]
+        found = [sources.find_mention(mention, said) for mention in self.mentions]
+        self._places = [*sources.mentions, *(place for group in found for place in group)]
+        ends = np.cumsum([len(sources.mentions), *map(len, found)])
+        self.own: list[Numbers] = [np.arange(a, b) for a, b in pairwise(ends)]
+        self._sentence = np.array([place.sentence for place in self._places], dtype=np.intp)
+        self._items = sources.items_of(said)
+        self._positions = np.array([item.position for item in self._items], dtype=np.float64)
+        self._is_name = np.array([item.is_name for item in self._items], dtype=bool)
+        self._nearness = Nearness(sources, self._items, self._places)
+        self._near = self._nearness.kernel(_SHARP)
+        self._broad = self._nearness.kernel(_BROAD)
+        self._held = held_items(self._items, sources)
+        self._weights = self._weigh(titles)
+        self._titles = simplify(titles.text).casefold()
+        self._asked = simplify(question.text).casefold()
+        self._turned = {m for pair in turned_pairs(said, sources.sentences) for m in pair}
+
+    def _weigh(self, titles: ReadText) -> Grid:
+        """Return the weight of each item: less if more sentences or the titles have it."""
+        counts = np.maximum((self._held > 0).sum(axis=0), 1)
+        terms = {word.start: word.term for word in self._said.words}
+        is_title = np.array([terms.get(i.start) in titles.terms for i in self._items], dtype=bool)
+        weights: Grid = np.where(is_title, _OF_TITLES, 1.0) / np.sqrt(counts)
+        return weights
+
+    def features(self, number: int) -> dict[str, float]:
+        """Return the features of a mention that has places."""
+        one = _Mention(
+            self.mentions[number],
+            np.array([self._is_inside(item, self.mentions[number]) for item in self._items], bool),
+            self._positions,
+            self._weights,
+            before=sum(w.start < self.mentions[number].start for w in self._said.words),
+        )
+        own = self.own[number]
+        near = self._near @ one.local / max(one.local.sum(), 1e-9)
+        broad = self._broad @ one.weights / one.total
+        best = int(own[(near + 0.5 * broad)[own].argmax()])
+        return {
+            **self._describe(one.mention, best),
+            **self._rivalry(number, one, near, broad, best),
+            **self._coverage(one, own, best),
+            **self._order(one, best),
+            **self._relation(number, best),
+            **self._as_asked(one.mention),
+            **self._by_rules(one.mention),
+            "items": (~one.inside).sum(),
+            "matched": sum(w for w, i in zip(one.weights, self._items, strict=True) if i.matches)
+            / one.total,
+            "place_of_other": self._place_of_other(number, one, best),
+            "near_others": max(
+                (near[o].max() for i, o in enumerate(self.own) if i != number and len(o)),
+                default=-1.0,
+            ),
+            "same_unit": self._has_same_unit(one.mention, own),
+        }
+
+    @staticmethod
+    def _is_inside(item: Item, mention: Mention) -> bool:
+        return mention.start <= item.start < mention.end
+
+    def _describe(self, mention: Mention, best: int) -> dict[str, float]:
+        shown = simplify(self._said.text[mention.start : mention.end]).casefold()
+        return {
+            "is_chinese": self._said.is_chinese,
+            "is_name": mention.kind == NAME,
+            "terms": len(mention.terms),
+            "in_question": bool(shown) and shown in self._asked,
+            "in_titles": bool(shown) and shown in self._titles,
+            "has_question": bool(self._asked),
+            "is_whole": self._places[best].shown == shown,
+            "position": mention.start / max(len(self._said.text), 1),
+        }
+
+    def _rivalry(
+        self, number: int, one: _Mention, near: Grid, broad: Grid, best: int
+    ) -> dict[str, float]:
+        """Compare a place with those of other mentions of its kind."""
+        rivals = self._rivals(number)
+        near_rival = near[rivals].max(initial=0.0)
+        broad_rival = broad[rivals].max(initial=0.0)
+        before, after = -1.0, -1.0
+        if len(rivals):
+            rival = int(rivals[near[rivals].argmax()])
+            (before, _), (after, _) = self._neighbours(one, rival)
+        else:
+            before = after = _FAR
+        top = int((self._held @ one.weights).argmax())
+        return {
+            "near": near[best],
+            "near_rival": near_rival,
+            "near_gain": near[best] - near_rival,
+            "rank": (near[rivals] > near[best]).sum(),
+            "broad": broad[best],
+            "broad_rival": broad_rival,
+            "broad_gain": broad[best] - broad_rival,
+            "rival_before": before,
+            "rival_after": after,
+            "best_rivals": (self._sentence[rivals] == top).sum(),
+        }
+
+    def _rivals(self, number: int) -> Numbers:
+        """Return the places of mentions of the kind that statement and question do not have."""
+        is_name = self.mentions[number].kind == NAME
+        return self._strangers[0 if is_name else 1]
+
+    @cached_property
+    def _strangers(self) -> tuple[Numbers, Numbers]:
+        """The names and the numbers of the sources that statement and question do not have."""
+        known = frozenset().union(*(mention.terms for mention in self.mentions))
+        kinds: tuple[list[int], list[int]] = [], []
+        for number, place in enumerate(self._sources.mentions):
+            if not place.mention.terms & known and place.shown not in self._asked:
+                kinds[0 if place.mention.kind == NAME else 1].append(number)
+        return np.array(kinds[0], dtype=np.intp), np.array(kinds[1], dtype=np.intp)
+
+    def _coverage(self, one: _Mention, own: Numbers, best: int) -> dict[str, float]:
+        """Compare the words that the sentence of a place has with those of other sentences."""
+        plain = np.where(self._is_name, 0.0, one.weights)
+        cover = self._held @ one.weights / one.total
+        sentence = int(self._sentence[best])
+        window = self._held[max(sentence - 1, 0) : sentence + 2].sum(axis=0)
+        return {
+            "held": cover[sentence],
+            "held_words": self._held[sentence] @ plain / max(plain.sum(), 1e-9),
+            "held_most": cover.max(),
+            "held_gain": cover.max() - cover[self._sentence[own]].max(),
+            "held_window": np.minimum(window, 1.0) @ one.weights / one.total,
+            "sentences_away": min(max(sentence - int(cover.argmax()), -4), 4),
+        }
+
+    def _order(self, one: _Mention, best: int) -> dict[str, float]:
+        """Compare the sides of a mention that the words of its sentence are on."""
+        there = self._nearness.offsets[best]
+        known = ~one.inside & self._nearness.same_sentence[best]
+        agrees = (there < 0) == (self._positions < one.start)
+        shares = {}
+        is_plain = ~self._is_name & (one.weights > 0)
+        for name, part in (("order", known), ("order_words", known & is_plain)):
+            weights = self._weights[part]
+            total = weights.sum()
+            shares[name] = float(weights @ agrees[part] / total) if total else -1.0
+        (before, before_side), (after, after_side) = self._neighbours(one, best)
+        return {
+            **shares,
+            "before": before,
+            "after": after,
+            "before_order": before_side,
+            "after_order": after_side,
+        }
+
+    def _neighbours(self, one: _Mention, place: int) -> list[tuple[float, float]]:
+        """Return how far the words before and after a mention are from a place, and the side."""
+        found = []
+        for side in (
+            np.flatnonzero(~one.inside & (self._positions < one.start))[-1:],
+            np.flatnonzero(~one.inside & (self._positions >= one.end))[:1],
+        ):
+            if not len(side):
+                found.append((-1.0, 0.0))
+                continue
+            step = self._nearness.offsets[place, side[0]]
+            is_known = not np.isnan(step)
+            found.append((min(abs(step), _FAR), np.sign(step)) if is_known else (_FAR, 0.0))
+        return found
+
+    def _place_of_other(self, number: int, one: _Mention, best: int) -> float:
+        """Return how much nearer the words are to another mention of the statement.
+
+        The words without both mentions: a high value means that the two changed places.
+        """
+        gains = [-1.0]
+        for other, (mention, own) in enumerate(zip(self.mentions, self.own, strict=True)):
+            if other == number or (mention.kind == NAME) != (one.mention.kind == NAME):
+                continue
+            if not len(own):
+                continue
+            kept = np.array([not self._is_inside(item, mention) for item in self._items], bool)
+            weights = one.local * kept
+            gain = (self._near[own] @ weights).max() - self._near[best] @ weights
+            gains.append(float(gain / max(weights.sum(), 1e-9)))
+        return max(gains)
+
+    def _relation(self, number: int, best: int) -> dict[str, float]:
+        """Compare a mention with the nearest other name of the statement in its sentence."""
+        mention = self.mentions[number]
+        here = self._places[best]
+        others = sorted(
+            (abs(m.start - mention.start), i)
+            for i, m in enumerate(self.mentions)
+            if i != number and m.kind == NAME
+        )
+        for _, index in others:
+            beside = [
+                self._places[p] for p in self.own[index] if self._sentence[p] == here.sentence
+            ]
+            if not beside:
+                continue
+            other = self.mentions[index]
+            place = min(beside, key=lambda p: abs(p.position - here.position))
+            low, high = sorted((other.start, mention.start))
+            between = [i for i in self._items if low < i.start < high and not i.is_name]
+            first, last = sorted((place.position, here.position))
+            held = sum(any(first <= m <= last for m in item.matches) for item in between)
+            return {
+                "other_near": abs(place.position - here.position),
+                "other_order": (place.start < here.start) == (other.start < mention.start),
+                "other_between": held / len(between) if between else -1.0,
+            }
+        return {"other_near": _FAR, "other_order": -1.0, "other_between": -1.0}
+
+    def _as_asked(self, mention: Mention) -> dict[str, float]:
+        """Return whether the words beside a mention are beside it in the question, and how many
+        other mentions are beside them there.
+        """
+        if not self._asked:
+            return {"asked_before": -1.0, "asked_after": -1.0, "asked_other": -1.0}
+        said, asked = self._said.words, self._question.words
+        before = [w.term for w in said if w.end <= mention.start][-1:]
+        after = [w.term for w in said if w.start >= mention.end][:1]
+
+        def is_asked(term: Sequence[str], place: int) -> bool:
+            return 0 <= place < len(asked) and [asked[place].term] == list(term)
+
+        own = [i for i, word in enumerate(asked) if word.term in mention.terms]
+        others = 0
+        for held in self._question.mentions:
+            spots = [i for i, w in enumerate(asked) if held.start <= w.start < held.end]
+            if spots and not held.terms & mention.terms:
+                others += is_asked(before, spots[0] - 1) or is_asked(after, spots[-1] + 1)
+        return {
+            "asked_before": is_asked(before, own[0] - 1) if own and before else -1.0,
+            "asked_after": is_asked(after, own[-1] + 1) if own and after else -1.0,
+            "asked_other": others,
+        }
+
+    def _by_rules(self, mention: Mention) -> dict[str, float]:
+        """Return what the comparison with sentences in nearly the same words finds."""
+        sentences = self._sources.sentences
+        aligned, is_displaced = place_in_order(mention, self._said, sentences)
+        aligned_asked, is_displaced_asked = -1.0, False
+        if self._asked:
+            aligned_asked, is_displaced_asked = place_in_order(
+                mention, self._said, [self._question]
+            )
+        is_number = mention.kind != NAME
+        return {
+            "aligned": aligned,
+            "is_displaced": is_displaced,
+            "is_turned": mention in self._turned,
+            "aligned_asked": aligned_asked,
+            "is_displaced_asked": is_displaced_asked,
+            "is_elsewhere": is_number and is_elsewhere(mention, self._said, sentences),
+        }
+
+    def _has_same_unit(self, mention: Mention, own: Numbers) -> float:
+        """Return 1 if the sources have a number with the word that follows it, else 0."""
+        unit = word_behind(mention.end, self._said) if mention.kind != NAME else ""
+        if not unit:
+            return -1.0
+        sentences = self._sources.sentences
+        places: list[Place] = [self._places[number] for number in own]
+        return float(any(word_behind(p.mention.end, sentences[p.sentence]) == unit for p in places))
+
+
+class _Mention:
+    """A mention with the weights of the items outside of it.
+
+    ``local`` are the weights by the distance from the mention in the statement, ``total`` their sum
+    without it. ``start`` and ``end`` are places of its first and last word.
+    """
+
+    def __init__(
+        self,
+        mention: Mention,
+        inside: NDArray[np.bool_],
+        positions: Grid,
+        weights: Grid,
+        *,
+        before: int,
+    ) -> None:
+        self.mention = mention
+        self.inside = inside
+        self.start = float(positions[inside].min()) if inside.any() else float(before)
+        self.end = float(positions[inside].max()) if inside.any() else self.start
+        self.weights: Grid = np.where(inside, 0.0, weights)
+        self.total = max(self.weights.sum(), 1e-9)
+        away = np.where(positions < self.start, self.start - positions, positions - self.end)
+        self.local: Grid = self.weights * np.exp(-np.maximum(away, 0) / _LOCAL)
+
+
+def held_items(items: Sequence[Item], sources: SourcePlaces) -> Grid:
+    """Return how alike each item is to a word of each sentence, of shape (sentences, items)."""
+    held = np.zeros((max(len(sources.sentences), 1), len(items)))
+    for column, item in enumerate(items):
+        for match in item.matches:
+            held[sources.sentence_of[match], column] = item.strength
+    return held
