@@ -4,8 +4,8 @@
 
 Statements are made as for `benchmarks/grounding`, of other data sets than those that it reports as
 fresh. "placement": a name or number that replaced another, or changed places with one, is wrong,
-and all mentions of true statements are right. "polarity": a statement with a denial added or removed is
-wrong. Prints how many statements are found by models that were trained without their articles, at
+and all mentions of true statements are right. "polarity": a statement with a denial added or
+removed is wrong. Prints how many statements are found by models that were trained without their articles, at
 the shares of true statements rejected; then trains on everything and writes both models.
 """
 
