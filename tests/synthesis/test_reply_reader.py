@@ -301,3 +301,30 @@ def test_a_control_token_of_a_document_is_shown_as_it_is_written_there():
     parsed = parse_answer_reply(reply, passages, question=QUESTION, unknown=no_answer("en"))
     assert parsed.text == f"{text} [1]"
     assert [item.text for item in parsed.cited] == [text]
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        "The office is the office of the office, and the office is the office.",
+        "The office of the office is the",
+        "Travel abroad travel abroad travel abroad travel abroad.",
+    ],
+)
+def test_a_sentence_that_only_repeats_a_few_words_is_left_out(circle):
+    reader = read(f"Ada Lovelace was born in London [2]. {circle} [1]")
+    assert reader.text.strip() == "Ada Lovelace was born in London [1]."
+    (rejected,) = reader.rejected
+    assert rejected.finding is None
+
+
+def test_the_frame_of_the_prompt_is_left_out_with_its_marks():
+    reader = read("<context>\n[1] Ada Lovelace was born in London. [2]\n</context>\n")
+    assert reader.text.strip() == "Ada Lovelace was born in London. [1]"
+    assert [source.text for source in reader.cited] == ["Ada Lovelace was born in London."]
+
+
+def test_what_a_cut_off_reply_did_not_finish_is_left_out_behind_a_whole_statement():
+    whole, cut = "Ada Lovelace was born in London [2].", " Trips abroad are approved by"
+    assert parse(whole + cut, "length").text == "Ada Lovelace was born in London [1]."
+    assert parse(f"{cut.strip()} the Travel Office [1]", "length").text.endswith("[1]")

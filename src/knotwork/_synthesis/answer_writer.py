@@ -7,9 +7,8 @@ answer quotes sentences of the documents, with a note on the reason.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel
@@ -37,6 +36,7 @@ from knotwork._synthesis.reply_reader import (
     parse_answer_reply,
 )
 from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.records import Answer, Evidence, MemoryCitation, StageUsage, Usage
 
@@ -47,8 +47,15 @@ ROWS_UNCITED = (
     "The language model was not asked: it must cite passages, and no passage states the rows."
 )
 NOT_ASKED = "The language model was not asked, as nothing was found."
+BESIDE_THE_POINT = (
+    "The reply has no word of the question, and no passage that was found answers it."
+)
+NO_EVIDENCE = 0.02
+"""The confidence below which no passage found is about the question."""
 ANSWER_STAGE = "answer"
 ANSWER_OUTPUT_TOKENS = 600
+
+_Parse = Callable[[ChatReply], ParsedReply]
 
 _log = logging.getLogger("knotwork.synthesis")
 
@@ -118,16 +125,18 @@ class AnswerWriter:
         numbered = {passage.number: passage for passage in passages}
         check = StatementCheck(numbered, question=quoted.question)
         showing = _StreamedText(ReplyReader(numbered, check=check), unknown)
-        parse = partial(
-            parse_answer_reply,
-            passages=passages,
-            question=quoted.question,
-            unknown=unknown,
-            check=check,
-        )
+
+        def parse(reply: ChatReply) -> ParsedReply:
+            parsed = parse_answer_reply(
+                reply, passages, question=quoted.question, unknown=unknown, check=check
+            )
+            if _is_beside_the_point(parsed, quoted):
+                raise Unparsable(BESIDE_THE_POINT)
+            return parsed
+
         parsed, note = yield from self._receive(request, showing, parse)
         if parsed is not None and not parsed.is_unknown:
-            if rest := showing.finish():
+            if rest := showing.finish(is_cut=parsed.reply.finish_reason == "length"):
                 yield AskEvent(AskEventKind.TEXT, rest)
             yield self.finish(self._adopt(quoted, parsed), note)
             return
@@ -136,7 +145,10 @@ class AnswerWriter:
         yield self.finish(self.decline(quoted) if parsed else quoted, note)
 
     def _receive(
-        self, request: ChatRequest, showing: _StreamedText, parse: partial[ParsedReply]
+        self,
+        request: ChatRequest,
+        showing: _StreamedText,
+        parse: _Parse,
     ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
         """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
         parsed: ParsedReply | None = None
@@ -151,7 +163,10 @@ class AnswerWriter:
         return parsed, ""
 
     def _recover(
-        self, error: KnotworkError, showing: _StreamedText, parse: partial[ParsedReply]
+        self,
+        error: KnotworkError,
+        showing: _StreamedText,
+        parse: _Parse,
     ) -> tuple[ParsedReply | None, str]:
         """Return the reply if only caching it failed, else None, and a note on the error."""
         _log.info("no answer from %s: %s", self._model.name, error)
@@ -219,6 +234,22 @@ class AnswerWriter:
         return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
 
 
+def _is_beside_the_point(parsed: ParsedReply, quoted: Answer) -> bool:
+    """Return True for true statements about something else, where nothing answers the question.
+
+    A reply in another language than the question cannot be compared.
+    """
+    if parsed.is_unknown or parsed.remembered or quoted.answered or quoted.confidence is None:
+        return False
+    asked, said = quoted.question, parsed.text
+    return (
+        quoted.confidence < NO_EVIDENCE
+        and detect_language(asked) == detect_language(said)
+        and bool(content_terms(asked))
+        and set(content_terms(asked)).isdisjoint(content_terms(said))
+    )
+
+
 def _scale(confidence: float | None, share: float) -> float | None:
     return None if confidence is None else confidence * share
 
@@ -247,9 +278,9 @@ class _StreamedText:
         self.has_shown = self.has_shown or bool(shown)
         return shown
 
-    def finish(self) -> str:
-        """Return the rest of a reply that is an answer."""
-        rest = self._held + self._reader.finish()
+    def finish(self, *, is_cut: bool) -> str:
+        """Return the rest of a reply that is an answer; ``is_cut`` as in `ReplyReader.finish`."""
+        rest = self._held + self._reader.finish(is_cut=is_cut)
         self._held = ""
         return rest if self.has_shown else rest.lstrip()
 

@@ -22,7 +22,7 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage, clip, sentences_of
 from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.sentences import split_sentences
-from knotwork._text.terms import content_terms
+from knotwork._text.terms import STOP_WORDS, content_terms, terms
 from knotwork.errors import Unparsable
 from knotwork.records import Span
 
@@ -69,7 +69,7 @@ def parse_answer_reply(
     numbered = {passage.number: passage for passage in passages}
     reader = ReplyReader(numbered, question=question, check=check)
     reader.feed(reply.text.strip())
-    reader.finish()
+    reader.finish(is_cut=reply.finish_reason == "length")
     if means_unknown(reader.plain, unknown, is_cited=reader.has_citations):
         return ParsedReply("", (), (), is_unknown=True, reply=reply)
     if not reader.has_citations:
@@ -141,7 +141,7 @@ _FEWEST_STATEMENT_TERMS = 2
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A statement that was left out of the answer; ``finding`` is None if it repeats another."""
+    """A statement that was left out of the answer; ``finding`` is None if it only repeats words."""
 
     text: str
     finding: Finding | None
@@ -216,9 +216,15 @@ class ReplyReader:
         self.text += shown
         return shown
 
-    def finish(self) -> str:
-        """Return the rest of the text to show."""
-        shown = self._say(self._pending.rstrip()) + self._close()
+    def finish(self, *, is_cut: bool = False) -> str:
+        """Return the rest of the text to show.
+
+        If the reply ``is_cut`` off, a statement that does not end is left out behind others.
+        """
+        shown = self._say(self._pending.rstrip())
+        if is_cut and self.statements and not _MAY_END.search(self._open.text[-_LONGEST_END:]):
+            self._open = _OpenStatement()
+        shown += self._close()
         self._pending = ""
         self.text += shown
         return shown
@@ -290,9 +296,11 @@ class ReplyReader:
         bare = said.text.strip()
         if not bare:
             return said.text
+        if _TAG.fullmatch(bare):  # the model repeats the frame of its prompt
+            return ""
         is_statement = _is_statement(bare)
         key = _bare_text(bare)
-        if is_statement and key in self._seen:
+        if (is_statement and key in self._seen) or _goes_in_circles(bare):
             self.rejected.append(Rejected(bare, None))
             return ""
         self._seen.add(key)
@@ -467,6 +475,18 @@ def _quotes(text: str) -> Iterator[str]:
         quote = next(group for group in groups if group)
         if len(content_terms(quote)) >= _FEWEST_QUOTED_TERMS:
             yield quote
+
+
+_TAG = re.compile(r"</?[a-z][a-z_]{1,30}>")
+_MOST_REPEATED = 4
+"""Times that the words of a statement are said on average, from which it only repeats them."""
+
+
+def _goes_in_circles(sentence: str) -> bool:
+    """Return True for a sentence as "The bridge is the bridge of the bridge"."""
+    said = [term for term in terms(sentence) if term not in STOP_WORDS]
+    distinct = len(set(said))
+    return len(said) > 1 and (distinct == 1 or len(said) >= _MOST_REPEATED * distinct)
 
 
 def _is_statement(sentence: str) -> bool:
