@@ -198,7 +198,9 @@ class _Resampler:
         found = [part.to_ndarray()[0] for part in self._resampler.resample(frame)]
         # Samples may be any floating-point number in a file.
         samples: np.ndarray[Any, np.dtype[np.float32]] = np.concatenate([_NOTHING, *found])
-        return np.clip(np.nan_to_num(samples), -1.0, 1.0, dtype=np.float32)
+        np.nan_to_num(samples, copy=False)
+        np.clip(samples, -1.0, 1.0, out=samples)
+        return samples
 
 
 def _packets(opened: InputContainer, stream: AudioStream) -> Iterator[Any]:

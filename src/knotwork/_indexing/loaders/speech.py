@@ -51,6 +51,9 @@ _SILENCE_S = 2.0
 PAUSE_S = 0.5
 """Times are those of sentences, and of their parts between pauses of this length."""
 
+_STOP_S = 0.2
+"""A sentence begins behind a stop and a pause of this length, even with a small letter."""
+
 _LEAST_SILENCE_S = 0.3
 _MARGIN_S = 0.1
 """Silence that the times of words leave out, and how much of it stays on both sides of speech."""
@@ -325,7 +328,7 @@ def _with_capitals(words: Iterable[Word]) -> Iterator[Word]:
     """Yield words, with a capital for one behind a stop and a pause, where a sentence begins."""
     before = None
     for word in words:
-        if before and _STOP.search(before.text) and word.start_s - before.end_s >= PAUSE_S:
+        if before and _STOP.search(before.text) and word.start_s - before.end_s >= _STOP_S:
             said = word.text.lstrip()
             blank = word.text[: len(word.text) - len(said)]
             yield word._replace(text=blank + said[:1].upper() + said[1:])
