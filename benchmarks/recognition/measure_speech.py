@@ -6,7 +6,9 @@ question is answered without a language model. An answer is found if its words a
 the first citation or in the answer. The errors of times are those of the citation that quotes the
 answer, compared with the sentence that has it.
 
-`--held-out` uses the texts that were not looked at while the loader was written.
+`--held-out` uses the texts that were not looked at while the loader was written. `--joined SECONDS`
+instead joins the texts, three times, to one recording with so much silence between sentences, and
+compares the time of each sentence with the nearest time of the document.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from benchmarks.recognition.spoken import (
     FORMATS,
     HELD_OUT_TEXTS,
@@ -31,6 +34,7 @@ from benchmarks.recognition.spoken import (
 from tests.indexing.sound_files import sound_file
 
 import knotwork
+from knotwork._indexing.loaders import load_document
 from knotwork._indexing.loaders.sound import SAMPLE_RATE
 
 
@@ -94,14 +98,39 @@ def measure(texts: Sequence[SpokenText], model: Path, voice: str) -> None:
     )
 
 
+def measure_joined(texts: Sequence[SpokenText], model: Path, voice: str, pause_s: float) -> None:
+    """Print the errors of the times of all sentences of one long recording."""
+    spoken = [speak(text, voice=voice, pause_s=pause_s) for text in texts] * 3
+    data = sound_file(np.concatenate([speech.samples for speech in spoken]), ".mp3")
+    began = time.perf_counter()
+    document = load_document(data, uri="talk.mp3", audio_model=str(model))
+    took_s = time.perf_counter() - began
+    heard = np.array([timed.start_s for timed in document.times])
+    offset_s = 0.0
+    errors_s = []
+    for speech in spoken:
+        errors_s += [float(np.abs(heard - offset_s - start).min()) for start, _ in speech.times]
+        offset_s += len(speech.samples) / SAMPLE_RATE
+    timely = sum(error <= 1.0 for error in errors_s)
+    median, high = np.quantile(errors_s, [0.5, 0.95])
+    print(
+        f"{offset_s:.0f} s in {took_s:.0f} s: {timely} of {len(errors_s)} sentences begin within "
+        f"1 s; error {median:.2f} s (median), {high:.2f} s (95 %), {max(errors_s):.2f} s (worst)"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--voice", default=VOICE)
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--joined", type=float, metavar="SECONDS")
     options = parser.parse_args()
     texts = read_texts(HELD_OUT_TEXTS if options.held_out else TEXTS)
-    measure(texts, options.model, options.voice)
+    if options.joined is None:
+        measure(texts, options.model, options.voice)
+    else:
+        measure_joined(texts, options.model, options.voice, options.joined)
 
 
 if __name__ == "__main__":

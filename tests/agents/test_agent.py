@@ -12,7 +12,13 @@ from knotwork.agents._agent import (
     merge_findings,
 )
 from knotwork.agents._ask import AGENTS, build_agent
-from knotwork.agents._planners import follow_up, keep_names, split_comparison
+from knotwork.agents._planners import (
+    MOST_UNUSABLE,
+    NO_LONGER_ASKED,
+    follow_up,
+    keep_names,
+    split_comparison,
+)
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
 from knotwork.testing._brains.rule_brain import RuleBrain
@@ -204,3 +210,26 @@ def test_wrong_names_are_told(index):
         build_agent("clever", store=index)
     with pytest.raises(RetrievalError):
         make_tools([], store=index)
+
+
+def iterate_with(model, index, embedder):
+    agent = build_agent("iterative", store=index, embedder=embedder, model=model)
+    return agent.retrieve(Query(QUESTION))
+
+
+def test_a_model_whose_replies_are_useless_is_asked_twice(index, embedder):
+    model = ScriptedChatModel("Bridges are nice.")
+    evidence = iterate_with(model, index, embedder)
+    assert len(model.requests) == MOST_UNUSABLE
+    assert NO_LONGER_ASKED in evidence.notes
+    assert evidence.hits
+
+
+def test_a_search_is_made_once_and_a_passage_shown_once(index, embedder):
+    model = ScriptedChatModel("search | graph | Who designed the arched bridge?")
+    evidence = iterate_with(model, index, embedder)
+    searches = [line.partition("(")[0][3:] for line in evidence.trace if line[:1].isdigit()]
+    assert len(searches) == len(set(searches))
+    shown = model.requests[-1].messages[-1].content.partition("\n# ")[2].splitlines()
+    passages = [line for line in shown if ": " in line]
+    assert len(passages) == len(set(passages))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+import numpy as np
 from hypothesis import strategies as st
 from tests.hostile.mutations import ODD_TEXTS, damaged, damaged_archive, decoded, loose
 from tests.hostile.targets import Target
 from tests.indexing.office_files import make_docx, make_epub, make_xlsx, one_of_each
+from tests.indexing.sound_files import sound_file, tone
 
 from knotwork._indexing.loaders import load_document
-from knotwork._indexing.loaders.loader import clean_text
+from knotwork._indexing.loaders.loader import Source, clean_text
+from knotwork._indexing.loaders.sound import PIECE_S, SAMPLE_RATE, open_recording
+from knotwork._indexing.loaders.speech import is_available
 from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import LoadError
@@ -66,6 +70,12 @@ _SUBTITLES = (
 )
 _TABLE = (b",", b";", b"\t", b"|", b'"', b'""', b"\n", b"\r", b"sep=;\n", b"=1+1", b"a,b,c\n")
 _TEXT = (b"\n\n", b"\x0c", b"- 1 -\n", b"Mr. ", b"1.2.3 ", b". ", b"!? ", b"www.x.y", b"\xff\xfe")
+
+_SOUND = (
+    *(b"RIFF", b"WAVE", b"data", b"fmt ", b"LIST", b"ftyp", b"moov", b"mdat", b"stts", b"trak"),
+    *(b"OggS", b"OpusHead", b"fLaC", b"ID3\x04", b"\xff\xfb", b"Xing", b"\x1aE\xdf\xa3"),
+    *(bytes(4), b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00\x00\x00\x01", b"#EXTM3U\n"),
+)
 
 _WORDS = {
     ".txt": _TEXT,
@@ -123,6 +133,14 @@ def _load(name: str, data: bytes) -> None:
     document.text.encode("utf-8")
     _, chunks = make_splitter().split(document)
     assert sum(len(chunk.text) for chunk in chunks) <= len(document.text)
+
+
+def _decode(data: bytes) -> None:
+    """Decode a recording; its speech is not recognised."""
+    with open_recording(Source("a", data)) as recording:
+        for piece in recording.pieces:
+            assert np.isfinite(piece.samples).all()
+            assert len(piece.samples) <= (PIECE_S + 60.0) * SAMPLE_RATE
 
 
 def _extract(data: bytes) -> None:
@@ -184,6 +202,16 @@ def targets() -> Iterator[Target]:
             seconds=20.0,
             examples=6,
         )
+    if is_available():
+        for suffix in (".wav", ".mp3", ".m4a", ".ogg", ".flac", ".mkv"):
+            yield Target(
+                f"sound{suffix.replace('.', '-')}",
+                damaged([sound_file(tone(1.0), suffix, pictures=suffix == ".mkv")], _SOUND),
+                _decode,
+                errors=(LoadError,),
+                seconds=20.0,
+                examples=6,
+            )
     prose = loose(_PROSE, most=200)
     repeated = st.builds(
         lambda word, end, times: word * times + end,

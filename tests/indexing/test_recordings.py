@@ -1,6 +1,7 @@
 """Recordings: their sound, what is heard in it, and when it is said."""
 
 import socket
+import struct
 
 import numpy as np
 import pytest
@@ -289,6 +290,18 @@ def test_damaged_packets_are_left_out(hearing):
     load("a.mp3", bytes(data))
     heard_s = len(transcriber.heard[0][0]) / sound.SAMPLE_RATE
     assert 17.0 < heard_s < 20.1
+
+
+def test_numbers_that_are_no_sound_become_silence(hearing):
+    transcriber = hearing([words(SAID)])
+    values = np.array([np.nan, np.inf, -np.inf, 1e30, 0.5] * 4_000, "<f4").tobytes()
+    form = struct.pack("<HHIIHH", 3, 1, 16_000, 64_000, 4, 32)
+    data = b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", len(values))
+    load("a.wav", b"RIFF" + struct.pack("<I", len(data) + len(values)) + data + values)
+    ((samples, _),) = transcriber.heard
+    assert len(samples) == 20_000
+    assert np.isfinite(samples).all()
+    assert np.abs(samples).max() == 1.0
 
 
 def test_a_recording_has_a_longest_length(hearing, monkeypatch):

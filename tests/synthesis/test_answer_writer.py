@@ -7,12 +7,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply
-from knotwork._synthesis.answer_writer import (
-    BESIDE_THE_POINT,
-    NOT_ASKED,
-    SOURCES_SILENT,
-    make_answer_request,
-)
+from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT, make_answer_request
 from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.messages import no_answer
@@ -213,22 +208,3 @@ def test_equal_evidence_makes_equal_requests():
     assert answer.answered
     assert write(GOOD)[2].requests == model.requests
     assert make_answer_request(QUESTION, []).stage == "answer"
-
-
-def test_true_statements_about_something_else_are_no_answer(cache):
-    """They are none where nothing that was found is about the question, and not kept as good."""
-    question = "Which glacier feeds the turbines?"
-    said = "Ada Lovelace was born in London [2]."
-    nothing = make_evidence(question, confidence=0.0)
-    answer, _, _ = write(said, question=question, cache=cache, evidence=nothing)
-    assert not answer.answered
-    assert BESIDE_THE_POINT in answer.notes[-1]
-    again, _, model = write(said, question=question, cache=cache, evidence=nothing)
-    assert not again.answered
-    assert model.requests == []
-    little = make_evidence(question, confidence=0.1)
-    assert write(said, question=question, evidence=little)[0].answered
-    chinese = write(
-        said, question="哪条冰川？", evidence=make_evidence("哪条冰川？", confidence=0.0)
-    )
-    assert chinese[0].answered

@@ -7,8 +7,9 @@ answer quotes sentences of the documents, with a note on the reason.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel
@@ -36,7 +37,6 @@ from knotwork._synthesis.reply_reader import (
     parse_answer_reply,
 )
 from knotwork._text.languages import detect_language
-from knotwork._text.terms import content_terms
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.records import Answer, Evidence, MemoryCitation, StageUsage, Usage
 
@@ -47,15 +47,8 @@ ROWS_UNCITED = (
     "The language model was not asked: it must cite passages, and no passage states the rows."
 )
 NOT_ASKED = "The language model was not asked, as nothing was found."
-BESIDE_THE_POINT = (
-    "The reply has no word of the question, and no passage that was found answers it."
-)
-NO_EVIDENCE = 0.02
-"""The confidence below which no passage found is about the question."""
 ANSWER_STAGE = "answer"
 ANSWER_OUTPUT_TOKENS = 600
-
-_Parse = Callable[[ChatReply], ParsedReply]
 
 _log = logging.getLogger("knotwork.synthesis")
 
@@ -125,15 +118,13 @@ class AnswerWriter:
         numbered = {passage.number: passage for passage in passages}
         check = StatementCheck(numbered, question=quoted.question)
         showing = _StreamedText(ReplyReader(numbered, check=check), unknown)
-
-        def parse(reply: ChatReply) -> ParsedReply:
-            parsed = parse_answer_reply(
-                reply, passages, question=quoted.question, unknown=unknown, check=check
-            )
-            if _is_beside_the_point(parsed, quoted):
-                raise Unparsable(BESIDE_THE_POINT)
-            return parsed
-
+        parse = partial(
+            parse_answer_reply,
+            passages=passages,
+            question=quoted.question,
+            unknown=unknown,
+            check=check,
+        )
         parsed, note = yield from self._receive(request, showing, parse)
         if parsed is not None and not parsed.is_unknown:
             if rest := showing.finish(is_cut=parsed.reply.finish_reason == "length"):
@@ -148,7 +139,7 @@ class AnswerWriter:
         self,
         request: ChatRequest,
         showing: _StreamedText,
-        parse: _Parse,
+        parse: partial[ParsedReply],
     ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
         """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
         parsed: ParsedReply | None = None
@@ -166,7 +157,7 @@ class AnswerWriter:
         self,
         error: KnotworkError,
         showing: _StreamedText,
-        parse: _Parse,
+        parse: partial[ParsedReply],
     ) -> tuple[ParsedReply | None, str]:
         """Return the reply if only caching it failed, else None, and a note on the error."""
         _log.info("no answer from %s: %s", self._model.name, error)
@@ -232,22 +223,6 @@ class AnswerWriter:
         )
         notes = (*self._notes, *answer.notes, *([note] if note else ()))
         return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
-
-
-def _is_beside_the_point(parsed: ParsedReply, quoted: Answer) -> bool:
-    """Return True for true statements about something else, where nothing answers the question.
-
-    A reply in another language than the question cannot be compared.
-    """
-    if parsed.is_unknown or parsed.remembered or quoted.answered or quoted.confidence is None:
-        return False
-    asked, said = quoted.question, parsed.text
-    return (
-        quoted.confidence < NO_EVIDENCE
-        and detect_language(asked) == detect_language(said)
-        and bool(content_terms(asked))
-        and set(content_terms(asked)).isdisjoint(content_terms(said))
-    )
 
 
 def _scale(confidence: float | None, share: float) -> float | None:

@@ -213,7 +213,10 @@ class AgentBudget:
 
 @dataclass(slots=True)
 class AgentState:
-    """The state of an agent at work; ``main`` is the evidence for the question itself."""
+    """The state of an agent at work; ``main`` is the evidence for the question itself.
+
+    ``unusable`` is how many replies of the planner's model in a row could not be used.
+    """
 
     question: str
     k: int
@@ -225,6 +228,12 @@ class AgentState:
     trace: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     abstains: bool = False
+    unusable: int = 0
+
+    def has_searched(self, tool: str, text: str) -> bool:
+        """Return True if this tool was asked for the same words before."""
+        wanted = terms(text)
+        return any(f.tool == tool and terms(f.text) == wanted for f in self.findings)
 
 
 class Planner(Protocol):

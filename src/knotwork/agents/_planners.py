@@ -122,6 +122,9 @@ def _title_of(chunk_id: str, state: AgentState) -> str:
 PLAN_STAGE = "plan"
 PLAN_OUTPUT_TOKENS = 120
 STEP_WEIGHT = 0.8
+MOST_UNUSABLE = 2
+"""Unusable replies in a row, after which rules choose all further steps for a question."""
+NO_LONGER_ASKED = "The model was not asked again, since its replies were unusable."
 SHOWN_HITS = 4
 SHOWN_CHARACTERS = 240
 _SEARCH_LINE = re.compile(
@@ -153,15 +156,19 @@ class ModelPlanner:
         expected = count_request(request, count_tokens) + PLAN_OUTPUT_TOKENS
         if not state.budget.can_ask(expected):
             return self._fall_back(state, "The token budget is used up: rules chose the next step.")
+        if state.unusable >= MOST_UNUSABLE:
+            return self._rules.next_move(state)
         try:
             text, move = complete_checked(
                 self._model, request, lambda reply: (reply.text, parse_move(reply, state))
             )
         except ModelError as error:
+            state.unusable += 1
+            if state.unusable >= MOST_UNUSABLE:
+                state.notes.append(NO_LONGER_ASKED)
             return self._fall_back(state, f"The model chose no step: {error}")
+        state.unusable = 0
         state.budget.spent_tokens += expected - PLAN_OUTPUT_TOKENS + count_tokens(text)
-        if move is not None and move.text in {finding.text for finding in state.findings}:
-            return None
         return move
 
     def _fall_back(self, state: AgentState, note: str) -> AgentMove | None:
@@ -171,8 +178,10 @@ class ModelPlanner:
 
     def _request(self, state: AgentState) -> ChatRequest:
         language = detect_language(state.question)
+        shown: set[str] = set()
         found = "\n".join(
-            f"# {finding.text}\n{_show_evidence(finding.evidence)}" for finding in state.findings
+            f"# {finding.text}\n{_show_evidence(finding.evidence, shown)}"
+            for finding in state.findings
         )
         blanks = {
             "question": escape_tags(state.question.strip()),
@@ -194,18 +203,24 @@ def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
     tool = found[1].lower()
     if tool not in state.tools:
         raise Unparsable(f"Unknown tool `{found[1]}`. The tools are {', '.join(state.tools)}.")
-    return AgentMove(tool, found[2].strip().strip("\"'“”"), "chosen by the model", STEP_WEIGHT)
+    text = found[2].strip().strip("\"'“”")
+    if state.has_searched(tool, text):
+        raise Unparsable("The reply asks for a search that was made before.")
+    return AgentMove(tool, text, "chosen by the model", STEP_WEIGHT)
 
 
-def _show_evidence(evidence: Evidence) -> str:
+def _show_evidence(evidence: Evidence, shown: set[str]) -> str:
+    """Return the best passages that were not ``shown`` yet, and add them to those."""
+    new = [hit for hit in evidence.hits if hit.chunk.id not in shown][:SHOWN_HITS]
+    shown.update(hit.chunk.id for hit in new)
     lines = []
-    for hit in evidence.hits[:SHOWN_HITS]:
+    for hit in new:
         chunk = hit.chunk
         best = " ".join(chunk.text_at(span) for span, _ in hit.sentences[:2])
         text = " ".join((best or chunk.text).split())[:SHOWN_CHARACTERS]
         lines.append(f"{chunk.document_title}: {text}")
     lines += [f"rows: {[list(row) for row in result.rows[:5]]}" for result in evidence.results]
-    return "\n".join(lines) or "nothing"
+    return "\n".join(lines) or ("nothing new" if evidence.hits else "nothing")
 
 
 FOLLOWED_HITS = 3

@@ -19,13 +19,14 @@ from knotwork.errors import LoadError
 from knotwork.records._documents import clock
 
 if TYPE_CHECKING:
+    from av.audio.frame import AudioFrame
     from av.audio.stream import AudioStream
     from av.container import InputContainer
 
 SAMPLE_RATE = 16_000
 """Samples a second of what is decoded, in one channel, from -1 to 1."""
 
-PIECE_S = 300.0
+PIECE_S = 120.0
 """Seconds of a piece at most. It needs about 250 MB while its speech is recognised."""
 
 LONGEST_S = 24 * 3_600.0
@@ -62,6 +63,9 @@ _MEDIA_TYPES = {
     "matroska": "audio/webm",
 }
 _VIDEO_TYPES = {"ogg": "video/ogg", "mov": "video/mp4", "matroska": "video/webm"}
+
+
+_NOTHING = np.zeros(0, np.float32)
 
 
 class Piece(NamedTuple):
@@ -113,29 +117,31 @@ def open_recording(source: Source) -> Iterator[Recording]:
     """
     import av
 
+    with _opened(source) as opened:
+        if not opened.streams.audio:
+            raise LoadError(
+                "no_text", f"`{source.uri}` has no sound.", fix="Leave it out with `exclude`."
+            )
+        tags = {key.lower(): value for key, value in opened.metadata.items()}
+        yield Recording(
+            _media_type(opened),
+            tags.get("title", ""),
+            (opened.duration or 0) / av.time_base,
+            _pieces(source, _decoded(source, opened, opened.streams.audio[0])),
+            flat_metadata({"author": tags.get("artist"), "date": tags.get("date")}),
+        )
+
+
+def _opened(source: Source) -> InputContainer:
+    import av
+
     options = {"format_whitelist": _DEMUXERS, "protocol_whitelist": "none"}
     try:
         data = io.BytesIO(source.data)
-        with av.open(data, "r", metadata_errors="ignore", options=options) as opened:
-            if not opened.streams.audio:
-                raise LoadError(
-                    "no_text",
-                    f"`{source.uri}` has no sound.",
-                    fix="Leave it out with `exclude`.",
-                )
-            tags = {key.lower(): value for key, value in opened.metadata.items()}
-            yield Recording(
-                _media_type(opened),
-                tags.get("title", ""),
-                (opened.duration or 0) / av.time_base,
-                _pieces(source, _decoded(source, opened, opened.streams.audio[0])),
-                flat_metadata({"author": tags.get("artist"), "date": tags.get("date")}),
-            )
-    except av.error.FFmpegError as error:
-        if isinstance(error, MemoryError):
-            raise
+        return av.open(data, "r", metadata_errors="ignore", options=options)
+    except av.error.FFmpegError as error:  # also if a damaged file asks for too much memory
         reason = error.strerror or type(error).__name__
-        raise broken_file_error(source, f"it cannot be read as a recording ({reason})") from error
+    raise broken_file_error(source, f"it cannot be read as a recording ({reason})")
 
 
 def _media_type(opened: InputContainer) -> str:
@@ -154,30 +160,47 @@ def _decoded(
     import av
 
     begin_s = (opened.start_time or 0) / av.time_base
-    resampler, form = None, None
+    resampler = _Resampler()
     total = damaged = 0
     for packet in _packets(opened, stream):
         check_cancelled()
         try:
-            frames = packet.decode()
-        except av.error.InvalidDataError:
+            parts = [(frame.time, resampler.samples(frame)) for frame in packet.decode()]
+        except (av.error.FFmpegError, ValueError):
             damaged += 1
             continue
-        for frame in frames:
-            if resampler is None or form != (frame.format.name, frame.layout.name, frame.rate):
-                form = frame.format.name, frame.layout.name, frame.rate
-                resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
-            time_s = None if frame.time is None else max(0.0, frame.time - begin_s)
-            frame.pts = None  # the resampler would fill gaps, however long the file says they are
-            for resampled in resampler.resample(frame):
-                samples = resampled.to_ndarray()[0]
-                total += len(samples)
-                if total > LONGEST_S * SAMPLE_RATE:
-                    raise _too_long(source)
-                yield time_s, samples
+        for time_s, samples in parts:
+            total += len(samples)
+            if total > LONGEST_S * SAMPLE_RATE:
+                raise _too_long(source)
+            yield None if time_s is None else max(0.0, time_s - begin_s), samples
     if not total:
         lost = f"{damaged:,} damaged packets" if damaged else "no packet"
         raise broken_file_error(source, f"its sound cannot be decoded ({lost})")
+
+
+class _Resampler:
+    """Turns frames of any form, which may change within a file, into samples."""
+
+    def __init__(self) -> None:
+        self._form: tuple[str, str, int] | None = None
+        self._resampler: Any = None
+
+    def samples(self, frame: AudioFrame) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return the samples of a frame; some may be those of the frame before."""
+        import av
+
+        form = frame.format.name, frame.layout.name, frame.rate
+        if form != self._form:
+            self._form = form
+            self._resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
+        frame.pts = None  # the resampler would fill gaps, however long the file says they are
+        found = [part.to_ndarray()[0] for part in self._resampler.resample(frame)]
+        # Samples may be any floating-point number in a file.
+        samples: np.ndarray[Any, np.dtype[np.float32]] = np.concatenate([_NOTHING, *found])
+        np.nan_to_num(samples, copy=False)
+        np.clip(samples, -1.0, 1.0, out=samples)
+        return samples
 
 
 def _packets(opened: InputContainer, stream: AudioStream) -> Iterator[Any]:
@@ -186,7 +209,7 @@ def _packets(opened: InputContainer, stream: AudioStream) -> Iterator[Any]:
 
     try:
         yield from opened.demux(stream)
-    except (av.error.InvalidDataError, av.error.EOFError):
+    except av.error.FFmpegError:
         return
 
 

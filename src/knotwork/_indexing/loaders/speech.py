@@ -12,6 +12,7 @@ import unicodedata
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -50,6 +51,9 @@ _SILENCE_S = 2.0
 PAUSE_S = 0.5
 """Times are those of sentences, and of their parts between pauses of this length."""
 
+_STOP_S = 0.2
+"""A sentence begins behind a stop and a pause of this length, even with a small letter."""
+
 _LEAST_SILENCE_S = 0.3
 _MARGIN_S = 0.1
 """Silence that the times of words leave out, and how much of it stays on both sides of speech."""
@@ -80,6 +84,8 @@ _CREDITS = re.compile(
     re.IGNORECASE,
 )
 """What Whisper writes for music and silence, as its training data ended with it."""
+
+_NO_MEMORY = re.compile(r"alloc|out of memory", re.IGNORECASE)
 
 _lock = threading.Lock()
 
@@ -146,7 +152,7 @@ def open_transcriber(source: Source) -> Transcriber:
             f"{', no '.join(missing)}."
         )
     try:
-        with _lock:
+        with _lock, _memory_errors():
             return _open(folder, (folder / "model.bin").stat().st_size)
     except (RuntimeError, ValueError, OSError, KeyError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
@@ -192,7 +198,7 @@ class _Whisper:
         self._model = model
 
     def hear(self, samples: np.ndarray[Any, Any], language: str = "") -> Speech:
-        with _lock:
+        with _lock, _memory_errors():
             parts, info = self._model.transcribe(
                 samples,
                 language=language or None,
@@ -208,11 +214,22 @@ class _Whisper:
 
     def _parts(self, parts: Iterator[Any]) -> Iterator[Sequence[Word]]:
         while True:
-            with _lock:
+            with _lock, _memory_errors():
                 part = next(parts, None)
             if part is None:
                 return
             yield [Word(w.word, float(w.start), float(w.end)) for w in part.words or ()]
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Raise MemoryError for the errors by which the library says that memory is lacking."""
+    try:
+        yield
+    except RuntimeError as error:
+        if _NO_MEMORY.search(str(error)):
+            raise MemoryError(str(error)) from error
+        raise
 
 
 def _voiced(samples: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
@@ -311,7 +328,7 @@ def _with_capitals(words: Iterable[Word]) -> Iterator[Word]:
     """Yield words, with a capital for one behind a stop and a pause, where a sentence begins."""
     before = None
     for word in words:
-        if before and _STOP.search(before.text) and word.start_s - before.end_s >= PAUSE_S:
+        if before and _STOP.search(before.text) and word.start_s - before.end_s >= _STOP_S:
             said = word.text.lstrip()
             blank = word.text[: len(word.text) - len(said)]
             yield word._replace(text=blank + said[:1].upper() + said[1:])
