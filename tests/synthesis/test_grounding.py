@@ -245,6 +245,12 @@ def test_any_text_can_be_checked(statement, sources):
     find_fault(statement, sources, question="Why?")
 
 
+@pytest.mark.parametrize("distance", [10, 1_500, 3_000])
+def test_a_denial_far_from_the_words_of_a_statement_is_not_theirs(distance):
+    source = "The Orion pump weighs little, " + "and very much oil " * distance + "is not sold."
+    assert find_fault("The Orion pump weighs little.", [source]) is None
+
+
 def passages(*texts):
     found = {}
     for number, text in enumerate(texts, start=1):
