@@ -3,10 +3,11 @@
     python benchmarks/grounding/measure.py --data ../shared
 
 False statements differ from true ones in a number, a name, a negation or the order of two names;
-half of the numbers and names come from the same passage. Three kinds of true statements: sentences
-of the passages ("close"), questions turned into statements ("asked"), and answers about manuals
-that a person wrote ("written", with the quoted evidence as passage). Prints the share of false
-statements found, of true ones rejected, the precision if both are equally frequent, and CPU time.
+half of the numbers and names come from the same passage. Four kinds of true statements: sentences
+of the passages ("close"), questions turned into statements ("asked"), clauses of the passages in
+both voices ("clauses", such as "Acme was founded by Ina Berg"), and answers about manuals that a
+person wrote ("written", with the quoted evidence as passage). Prints the share of false statements
+found, of true ones rejected, the precision if both are equally frequent, and CPU time.
 """
 
 from __future__ import annotations
@@ -16,19 +17,32 @@ import json
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from statements import KINDS, Statement, make_false, names_of, read_rows, read_sentences
+from statements import (
+    KINDS,
+    Statement,
+    make_false,
+    names_of,
+    read_clauses,
+    read_rows,
+    read_sentences,
+)
 from statements import read_statements as read_asked
 
 from knotwork._synthesis.grounding.faults import find_fault
 from knotwork._text.sentences import split_sentences
 
 TRAINED = ("train/squad_dev.jsonl.gz", "train/xquad_zh.jsonl.gz", "train/drcd_test.jsonl.gz")
-FRESH = ("train/squadshifts_newwiki.jsonl.gz", "bench/qa/cmrc2018_trial", "bench/qa/drcd300_zh")
+FRESH = (
+    "train/squadshifts_newwiki.jsonl.gz",
+    "train/qamr.jsonl.gz",
+    "bench/qa/cmrc2018_trial",
+    "bench/qa/drcd300_zh",
+)
 MANUALS = ("postgresql", "handbook_en", "handbook_zh")
 
 
@@ -50,11 +64,17 @@ def main() -> None:
         asked = list(read_asked(rows))
         names = sorted({n for s in asked for n in names_of(s.answer, s.language) if n == s.answer})
         kinds = {"close": list(read_sentences(rows, every=3)), "asked": asked}
+        shown = name.split("/")[-1].split(".")[0]
         for kind, statements in kinds.items():
-            _measure(name.split("/")[-1].split(".")[0], kind, statements, names, options)
+            made = make_false(statements, names, seed=options.seed)
+            _measure(shown, kind, statements, made, options)
+        clauses = list(read_clauses(rows))
+        made = {kind: [] for kind in KINDS} | {"roles": [false for _, false in clauses]}
+        _measure(shown, "clauses", [true for true, _ in clauses], made, options)
     written = _read_written(options.data / "bench" / "realdocs")
     names = sorted({n for s in written for n in names_of(s.passage, s.language)})
-    _measure("manuals", "written", written, names, options)
+    made = make_false(written, names, seed=options.seed)
+    _measure("manuals", "written", written, made, options)
 
 
 def _read_written(folder: Path) -> list[Statement]:
@@ -76,11 +96,10 @@ def _measure(
     name: str,
     kind: str,
     statements: Sequence[Statement],
-    names: Sequence[str],
+    made: Mapping[str, Sequence[Statement]],
     options: argparse.Namespace,
 ) -> None:
     chance = random.Random(options.seed)
-    made = make_false(statements, names, seed=options.seed)
     share = options.count // len(KINDS) + 1
     false = {k: chance.sample(made[k], min(len(made[k]), share)) for k in KINDS}
     count = sum(map(len, false.values()))

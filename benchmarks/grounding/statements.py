@@ -12,7 +12,7 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +47,14 @@ def read_rows(path: Path) -> Iterator[Row]:
         for row in map(json.loads, opened):
             answer = row["answers"][0]["text"] if row["kind"] == "span" and row["answers"] else ""
             yield Row(row["question"], answer, row["context"], row["title"], row["lang"])
+
+
+def read_passages(folder: Path) -> Iterator[Row]:
+    """Yield the passages of a folder of ``bench/qa/`` without questions."""
+    for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        language = "zh" if re.search("[\u4e00-\u9fff]", row["text"]) else "en"
+        yield Row("", "", row["text"], row.get("title", ""), language)
 
 
 KINDS = ("number", "name", "negation", "roles")
@@ -275,6 +283,105 @@ def _swap_roles(statement: Statement) -> str:
         if second in statement.passage and first in statement.passage:
             return text.replace(first, "\0").replace(second, first).replace("\0", second)
     return ""
+
+
+_NAMED = r"(?:[Tt]he )?[A-Z][\w'’-]+(?:(?: of| the| de| von| van)? [A-Z][\w'’-]+)*"
+_PARTICIPLES = {
+    "wrote": "written", "took": "taken", "gave": "given", "beat": "beaten", "began": "begun",
+    "drew": "drawn", "saw": "seen", "sang": "sung", "threw": "thrown", "won": "won", "led": "led",
+    "built": "built", "made": "made", "held": "held", "sold": "sold", "bought": "bought",
+}  # fmt: skip
+_PAST = {participle: past for past, participle in _PARTICIPLES.items()}
+_VERB_EN = rf"(?P<verb>[a-z]+ed|{'|'.join(_PARTICIPLES)})"
+_ACTIVE_EN = (
+    re.compile(rf"\b(?P<agent>{_NAMED}) {_VERB_EN} (?P<other>{_NAMED})"),
+    # "Acme, a maker of pumps, bought Bolt Systems"
+    re.compile(
+        rf"\b(?P<agent>{_NAMED}), (?:which|who|an?|the|then|also|formerly)\b[^,.;]{{3,60}},"
+        rf" {_VERB_EN} (?P<other>{_NAMED})"
+    ),
+    # "Acme, which Ina Berg founded"
+    re.compile(rf"\b(?P<other>{_NAMED}),? (?:which|that|whom) (?P<agent>{_NAMED}) {_VERB_EN}\b"),
+)
+_BE_EN = "(?:,? (?:(?:which|who) )?(?:was|were)|,)?"
+_PASSIVE_EN = re.compile(
+    rf"\b(?P<other>{_NAMED}){_BE_EN} (?P<verb>[a-z]+ed|{'|'.join(_PAST)}) by (?P<agent>{_NAMED})"
+)
+_MUTUAL = ("married", "divorced", "met", "faced", "resembled", "matched", "joined")
+_AGENT_ZH = re.compile("[被由]")
+
+
+def read_clauses(rows: Iterable[Row]) -> Iterator[tuple[Statement, Statement]]:
+    """Yield who did what to whom as statements in both voices, each with a false one.
+
+    "Ina Berg founded Acme" in a passage becomes itself and "Acme was founded by Ina Berg"; in the
+    false ones the names are swapped.
+    """
+    passages = {row.passage: row for row in rows}
+    for row in passages.values():
+        is_chinese = row.language == "zh"
+        for sentence in _SENTENCE_END.split(row.passage):
+            text = " ".join(sentence.split())
+            for agent, verb, other in _clauses_zh(text) if is_chinese else _clauses_en(text):
+                voices = _voices_zh(verb) if is_chinese else _voices_en(verb)
+                for voice in voices:
+                    said, swapped = voice(agent, other), voice(other, agent)
+                    true = Statement(said, row.passage, row.title, "", row.language, "")
+                    yield true, replace(true, text=swapped, error="roles", origin=said)
+
+
+_Voice = Callable[[str, str], str]
+
+
+def _voices_en(verb: str) -> tuple[_Voice, _Voice]:
+    participle = _PARTICIPLES.get(verb, verb)
+
+    def capital(text: str) -> str:
+        return text[0].upper() + text[1:]
+
+    return (
+        lambda agent, other: capital(f"{agent} {verb} {other}."),
+        lambda agent, other: capital(f"{other} was {participle} by {agent}."),
+    )
+
+
+def _voices_zh(verb: str) -> tuple[_Voice, _Voice]:
+    return (
+        lambda agent, other: f"{agent}{verb}了{other}。",
+        lambda agent, other: f"{other}被{agent}{verb}。",
+    )
+
+
+def _clauses_en(sentence: str) -> Iterator[tuple[str, str, str]]:
+    """Yield who, the verb in the past tense, and whom."""
+    found = [
+        (match["agent"], match["verb"], match["other"])
+        for pattern in _ACTIVE_EN
+        for match in pattern.finditer(sentence)
+    ]
+    found += [
+        (match["agent"], _PAST.get(match["verb"], match["verb"]), match["other"])
+        for match in _PASSIVE_EN.finditer(sentence)
+    ]
+    for agent, verb, other in found:
+        if verb not in _MUTUAL and not any(
+            name in _NO_NAMES or _REFERS.match(name) for name in (agent, other)
+        ):
+            yield agent, verb, other
+
+
+def _clauses_zh(sentence: str) -> Iterator[tuple[str, str, str]]:
+    words = [word for word in segment(sentence) if word.text != "了"]
+    is_name = [word.tag[:2] in _TAGS_ZH and len(word.text) > 1 for word in words]
+    is_verb = [word.tag == "v" and len(word.text) == 2 for word in words]
+    for place in range(len(words) - 2):
+        one, two, three = (word.text for word in words[place : place + 3])
+        if not is_name[place] or not is_name[place + 2]:
+            continue
+        if is_verb[place + 1]:
+            yield one, two, three
+        elif _AGENT_ZH.fullmatch(two) and is_verb[place + 3 : place + 4] == [True]:
+            yield three, words[place + 3].text, one
 
 
 _JOINED = re.compile(r"[,;，；、]|\b(?:and|with|or|to|as well)\b|[和與与及]")

@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of
 
 from knotwork._synthesis.grounding.faults import Fault, find_fault
+from knotwork._synthesis.grounding.shipped_models import read_model
+from knotwork._synthesis.grounding.source_places import ALIKE, SAME_GROUP, SourcePlaces
 from knotwork._synthesis.grounding.statement_check import StatementCheck
+from knotwork._synthesis.grounding.texts import read_text
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.sentences import split_sentences
+from knotwork.errors import ConfigError
 from knotwork.records import Document
 
 PUMP = (
@@ -105,6 +109,98 @@ def test_what_a_chinese_passage_does_not_say_is_found(statement, expected):
     assert fault(statement, OFFICE) is expected
 
 
+COMPANY = (
+    "Acme Corporation, which Ina Berg founded in Oslo, bought Bolt Systems in 2004. Karl Lund had "
+    "led Bolt Systems since 1998 and moved to Bergen after the sale. Forty engineers joined Acme "
+    "Corporation, and 17 salesmen left Bolt Systems. The new owner does not sell pumps in Sweden."
+)
+HARBOUR = (
+    "港务局由温青岚于1998年创立，总部设在杭州。2004年，赵国强接任局长，并将三号码头租给林婉清的公司。"
+    "林婉清的公司不从事渔业。三号码头长420米，五号码头长260米。"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Ina Berg established Acme Corporation in Oslo.", "Who established Acme Corporation?"),
+        ("Acme Corporation was founded by Ina Berg.", ""),
+        ("Karl Lund was the leader of Bolt Systems from 1998.", "Who was the leader?"),
+        ("Bolt Systems was bought by Acme Corporation in 2004.", ""),
+        ("After the sale, Karl Lund lived in Bergen.", "Where did Karl Lund live?"),
+        ("Acme Corporation never sells pumps in Sweden.", ""),
+    ],
+)
+def test_free_wording_is_right(statement, question):
+    assert fault(statement, COMPANY, question) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Karl Lund founded Acme Corporation in Oslo.", "Who founded Acme Corporation in Oslo?"),
+        ("Ina Berg had led Bolt Systems since 1998.", "Who had led Bolt Systems?"),
+        ("Bolt Systems bought Acme Corporation in 2004.", "Who bought Bolt Systems in 2004?"),
+        ("Karl Lund moved to Oslo after the sale.", "Where did Karl Lund move?"),
+        ("17 engineers joined Acme Corporation.", ""),
+        ("Acme Corporation bought Bolt Systems in 1998.", "When was Bolt Systems bought?"),
+        ("The new owner sells pumps in Sweden.", ""),
+        ("Karl Lund did not move to Bergen after the sale.", ""),
+    ],
+)
+def test_what_the_passage_says_of_another_is_found(statement, question):
+    assert fault(statement, COMPANY, question) is not None
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("温青岚在1998年创立了港务局。", "谁创立了港务局？"),
+        ("赵国强在2004年接任局长。", ""),
+        ("三号码头有420米长。", "三号码头有多长？"),
+        ("林婉清的公司并不从事渔业。", ""),
+    ],
+)
+def test_chinese_in_free_wording_is_right(statement, question):
+    assert fault(statement, HARBOUR, question) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("局长在2004年将三号码头租给温青岚的公司。", "局长将三号码头租给谁的公司？"),
+        ("港务局于2004年创立。", "港务局何时创立？"),
+        ("林婉清的公司从事渔业。", ""),
+    ],
+)
+def test_what_a_chinese_passage_says_of_another_is_found(statement, question):
+    assert fault(statement, HARBOUR, question) is not None
+
+
+def test_words_are_placed_by_stem_by_beginning_and_by_relation():
+    sources = SourcePlaces([read_text("Ina Berg, the founder, wrote a song in Oslo.")])
+    said = read_text("Ina founded it, an author of songs in Kyoto.")
+    items = {said.text[i.start :].split()[0].strip(",."): i for i in sources.items_of(said)}
+    assert items["Ina"].strength == items["songs"].strength == 1
+    assert items["founded"].strength == ALIKE
+    assert items["author"].strength == SAME_GROUP
+    assert items["Kyoto"].matches == ()
+
+
+def test_a_mention_has_the_places_of_its_name():
+    sources = SourcePlaces([read_text("Ina Berg left."), read_text("In Oslo, Berg met Ada Lund.")])
+    said = read_text("The house of Ina Berg is beside that of Ada.")
+    berg, ada = (sources.find_mention(mention, said) for mention in said.mentions)
+    assert [place.sentence for place in berg] == [0]
+    assert [place.shown for place in ada] == ["ada"]
+    assert [place.sentence for place in ada] == [1]
+
+
+def test_a_model_of_other_features_is_refused():
+    with pytest.raises(ConfigError, match="other features"):
+        read_model("placement", ("near",))
+
+
 def test_a_number_of_the_question_may_be_denied_and_not_affirmed():
     question = "Does the pump hold 99 patents?"
     assert fault("The pump holds 99 patents.", PUMP, question) is Fault.NUMBER
@@ -147,6 +243,12 @@ def test_a_sentence_of_the_passage_is_always_right(sentence):
 @given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=4))
 def test_any_text_can_be_checked(statement, sources):
     find_fault(statement, sources, question="Why?")
+
+
+@pytest.mark.parametrize("distance", [10, 1_500, 3_000])
+def test_a_denial_far_from_the_words_of_a_statement_is_not_theirs(distance):
+    source = "The Orion pump weighs little, " + "and very much oil " * distance + "is not sold."
+    assert find_fault("The Orion pump weighs little.", [source]) is None
 
 
 def passages(*texts):

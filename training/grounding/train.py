@@ -5,8 +5,9 @@
 Statements are made as for `benchmarks/grounding`, of other data sets than those that it reports as
 fresh. "placement": a name or number that replaced another, or changed places with one, is wrong,
 and all mentions of true statements are right. "polarity": a statement with a denial added or
-removed is wrong. Prints how many statements are found by models that were trained without their articles, at
-the shares of true statements rejected; then trains on everything and writes both models.
+removed is wrong. Prints how many statements are found by models that were trained without their
+articles, at the shares of true statements rejected; then trains on everything and writes both
+models.
 """
 
 from __future__ import annotations
@@ -27,7 +28,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "grounding"))
 
-from statements import Row, Statement, make_false, names_of, read_rows, read_sentences
+from statements import (
+    Row,
+    Statement,
+    make_false,
+    names_of,
+    read_clauses,
+    read_passages,
+    read_rows,
+    read_sentences,
+)
 from statements import read_statements as read_asked
 
 from knotwork._synthesis.grounding import placement, polarity
@@ -40,14 +50,15 @@ SETS = (
     "squad_train_subset", "squad_dev", "drcd_test", "xquad_zh", "fairytaleqa", "cmrc2017_user",
     "nq_open_oracle",
 )  # fmt: skip
+CORPORA = ("twowiki_full6119",)
 MODELS = Path(placement.__file__).with_name("data")
 FEATURES = {"placement": placement.FEATURES, "polarity": polarity.FEATURES}
-TREES = {"placement": (200, 20), "polarity": (120, 10)}
+TREES = {"placement": (200, 20), "polarity": (140, 12)}
 MOVED = ("number", "name", "roles")
-REPEATS = {"asked": 3, "close": 1}
+REPEATS = {"asked": 3, "close": 1, "replaced": 1}
 """How many false statements of a kind are made of a true one."""
-ASKED_WEIGHT = 3.0
-"""The weight of statements in people's own words against sentences of the passages."""
+WEIGHTS = {"asked": 3.0, "close": 1.0, "replaced": 0.5, "clauses": 1.0}
+"""The weight of an example by the kind of statement."""
 FOLDS = 5
 SHARES = (0.005, 0.01, 0.02)
 
@@ -99,11 +110,14 @@ def collect(
     asked = list(read_asked(rows))
     names = sorted({n for s in asked for n in names_of(s.answer, s.language) if n == s.answer})
     close = list(read_sentences(rows, every=1))
-    for kind, everything in (("asked", asked), ("close", close)):
+    replaced = list(replace_words([*asked[::4], *close[::8]], random.Random(seed)))
+    collect_clauses(rows, most, found["placement"], (name, "clauses"))
+    for kind, everything in (("asked", asked), ("close", close), ("replaced", replaced)):
         chance = random.Random(seed)
         group = name, kind
         statements = chance.sample(everything, min(len(everything), 3 * most))
-        true = chance.sample(statements, min(len(statements), most))
+        count = most if kind == "asked" else most // 2
+        true = chance.sample(statements, min(len(statements), count))
         joined = list(join_pairs(true, chance))
         for statement in (*true, *joined):
             found["placement"].add(placement_rows(statement), 0, statement, group)
@@ -114,16 +128,26 @@ def collect(
         for statement in false.values():
             found["placement"].add(placement_rows(statement), 1, statement, group)
 
-        some = true[: most // 3]
+        some = true[: count // 2]
         denied = [s for s in statements if denials_of(read_text(s.text))]
-        denied = chance.sample(denied, min(len(denied), most // 3))
+        denied = chance.sample(denied, min(len(denied), count // 2))
         reworded = [r for s in denied for r in reword(s, chance)]
         affirmed = {s.text: s for s in (*some, *denied)}
-        for statement in (*affirmed.values(), *reworded, *joined[: most // 3]):
+        for statement in (*affirmed.values(), *reworded, *joined[: count // 2]):
             found["polarity"].add(polarity_rows(statement), 0, statement, group)
         for statement in make_false(list(affirmed.values()), names, seed=seed)["negation"]:
             found["polarity"].add(polarity_rows(statement), 1, statement, group)
         print(name, kind, len(true), len(false), len(denied), flush=True)
+
+
+def collect_clauses(
+    rows: Sequence[Row], most: int, found: Examples, group: tuple[str, str]
+) -> None:
+    """Add who did what to whom in both voices, and the same with the names swapped."""
+    clauses = list(read_clauses(rows))
+    for true, false in random.Random(0).sample(clauses, min(len(clauses), most)):
+        found.add(placement_rows(true), 0, true, group)
+        found.add(placement_rows(false), 1, false, group)
 
 
 def join_pairs(true: Sequence[Statement], chance: random.Random) -> Iterator[Statement]:
@@ -137,6 +161,24 @@ def join_pairs(true: Sequence[Statement], chance: random.Random) -> Iterator[Sta
             zh = one.language == "zh"
             mark = "，" if zh else chance.choice(("; ", ", and ", ", while "))
             yield replace(one, text=one.text.rstrip(".。") + mark + other.text)
+
+
+def replace_words(true: Sequence[Statement], chance: random.Random) -> Iterator[Statement]:
+    """Yield statements with other words for some, which their passages lack, as for synonyms."""
+    spare = [
+        statement.text[word.start : word.end]
+        for statement in true
+        for word in read_text(statement.text).words
+        if not word.is_name
+    ]
+    for statement in true:
+        text = statement.text
+        share = chance.uniform(0.1, 0.5)
+        for word in reversed(read_text(text).words):
+            other = chance.choice(spare)
+            if not word.is_name and chance.random() < share and other not in statement.passage:
+                text = text[: word.start] + other + text[word.end :]
+        yield replace(statement, text=text)
 
 
 def reword(statement: Statement, chance: random.Random) -> Iterator[Statement]:
@@ -246,20 +288,24 @@ def report(name: str, found: Examples, weights: np.ndarray) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="the folder of train/")
-    parser.add_argument("--most", type=int, default=1200, help="true statements of a set and kind")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of train/ and bench/")
+    parser.add_argument("--most", type=int, default=1400, help="true statements of a set and kind")
     parser.add_argument("--seed", type=int, default=101)
+    parser.add_argument("--output", type=Path, default=MODELS, help="the folder for the models")
     options = parser.parse_args()
     found = {name: Examples() for name in FEATURES}
     for name in SETS:
         rows = list(read_rows(options.data / "train" / f"{name}.jsonl.gz"))
         collect(name, rows, options.most, options.seed, found)
-    MODELS.mkdir(exist_ok=True)
+    for name in CORPORA:
+        rows = list(read_passages(options.data / "bench" / "qa" / name))
+        collect_clauses(rows, options.most, found["placement"], (name, "clauses"))
+    options.output.mkdir(exist_ok=True)
     for name, examples in found.items():
-        weights = np.where([kind == "asked" for _, kind in examples.groups], ASKED_WEIGHT, 1.0)
+        weights = np.array([WEIGHTS[kind] for _, kind in examples.groups])
         report(name, examples, weights)
         model = fit(name, np.array(examples.rows), np.array(examples.labels), weights)
-        (MODELS / f"{name}.model").write_text(text_of(model), "utf-8")
+        (options.output / f"{name}.model").write_text(text_of(model), "utf-8")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,9 @@ _SYMMETRIC = re.compile(
     r"\b(?:and|or|with|between|same|equal\w*|versus|vs|met|married|both)\b|[,;，；和與与及或、]|相同|之间|之間",
     re.IGNORECASE,
 )
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being)\b.*\bby\b|被|受", re.IGNORECASE)
+_PASSIVE = re.compile(
+    r"\b(?:is|are|was|were|been|being)\b.*\bby\b|\w(?:ed|en) by\b|被|受", re.IGNORECASE
+)
 _TURNING = re.compile(r"\b(?:by|of)\b|['’]s\b|被|由|受|为.{1,12}所|為.{1,12}所|的", re.IGNORECASE)
 """Words that turn the order of two names without a change of meaning."""
 

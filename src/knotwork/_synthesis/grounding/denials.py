@@ -16,10 +16,10 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _NO_DENIAL = re.compile(
-    r"\bnot only\b|\bnot\b(?=[^.;]{0,60}\buntil\b)|\bno\.?\s?\d"
+    r"\bnot (?:only|merely|just|simply|solely)\b|\bnot\b(?=[^.;]{0,60}\buntil\b)|\bno\.?\s?\d"
     r"|\bno (?:more|less|fewer|later|longer) than\b"
     r"|^\W*no\b(?=\W)|[,;—]\s*not\b|^[不没沒](?:有|是)?[，。]|而非|而不是|不是(?=.{1,20}而是)"
-    r"|无线|無線|非洲|非常|未来|未來|不仅|不只",
+    r"|无线|無線|非洲|非常|未来|未來|不[仅只光单]",
     re.IGNORECASE,
 )
 _NEGATIVE = (

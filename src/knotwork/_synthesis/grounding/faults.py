@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ LEAST_SHARE = 0.34
 """The least share of a statement's words that its passages contain."""
 LEAST_NEW_SHARE = 0.25
 """The same for the words that the question does not have."""
-LEAST_ODDS = 1.3
+LEAST_ODDS = 1.35
 """The log-odds above which a name or number is taken for one that replaced another."""
 LEAST_ODDS_OF_DENIAL = 1.0
 """The log-odds above which a statement is taken to deny what the sources say."""
@@ -73,22 +74,10 @@ def find_fault(
     ``sources`` are the sentences of the cited passages in reading order. Names may also come from
     the ``titles`` around them and from the question.
     """
-    said = read_text(statement)
-    if not (said.words or said.numbers) or _ABOUT_SOURCES.search(statement):
-        return None
     cited = CitedSources(
         [read_text(source) for source in sources], read_text(titles), read_text(question)
     )
-    if said.is_chinese != cited.is_chinese:
-        return cited.find_number(said) or cited.find_name(said)
-    return (
-        cited.find_number(said)
-        or cited.find_name(said)
-        or cited.find_denial(said)
-        or cited.find_reversal(said)
-        or cited.find_misplacement(said)
-        or cited.find_strange_words(said)
-    )
+    return cited.find_fault(statement)
 
 
 class CitedSources:
@@ -96,13 +85,33 @@ class CitedSources:
 
     def __init__(self, sentences: Sequence[ReadText], titles: ReadText, question: ReadText) -> None:
         self._sentences = sentences
-        self.places = SourcePlaces(sentences)
         self.titles = titles
         self.question = question
         self._terms = titles.terms.union(*(sentence.terms for sentence in sentences))
         self._plain = simplify(" ".join(s.text for s in (*sentences, titles))).casefold()
         self._asked = simplify(question.text).casefold()
         self.is_chinese = sum(s.is_chinese for s in sentences) * 2 > len(sentences)
+
+    @cached_property
+    def places(self) -> SourcePlaces:
+        """The places of the words and mentions of the sentences."""
+        return SourcePlaces(self._sentences)
+
+    def find_fault(self, statement: str) -> Finding | None:
+        """Return the first fault of a statement, or None if the sources say it."""
+        said = read_text(statement)
+        if not (said.words or said.numbers) or _ABOUT_SOURCES.search(statement):
+            return None
+        if said.is_chinese != self.is_chinese:
+            return self.find_number(said) or self.find_name(said)
+        return (
+            self.find_number(said)
+            or self.find_name(said)
+            or self.find_denial(said)
+            or self.find_reversal(said)
+            or self.find_misplacement(said)
+            or self.find_strange_words(said)
+        )
 
     def find_number(self, said: ReadText) -> Finding | None:
         for number in said.numbers:

@@ -8,6 +8,7 @@ order of the words. Boosted trees, trained in `training/grounding/`, make log-od
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -35,6 +36,7 @@ FEATURES = (
     "other_near", "other_order", "other_between", "asked_before", "asked_after", "asked_other",
     "is_whole", "position", "aligned", "is_displaced", "is_turned", "aligned_asked",
     "is_displaced_asked", "terms", "best_rivals", "near_others", "same_unit", "is_elsewhere",
+    "said_by", "held_by", "other_said_by", "other_held_by", "other_behind",
 )  # fmt: skip
 """In a feature, -1 means that there is nothing to compare."""
 
@@ -44,6 +46,8 @@ _LOCAL = 8.0
 """The same in the statement."""
 _FAR = 30.0
 """The distance to a word that the sources lack, in words."""
+_BEHIND = 4
+"""How far behind two names their verb may be, as in "Acme, which Ina Berg founded"."""
 _OF_TITLES = 0.4
 """The weight of a word of the titles, which a passage may leave out."""
 
@@ -60,7 +64,7 @@ class Placement(NamedTuple):
 def judge_placement(
     said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
 ) -> list[Placement]:
-    """Return the odds of each mention of a statement that the sources have."""
+    """Return the odds of each mention of a statement that may have replaced another."""
     mentions, rows = placement_rows(said, sources, titles, question)
     if not mentions:
         return []
@@ -71,12 +75,21 @@ def judge_placement(
 def placement_rows(
     said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
 ) -> tuple[list[Mention], Grid]:
-    """Return the mentions that the sources have, and a row of `FEATURES` for each."""
+    """Return the mentions that may have replaced another, and a row of `FEATURES` for each."""
     compared = _Compared(said, sources, titles, question)
-    kept = [number for number, own in enumerate(compared.own) if len(own)]
+    kept = [number for number in range(len(compared.mentions)) if compared.may_be_wrong(number)]
     rows = [[float(row[f]) for f in FEATURES] for row in map(compared.features, kept)]
     mentions = [compared.mentions[number] for number in kept]
     return mentions, np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
+
+
+_BEFORE_AGENT = re.compile(r"\bby\s?(?:the )?$|[被由受遭]$", re.IGNORECASE)
+_LONGEST_BEFORE_AGENT = 8
+
+
+def is_agent(before: str) -> bool:
+    """Return True if a text ends with a word before the one who acts, such as "by" and 被."""
+    return bool(_BEFORE_AGENT.search(before[-_LONGEST_BEFORE_AGENT:]))
 
 
 class _Compared:
@@ -110,6 +123,12 @@ class _Compared:
         self._asked = simplify(question.text).casefold()
         self._turned = {m for pair in turned_pairs(said, sources.sentences) for m in pair}
 
+    def may_be_wrong(self, number: int) -> bool:
+        """Return True if the sources have a mention, and one that it might have replaced."""
+        is_name = self.mentions[number].kind == NAME
+        others = sum((mention.kind == NAME) == is_name for mention in self.mentions)
+        return bool(len(self.own[number])) and (others > 1 or len(self._rivals(number)) > 0)
+
     def _weigh(self, titles: ReadText) -> Grid:
         """Return the weight of each item: less if more sentences or the titles have it."""
         counts = np.maximum((self._held > 0).sum(axis=0), 1)
@@ -119,7 +138,7 @@ class _Compared:
         return weights
 
     def features(self, number: int) -> dict[str, float]:
-        """Return the features of a mention that has places."""
+        """Return the features of a mention that may be wrong."""
         one = _Mention(
             self.mentions[number],
             np.array([self._is_inside(item, self.mentions[number]) for item in self._items], bool),
@@ -165,6 +184,8 @@ class _Compared:
             "has_question": bool(self._asked),
             "is_whole": self._places[best].shown == shown,
             "position": mention.start / max(len(self._said.text), 1),
+            "said_by": is_agent(self._said.text[: mention.start]),
+            "held_by": is_agent(self._text_before(self._places[best])),
         }
 
     def _rivalry(
@@ -297,12 +318,26 @@ class _Compared:
             between = [i for i in self._items if low < i.start < high and not i.is_name]
             first, last = sorted((place.position, here.position))
             held = sum(any(first <= m <= last for m in item.matches) for item in between)
+            behind = sum(any(last < m <= last + _BEHIND for m in i.matches) for i in between)
             return {
                 "other_near": abs(place.position - here.position),
                 "other_order": (place.start < here.start) == (other.start < mention.start),
                 "other_between": held / len(between) if between else -1.0,
+                "other_behind": behind / len(between) if between else -1.0,
+                "other_said_by": is_agent(self._said.text[: other.start]),
+                "other_held_by": is_agent(self._text_before(place)),
             }
-        return {"other_near": _FAR, "other_order": -1.0, "other_between": -1.0}
+        return {
+            "other_near": _FAR,
+            "other_order": -1.0,
+            "other_between": -1.0,
+            "other_behind": -1.0,
+            "other_said_by": -1.0,
+            "other_held_by": -1.0,
+        }
+
+    def _text_before(self, place: Place) -> str:
+        return self._sources.sentences[place.sentence].text[: place.start]
 
     def _as_asked(self, mention: Mention) -> dict[str, float]:
         """Return whether the words beside a mention are beside it in the question, and how many

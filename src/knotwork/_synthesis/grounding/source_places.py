@@ -28,7 +28,7 @@ SAME_GROUP = 0.6
 """The strength of a match of two words that often name the same relation."""
 _LEAST_PREFIX = 4
 _MOST_PLACES = 8
-_BREAK = 6
+BREAK = 6
 """The distance that the end of a sentence adds, in words."""
 
 
@@ -230,7 +230,7 @@ class Nearness:
                 np.array([sources.sentence_of[m] for m in item.matches])[None] - sentence[:, None]
             )
             steps = matches[None] - at[:, None]
-            away = np.abs(steps) + _BREAK * np.abs(breaks)
+            away = np.abs(steps) + BREAK * np.abs(breaks)
             best = away.argmin(axis=1)
             signs = np.where(steps[rows, best] < 0, -1.0, 1.0)
             self.offsets[:, column] = signs * away[rows, best]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.grounding.faults import Fault, Finding, find_fault
+from knotwork._synthesis.grounding.faults import CitedSources, Fault, Finding
 from knotwork._synthesis.grounding.texts import covered_share, read_text
 from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
@@ -35,6 +35,7 @@ class StatementCheck:
         self._passages = passages
         self._question = question
         self._sources: dict[int, tuple[list[str], str]] = {}
+        self._cited: dict[tuple[int, ...], CitedSources] = {}
         self._compared: dict[tuple[str, tuple[int, ...]], Finding | None] = {}
 
     def find_fault(self, statement: str, cited: Sequence[int]) -> Finding | None:
@@ -71,14 +72,18 @@ class StatementCheck:
     def _compare(self, statement: str, numbers: Sequence[int]) -> Finding | None:
         key = (statement, tuple(numbers))
         if key not in self._compared:
-            read = [self._read(number) for number in numbers]
-            self._compared[key] = find_fault(
-                statement,
-                [sentence for sentences, _ in read for sentence in sentences],
-                titles=" / ".join(titles for _, titles in read),
-                question=self._question,
-            )
+            self._compared[key] = self._cite(key[1]).find_fault(statement)
         return self._compared[key]
+
+    def _cite(self, numbers: tuple[int, ...]) -> CitedSources:
+        if numbers not in self._cited:
+            read = [self._read(number) for number in numbers]
+            self._cited[numbers] = CitedSources(
+                [read_text(sentence) for sentences, _ in read for sentence in sentences],
+                read_text(" / ".join(titles for _, titles in read)),
+                read_text(self._question),
+            )
+        return self._cited[numbers]
 
     def _read(self, number: int) -> tuple[list[str], str]:
         """Return the sentences of a passage and the titles around it."""
