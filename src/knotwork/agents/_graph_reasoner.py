@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.embedder import Embedder
@@ -34,7 +35,11 @@ RELATIONS_STAGE = "relations"
 FAN = 60
 MOST_PATHS = 10
 MOST_RELATIONS = 80
+MOST_HOPS = 4
+"""The longest path with detours."""
 _WIDEST = 40
+_DETOUR = 0.3
+"""What a path is worth after a hop that its plan does not name."""
 _PATH_SHARE = 0.5
 """What a passage on the best path gains, as a share of the best score of the text search."""
 _LINE = re.compile(r"^[^\w\n]*+path\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
@@ -48,6 +53,14 @@ class RelationPlan:
     start: str
     steps: tuple[frozenset[str], ...]
     origin: str
+
+
+class _Way(NamedTuple):
+    """Hops from the start of a plan to an entity, and what they are worth, up to 1."""
+
+    end: str
+    hops: tuple[Hop, ...]
+    score: float
 
 
 class GraphReasoner:
@@ -69,19 +82,23 @@ class GraphReasoner:
         self._text = text or HybridRetriever(store=store, embedder=embedder)
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the paths of the first plan that the graph supports, and the passages found."""
+        """Return the paths of the first plan that the graph supports, and the passages found.
+
+        If it supports none, a plan may be followed with detours: one relation that it does not
+        name, before a hop that the graph lacks. The trace says so, and such paths count less.
+        """
         evidence = replace(self._text.retrieve(query), retriever=self.name)
         trace: list[str] = []
         notes = list(evidence.notes)
-        for plan in self._plans(query.text, notes):
-            paths = self._walk(plan)
-            shown = " -> ".join("|".join(sorted(step)[:3]) for step in plan.steps)
-            trace.append(f"plan {plan.origin}: {shown}: {len(paths)} paths in the graph")
-            if paths:
-                hits = self._raise(evidence, paths)
-                return replace(
-                    evidence, hits=hits, paths=tuple(paths), trace=tuple(trace), notes=tuple(notes)
-                )
+        plans = self._plans(query.text, notes)
+        for may_detour in (False, True):
+            for plan in plans:
+                paths = self._walk(plan, may_detour=may_detour)
+                trace.append(f"plan {plan.origin}: {_show_plan(plan, paths)}")
+                if paths:
+                    hits = self._raise(evidence, paths, worth=_DETOUR if may_detour else 1.0)
+                    found = replace(evidence, hits=hits, paths=tuple(paths))
+                    return replace(found, trace=tuple(trace), notes=tuple(notes))
         return replace(evidence, trace=tuple(trace), notes=tuple(notes))
 
     def _plans(self, question: str, notes: list[str]) -> list[RelationPlan]:
@@ -146,25 +163,39 @@ class GraphReasoner:
             notes.append(f"The language model did not plan a path: {error}")
             return []
 
-    def _walk(self, plan: RelationPlan) -> list[GraphPath]:
+    def _walk(self, plan: RelationPlan, *, may_detour: bool = False) -> list[GraphPath]:
         """Return the paths of a plan in the graph, strongest first, without loops."""
-        start = self._store.graph.entities([plan.start])
-        if plan.start not in start:
+        if plan.start not in self._store.graph.entities([plan.start]):
             return []
-        partial: list[tuple[str, tuple[Hop, ...], float]] = [(plan.start, (), 1.0)]
+        partial = [_Way(plan.start, (), 1.0)]
         for step in plan.steps:
-            edges = self._edges([here for here, _, _ in partial])
-            grown = []
-            for here, hops, score in partial:
-                visited = {plan.start, *(hop.target for hop in hops)}
-                fitting = [e for e in edges.get(here, ()) if e.relation in step]
-                for edge in fitting:
-                    other = edge.target if edge.source == here else edge.source
-                    if other not in visited and edge.chunks:
-                        share = score / len(fitting) ** 0.5
-                        grown.append((other, (*hops, _hop(edge, here, other)), share))
-            partial = sorted(grown, key=lambda item: (-item[2], item[0]))[:_WIDEST]
-        return self._name([GraphPath(h, s, {"plan": s}) for _, h, s in partial[:MOST_PATHS] if h])
+            grown = self._follow(partial, step, start=plan.start)
+            if not grown and may_detour:
+                around = self._follow(partial, None, start=plan.start)
+                short = [way for way in around if len(way.hops) < MOST_HOPS]
+                worth = [way._replace(score=_DETOUR * way.score) for way in short]
+                grown = self._follow(worth, step, start=plan.start)
+            partial = grown
+        return self._name(
+            [GraphPath(way.hops, way.score, {"plan": way.score}) for way in partial[:MOST_PATHS]]
+        )
+
+    def _follow(
+        self, ways: Sequence[_Way], step: frozenset[str] | None, *, start: str
+    ) -> list[_Way]:
+        """Return ways that are one hop longer, by relations of a step or by any, best first."""
+        edges = self._edges([way.end for way in ways])
+        grown = []
+        for here, hops, score in ways:
+            visited = {start, *(hop.target for hop in hops)}
+            around = edges.get(here, ())
+            fitting = [e for e in around if e.chunks and (step is None or e.relation in step)]
+            for edge in fitting:
+                other = edge.target if edge.source == here else edge.source
+                if other not in visited:
+                    share = score / len(fitting) ** 0.5
+                    grown.append(_Way(other, (*hops, _hop(edge, here, other)), share))
+        return sorted(grown, key=lambda way: (-way.score, way.end))[:_WIDEST]
 
     def _name(self, paths: Sequence[GraphPath]) -> list[GraphPath]:
         ids = {identifier for path in paths for identifier in path.entity_ids}
@@ -184,28 +215,41 @@ class GraphReasoner:
             for path in paths
         ]
 
-    def _raise(self, evidence: Evidence, paths: Sequence[GraphPath]) -> tuple[Hit, ...]:
+    def _raise(
+        self, evidence: Evidence, paths: Sequence[GraphPath], *, worth: float
+    ) -> tuple[Hit, ...]:
+        """Return the hits with those on paths raised; ``worth`` is that of the plan, up to 1."""
         top = max((hit.score for hit in evidence.hits), default=1.0)
         best = max(path.score for path in paths)
-        worth: dict[str, float] = {}
+        gains: dict[str, float] = {}
         for path in paths:
             for hop in path.hops:
-                gain = _PATH_SHARE * top * path.score / best
-                worth[hop.chunk_id] = max(gain, worth.get(hop.chunk_id, 0.0))
+                gain = worth * _PATH_SHARE * top * path.score / best
+                gains[hop.chunk_id] = max(gain, gains.get(hop.chunk_id, 0.0))
         known = {hit.chunk.id: hit for hit in evidence.hits}
-        chunks = self._store.documents.chunks([i for i in worth if i not in known])
+        chunks = self._store.documents.chunks([i for i in gains if i not in known])
         hits = [*known.values(), *(Hit(chunk, 0.0) for chunk in chunks.values())]
         raised = [
             replace(
                 hit,
-                score=hit.score + worth[hit.chunk.id],
-                scores={**hit.scores, "path": worth[hit.chunk.id]},
+                score=hit.score + gains[hit.chunk.id],
+                scores={**hit.scores, "path": gains[hit.chunk.id]},
             )
-            if hit.chunk.id in worth
+            if hit.chunk.id in gains
             else hit
             for hit in hits
         ]
         return tuple(sorted(raised, key=lambda h: (-h.score, h.chunk.id))[: evidence.query.k])
+
+
+def _show_plan(plan: RelationPlan, paths: Sequence[GraphPath]) -> str:
+    """Return a plan for the trace, with how many paths fit it and by which detour."""
+    shown = " -> ".join("|".join(sorted(step)[:3]) for step in plan.steps)
+    found = f"{shown}: {len(paths)} paths in the graph"
+    if not paths or len(paths[0].hops) == len(plan.steps):
+        return found
+    taken = " -> ".join(hop.relation for hop in paths[0].hops)
+    return f"{found}, with a detour: {taken}"
 
 
 def parse_plans(
