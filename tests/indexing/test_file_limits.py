@@ -163,6 +163,14 @@ def keep_model(size, _shared):
     return os.getpid()
 
 
+def use_model(size, _shared):
+    """Take so many bytes for good, which were allowed when nothing else was kept."""
+    with keeping(0, to_use=size):
+        pass
+    held.append(b"1" * size)
+    return os.getpid()
+
+
 def keep_beyond(size, _shared):
     with keeping(size):
         held.append(b"1" * (4 * size))
@@ -208,6 +216,8 @@ def test_what_a_process_keeps_does_not_count_towards_the_memory_of_a_file():
     try:
         kept = submit(keep_model, 400 * MEGABYTE).result(timeout=60)
         assert submit(keep_model, 300 * MEGABYTE).result(timeout=60) == kept
+        assert submit(use_model, 400 * MEGABYTE).result(timeout=60) == kept
+        assert submit(answer, 7).result(timeout=60) == (7, "shared")
         assert failure_of(submit(keep_beyond, 200 * MEGABYTE)).reason == "out_of_memory"
         assert submit(answer, 7).result(timeout=60) == (7, "shared")
     finally:

@@ -162,6 +162,18 @@ def test_what_is_no_document_is_refused_whatever_its_name(strict, name, content,
     assert not list((folder / "new.files").rglob("*"))
 
 
+def test_a_recording_is_accepted_and_its_failure_says_what_is_missing(new):
+    recordings = {
+        "talk.m4a": b"\x00\x00\x00\x1cftypM4A \x00",
+        "call.wav": b"RIFF\x00\x00\x00\x00WAVE",
+    }
+    job = upload(new, "new", {**recordings, "a.md": TEXT}).json()
+    skipped = await_job(new, "new", job["data"]["job"])["report"]["skipped"]
+    assert sorted(item["uri"] for item in skipped) == ["uploads/call.wav", "uploads/talk.m4a"]
+    listed = new.get(f"{NEW}/documents", params={"failed": True}).json()["data"]["documents"]
+    assert all("is a recording" in document["error"] for document in listed)
+
+
 @pytest.mark.parametrize(
     "name",
     [

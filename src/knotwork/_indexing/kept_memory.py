@@ -23,8 +23,11 @@ def kept_bytes() -> int:
 
 
 @contextmanager
-def keeping(at_most: int) -> Iterator[None]:
-    """Keep what the block takes, and let it take ``at_most`` bytes more than the file may."""
+def keeping(at_most: int, *, to_use: int = 0) -> Iterator[None]:
+    """Keep what the block takes, and let it take ``at_most`` bytes more than the file may.
+
+    ``to_use`` bytes stay allowed beside it: what is kept may need them whenever it is used.
+    """
     global _kept_bytes  # noqa: PLW0603 - a limit is one of the whole process
     before, limit = data_bytes(), _limit()
     outer = _kept_bytes
@@ -35,9 +38,9 @@ def keeping(at_most: int) -> Iterator[None]:
         yield
     finally:
         taken = min(at_most, max(0, data_bytes() - before)) if before else at_most
-        _kept_bytes = outer + taken
+        _kept_bytes = outer + taken + to_use
         if limit is not None:
-            _set_limit(limit + taken)
+            _set_limit(limit + taken + to_use)
 
 
 def data_bytes() -> int:

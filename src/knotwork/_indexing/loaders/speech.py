@@ -40,9 +40,10 @@ _MODEL_FILES = ("model.bin", "config.json", "tokenizer.json", "vocabulary.*")
 """Files of a model. The library would download a tokenizer that is missing."""
 
 _LOAD_FACTOR = 3
-_LOAD_BYTES = 500 * MEGABYTE
+_SPARE_BYTES = 500 * MEGABYTE
 _LOAD_SECONDS = 300
-"""What loading a model may take: memory as a multiple of its file and beside that, and time."""
+"""What a model may take beside the limits of a file: to load it, a multiple of its size and some
+more, and time; to use it, its size and some more."""
 
 _BEAM_SIZE = 5
 _SILENCE_S = 2.0
@@ -176,7 +177,7 @@ def _model_error(message: str) -> LoadError:
 def _open(folder: Path, size: int) -> Transcriber:
     """Return the model of a folder, whose largest file has ``size`` bytes."""
     allow_more(_LOAD_SECONDS)
-    with keeping(_LOAD_FACTOR * size + _LOAD_BYTES):
+    with keeping(_LOAD_FACTOR * size + _SPARE_BYTES, to_use=size + _SPARE_BYTES):
         from faster_whisper import WhisperModel
 
         return _Whisper(
