@@ -233,3 +233,18 @@ def test_a_search_is_made_once_and_a_passage_shown_once(index, embedder):
     shown = model.requests[-1].messages[-1].content.partition("\n# ")[2].splitlines()
     passages = [line for line in shown if ": " in line]
     assert len(passages) == len(set(passages))
+
+
+def test_a_plan_that_lacks_a_hop_is_followed_with_a_detour_that_the_trace_names(index, embedder):
+    edge, director, birthplace = stated(index)
+    model = ScriptedChatModel(f"path | Copper Kettle | {edge.relation}")
+    agent = build_agent("reasoning", store=index, embedder=embedder, model=model)
+    evidence = agent.retrieve(Query("What is there about Copper Kettle?"))
+    best = evidence.paths[0]
+    assert [hop.target_name for hop in best.hops] == [director, birthplace]
+    assert any(f"with a detour: {best.hops[0].relation} -> " in line for line in evidence.trace)
+    direct = ScriptedChatModel(f"path | Copper Kettle | {best.hops[0].relation} | {edge.relation}")
+    agent = build_agent("reasoning", store=index, embedder=embedder, model=direct)
+    planned = agent.retrieve(Query("What is there about Copper Kettle?"))
+    assert not any("detour" in line for line in planned.trace)
+    assert planned.paths[0].score > best.score

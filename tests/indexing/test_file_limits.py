@@ -50,7 +50,8 @@ HOSTILE = {
     "slide.pptx": ("too_large|too_slow", hostile.many_slide_paragraphs),
     "pages.epub": ("too_large", hostile.long_book),
     "header.csv": ("too_large", hostile.long_header_csv),
-    "stream.pdf": ("broken|out_of_memory|too_slow", hostile.inflating_pdf),
+    # pdfium ends its process where memory ends.
+    "stream.pdf": ("broken|crashed|out_of_memory|too_slow", hostile.inflating_pdf),
     "attributes.html": ("too_slow|out_of_memory", hostile.html_attributes),
     "parts.eml": ("too_slow|out_of_memory", hostile.many_mail_parts),
     "nested.json": ("broken", hostile.nested_json),

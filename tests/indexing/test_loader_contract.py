@@ -16,12 +16,13 @@ from tests.indexing.office_files import (
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
-from knotwork._indexing.loaders import Source, audio, speech, supported_suffixes
+from knotwork._indexing.loaders import Source, audio, speech
 from knotwork._indexing.loaders.audio import AudioLoader
 from knotwork._indexing.loaders.docx import WordLoader
 from knotwork._indexing.loaders.epub import EpubLoader
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.json_records import JsonLoader
+from knotwork._indexing.loaders.loader import FORMATS
 from knotwork._indexing.loaders.mail import MailLoader
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork._indexing.loaders.pdf import PdfLoader
@@ -172,4 +173,4 @@ def test_every_loader_has_a_sample():
     sampled = set() if is_available() else set(PictureLoader.suffixes)
     sampled |= set() if speech.is_available() else set(AudioLoader.suffixes)
     sampled |= {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
-    assert sampled == set(supported_suffixes())
+    assert sampled == {suffix for known in FORMATS.values() for suffix in known.suffixes}

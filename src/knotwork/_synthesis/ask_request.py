@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypedDict
 
 from knotwork.errors import UnknownName
-from knotwork.records import Answer, Evidence, PropertyValue
+from knotwork.records import Answer, Evidence, MemoryCitation, PropertyValue
 
 if TYPE_CHECKING:
     from knotwork._retrieval.filters import FilterSpec
-    from knotwork._synthesis.memory_evidence import Recall
+
+
+Recall = Callable[[str], Sequence[MemoryCitation]]
+"""Returns the remembered facts about the names in a question, numbered from 1."""
 
 
 class AskMode(StrEnum):

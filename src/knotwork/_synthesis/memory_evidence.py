@@ -7,7 +7,7 @@ of their own, and its marks lead back to them as the numbers of passages do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from knotwork._inference.chat import ChatRequest, Message
@@ -24,9 +24,6 @@ from knotwork._synthesis.memory_matching import (
 from knotwork._synthesis.prompt_context import PromptPassage, fill_prompt
 from knotwork._text.languages import detect_language
 from knotwork.records import Answer, Chunk, Citation, MemoryCitation, Span
-
-Recall = Callable[[str], Sequence[MemoryCitation]]
-"""Returns the remembered facts about the names in a question, numbered from 1."""
 
 MOST_SHOWN = 8
 """The most facts that a model reads."""
