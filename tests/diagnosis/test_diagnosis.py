@@ -7,8 +7,9 @@ from tests.indexing.pipeline_fakes import LatinEmbedder
 from tests.stores.raw_files import change
 
 import knotwork
-from knotwork._config import EmbeddingSettings, StoreSettings, load_settings
+from knotwork._config import EmbeddingSettings, IndexSettings, StoreSettings, load_settings
 from knotwork._diagnosis import diagnose
+from knotwork._diagnosis.file_readers import check_speech_recognition, check_text_recognition
 from knotwork._diagnosis.index import IndexFindings, check_aliases, check_index
 from knotwork._diagnosis.installation import (
     check_components,
@@ -21,6 +22,7 @@ from knotwork._diagnosis.installation import (
 )
 from knotwork._diagnosis.models import check_embedder
 from knotwork._indexing.embedding import EMBEDDER_META
+from knotwork._indexing.loaders import recognition
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import Document
 from knotwork.testing._store_contract import sample_document, sample_mention, sample_relation
@@ -61,6 +63,8 @@ def test_a_sound_installation_passes_every_check(tmp_path, index_path):
         "Extras",
         "Settings",
         "Parts",
+        "Pictures",
+        "Recordings",
         "Disk",
         "Permissions",
         "Index",
@@ -335,3 +339,24 @@ def test_what_is_decided_about_names_is_told_and_what_waits(tmp_path):
         assert "graph names --find" in check.fix
     found = check_index(StoreSettings(path=str(store))).checks
     assert "Names" in [check.name for check in found]
+
+
+def test_text_recognition_is_tried_and_its_failure_named(monkeypatch):
+    if not recognition.is_available():
+        pytest.skip("the extra `ocr` is not installed")
+    assert "text is recognised" in check_text_recognition().detail
+    nothing = recognition.RecognisedPage((), 320, 96)
+    monkeypatch.setattr(recognition, "recognise", lambda picture: nothing)
+    check = check_text_recognition()
+    assert (check.ok, "read as: nothing" in check.detail) == (False, True)
+    monkeypatch.setattr(recognition, "is_available", lambda: False)
+    check = check_text_recognition()
+    assert check.ok
+    assert "knotwork[ocr]" in check.fix
+
+
+def test_a_speech_model_that_is_none_is_named(tmp_path):
+    assert check_speech_recognition(IndexSettings()).ok
+    check = check_speech_recognition(IndexSettings(audio_model=str(tmp_path)))
+    assert not check.ok
+    assert "index.audio_model" in check.detail + check.fix

@@ -55,6 +55,7 @@ from knotwork._indexing.embedding import (
 from knotwork._indexing.engines.engine import Engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
+from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES, unread_pictures_note
 from knotwork._indexing.loaders.scanned_pages import UNREAD_PAGES, unread_note
 from knotwork._indexing.loaders.sound import cut_off_note
 from knotwork._indexing.parcels import collect_unpacked
@@ -534,6 +535,7 @@ class Tally:
     sentences: int = 0
     tables: int = 0
     unread: list[str] = field(default_factory=list)
+    unread_pictures: list[int] = field(default_factory=list)
     mentions: int = 0
     relations: int = 0
     text_tokens: int = 0
@@ -587,11 +589,17 @@ class Tally:
         self.tables += len(prepared.document.tables)
         if unread := prepared.document.metadata.get(UNREAD_PAGES):
             self.unread.append(unread_note(prepared.document.uri, unread))
+        if pictures := prepared.document.metadata.get(UNREAD_PICTURES):
+            self.unread_pictures.append(int(pictures))
         if note := cut_off_note(prepared.document.uri, prepared.document.metadata):
             self.unread.append(note)
         self.readings.update(reading.status for reading in prepared.readings)
         if prepared.left_out:
             self.left_out.add(prepared.left_out)
+
+    def _pictures_note(self) -> tuple[str, ...]:
+        held = self.unread_pictures
+        return (unread_pictures_note(sum(held), len(held)),) if held else ()
 
     @property
     def elapsed_s(self) -> float:
@@ -638,6 +646,7 @@ class Tally:
                 *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *self.unread,
+                *self._pictures_note(),
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,

@@ -23,7 +23,9 @@ MEMORY_FOR_BYTES = 10 * MEGABYTE
 SECONDS_FOR_BYTES = 2 * MEGABYTE
 """The largest file that has the processor time of the setting; larger ones have more."""
 
-_SCANNABLE = (*FORMATS["pdf"].suffixes, *FORMATS["picture"].suffixes)
+_SCANNABLE = tuple(
+    suffix for name in ("pdf", "picture", "docx", "pptx") for suffix in FORMATS[name].suffixes
+)
 _SCANNED_FACTOR = 10
 _WAITING_FACTOR = 10
 """Seconds that reading may last by the clock, for each second of its processor time."""
@@ -54,8 +56,8 @@ class ReadingLimits:
     def clock_s(self, size: int, uri: str = "") -> float:
         """Return how long reading a file may last, in seconds, idle time included.
 
-        A file that may have scanned pages has more: their number does not follow its size. A
-        recording has more for each second of sound that it may have.
+        A file that may have scanned pages or pictures has more: their number does not follow its
+        size. A recording has more for each second of sound that it may have.
         """
         pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and is_available() else 1
         sound_s = 0.0

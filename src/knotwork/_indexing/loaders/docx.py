@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import Any, NamedTuple
 
+from knotwork._indexing.loaders.embedded_pictures import EmbeddedPictures
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -41,6 +42,8 @@ from knotwork.records import FrameKind
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 BOX = f"{W}txbxContent"
+BLIP = "{http://schemas.openxmlformats.org/drawingml/2006/main}blip"
+EMBEDDED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _AROUND = frozenset({f"{W}ins", f"{W}customXml", f"{W}moveTo", f"{W}sdtContent"})
 _CONTENTS = frozenset({"Table of Contents", "Index"})
@@ -72,7 +75,9 @@ class WordLoader:
         document = docx.Document(io.BytesIO(source.data))
         builder = TextBuilder(source)
         styles = StyleSheet(document)
-        body = _Body(builder, styles, FormattingRules.of(document.element.body, styles))
+        pictures = _Pictures(EmbeddedPictures(builder, source), document.part)
+        rules = FormattingRules.of(document.element.body, styles)
+        body = _Body(builder, styles, rules, pictures)
         body.add(document.element.body)
         body.finish()
         properties = document.core_properties
@@ -85,7 +90,23 @@ class WordLoader:
                 "date": properties.modified or properties.created,
             }
         )
+        metadata |= pictures.held.metadata
         return builder.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    """The pictures of a document, and the part of its file that refers to them."""
+
+    held: EmbeddedPictures
+    part: Any  # of python-docx
+
+    def data_in(self, paragraph: Any) -> Iterator[bytes]:  # noqa: ANN401
+        """Yield the bytes of the pictures of a paragraph that are in the file."""
+        for picture in paragraph.iter(BLIP):
+            part = self.part.related_parts.get(picture.get(EMBEDDED))
+            if part is not None and str(part.content_type).startswith("image/"):
+                yield part.blob
 
 
 class _Block(Enum):
@@ -103,8 +124,15 @@ class _Block(Enum):
 class _Body:
     """Walks over the body of a document and appends its blocks to a builder."""
 
-    def __init__(self, builder: TextBuilder, styles: StyleSheet, rules: FormattingRules) -> None:
+    def __init__(
+        self,
+        builder: TextBuilder,
+        styles: StyleSheet,
+        rules: FormattingRules,
+        pictures: _Pictures,
+    ) -> None:
         self._builder = builder
+        self._pictures = pictures
         self._styles = styles
         self._rules = rules
         self._lists = ListWriter(builder)
@@ -166,6 +194,9 @@ class _Body:
             self._add_text(paragraph, text, style)
         for box in _boxes(paragraph):
             self._add_box(box)
+        for data in self._pictures.data_in(paragraph):
+            self._begin(_Block.TEXT)
+            self._pictures.held.add(data)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401
         formatting = formatting_of(paragraph, style)

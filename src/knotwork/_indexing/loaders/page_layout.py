@@ -76,10 +76,26 @@ class _Row(NamedTuple):
 
 def add_page(builder: TextBuilder, page: RecognisedPage, label: str) -> None:
     """Append the text of a recognised page in reading order, with the box of each line."""
-    rows = [row for column in _columns(_levelled(page)) for row in _rows(column)]
+    rows = _in_order(page)
     if not rows:
         return
     builder.page(label)
+    for span, row in _add_rows(builder, rows):
+        builder.boxes.append(_boxed(span, row, page))
+
+
+def add_picture(builder: TextBuilder, picture: RecognisedPage) -> None:
+    """Append the text of a picture that stands in a document, in reading order."""
+    for _ in _add_rows(builder, _in_order(picture)):
+        pass
+
+
+def _in_order(page: RecognisedPage) -> list[_Row]:
+    return [row for column in _columns(_levelled(page)) for row in _rows(column)]
+
+
+def _add_rows(builder: TextBuilder, rows: Sequence[_Row]) -> Iterator[tuple[Span, _Row]]:
+    """Append rows as lines and paragraphs, and yield the span of each that has text."""
     pitch = _pitch(rows)
     gap, cut = "\n\n", 0
     for row, following in pairwise([*rows, None]):
@@ -89,7 +105,7 @@ def add_page(builder: TextBuilder, page: RecognisedPage, label: str) -> None:
         if len(row.cells) > 1:
             builder.frame(FrameKind.ROW, span.start, row_key(row.cells))
         if span.end > span.start:
-            builder.boxes.append(_boxed(span, row, page))
+            yield span, row
         gap = after
 
 

@@ -48,7 +48,7 @@ class PictureLoader:
         builder = TextBuilder(source)
         pages = 0
         media_type = ""
-        for media_type, picture in checked(_pictures(source)):  # noqa: B007 - used below
+        for media_type, picture in checked(open_pictures(source)):  # noqa: B007 - used below
             pages += 1
             add_page(builder, recognise(picture), str(pages))
         if not builder.length:
@@ -60,7 +60,7 @@ class PictureLoader:
         return builder.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
 
 
-def _pictures(source: Source) -> Iterator[tuple[str, Image]]:
+def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:
     """Yield the media type and each page of a file, upright.
 
     Raises LoadError ("broken", "too_large").

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from knotwork._indexing.loaders.embedded_pictures import EmbeddedPictures
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -47,7 +48,8 @@ class SlidesLoader:
         presentation = pptx.Presentation(io.BytesIO(source.data))
         builder = TextBuilder(source)
         slides = list(presentation.slides)
-        deck = _Deck(builder, slides)
+        pictures = EmbeddedPictures(builder, source)
+        deck = _Deck(builder, slides, pictures)
         for number, slide in enumerate(slides, start=1):
             builder.page(str(number))
             deck.add(slide)
@@ -62,14 +64,18 @@ class SlidesLoader:
                 "pages": len(slides),
             }
         )
+        metadata |= pictures.metadata
         return builder.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
 class _Deck:
     """Appends slides to a builder, without text that most slides repeat."""
 
-    def __init__(self, builder: TextBuilder, slides: Sequence[Any]) -> None:
+    def __init__(
+        self, builder: TextBuilder, slides: Sequence[Any], pictures: EmbeddedPictures
+    ) -> None:
         self._builder = builder
+        self._pictures = pictures
         self._furniture = _repeated_texts(slides)
         self._has_parts = any(_opens_part(slide) for slide in slides)
 
@@ -86,6 +92,8 @@ class _Deck:
                 self._add_table(shape.table)
             elif shape.has_text_frame and not self._is_furniture(shape):
                 self._add_paragraphs(shape.text_frame.paragraphs)
+            elif data := _picture_of(shape):
+                self._pictures.add(data)
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         if notes is not None and notes.text.strip():
             start = self._builder.length
@@ -131,6 +139,15 @@ class _Deck:
         ):
             return True
         return _without_numbers(shape.text_frame.text) in self._furniture
+
+
+def _picture_of(shape: Any) -> bytes:  # noqa: ANN401
+    """Return the bytes of a picture that is in the file, else b""."""
+    try:
+        image = getattr(shape, "image", None)
+    except (KeyError, ValueError):  # it is linked, or its part is missing
+        return b""
+    return bytes(image.blob) if image is not None else b""
 
 
 def _repeated_texts(slides: Sequence[Any]) -> frozenset[str]:

@@ -99,18 +99,18 @@ def missing_extra_error(source: Source) -> LoadError:
     )
 
 
-def recognise(picture: Image) -> RecognisedPage:
+def recognise(picture: Image, *, may_be_turned: bool = True) -> RecognisedPage:
     """Return the lines of text in a picture. Raises Cancelled before it begins.
 
-    A page that lies on its side or head is turned. A line by itself is not, although the library
-    has a model for it, which takes "900" for "006".
+    A page that lies on its side or head is turned, if it ``may_be_turned``. A line by itself is
+    not, although the library has a model for it, which takes "900" for "006".
     """
     check_cancelled()
     allow_more(PAGE_SECONDS)
     seen = _flattened(_shrunk(picture))
     pixels = np.asarray(seen)[:, :, ::-1]
     best, most = RecognisedPage((), pixels.shape[1], pixels.shape[0]), 0.0
-    for turns in _TURNS:
+    for turns in _TURNS if may_be_turned else _TURNS[:1]:
         check_cancelled()
         page, certainty = _recognise(pixels, turns)
         if certainty > most:

@@ -1,0 +1,85 @@
+"""Recognise the text of pictures that stand in Word documents and presentations."""
+
+from __future__ import annotations
+
+import hashlib
+
+from knotwork._indexing.loaders.loader import Source, TextBuilder
+from knotwork._indexing.loaders.page_layout import add_picture
+from knotwork._indexing.loaders.pictures import open_pictures
+from knotwork._indexing.loaders.recognition import EXTRA, is_available, recognise
+from knotwork._text.languages import detect_language
+from knotwork.errors import LoadError
+from knotwork.records import FrameKind
+
+UNREAD_PICTURES = "pictures_without_text"
+"""The key of the metadata that says how many pictures were not read."""
+
+LEAST_BYTES = 4_000
+LEAST_PIXELS = 40_000
+"""Smaller pictures are icons and logos: 200 by 200 pixels."""
+
+MOST_PICTURES = 200
+"""Pictures of a document that are read."""
+
+_FEWEST_CHARACTERS = 8
+"""A picture with less text has none that a question could be about."""
+_LABELS = {"en": "Text in a picture", "zh": "图中文字"}
+
+
+class EmbeddedPictures:
+    """The pictures of one document, whose text is appended where they stand.
+
+    A picture that is there several times is read once. Without the extra, pictures are counted.
+    """
+
+    def __init__(self, builder: TextBuilder, source: Source) -> None:
+        self._builder = builder
+        self._uri = source.uri
+        self._seen: set[bytes] = set()
+        self._read = 0
+        self._unread = 0
+
+    def add(self, data: bytes) -> None:
+        """Append the text of a picture, if it has any; a broken picture has none.
+
+        Raises Cancelled.
+        """
+        digest = hashlib.sha256(data).digest()
+        if len(data) < LEAST_BYTES or digest in self._seen:
+            return
+        self._seen.add(digest)
+        if not is_available() or self._read >= MOST_PICTURES:
+            self._unread += 1
+            return
+        try:
+            for _, picture in open_pictures(Source(self._uri, data)):
+                if picture.width * picture.height >= LEAST_PIXELS:
+                    self._read += 1
+                    page = recognise(picture, may_be_turned=False)
+                    if sum(len(line.text) for line in page.lines) >= _FEWEST_CHARACTERS:
+                        start = self._builder.length
+                        add_picture(self._builder, page)
+                        said = " ".join(line.text for line in page.lines)
+                        label = _LABELS.get(detect_language(said), _LABELS["en"])
+                        self._builder.frame(FrameKind.TITLE, start, label)
+        except LoadError:
+            return
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The metadata of a document with pictures that were not read."""
+        return {UNREAD_PICTURES: str(self._unread)} if self._unread else {}
+
+
+def unread_pictures_note(pictures: int, documents: int) -> str:
+    """Return the note of a report on pictures that were not read."""
+    held = "1 picture" if pictures == 1 else f"{pictures:,} pictures"
+    where = "a document" if documents == 1 else f"{documents:,} documents"
+    verb = "was" if pictures == 1 else "were"
+    if is_available():
+        return f"The text of {held} in {where} {verb} not read: {MOST_PICTURES} are, of each."
+    return (
+        f"The text of {held} in {where} {verb} not read. Install text recognition with: "
+        f"pip install 'knotwork[{EXTRA}]', then index these documents again."
+    )

@@ -1,0 +1,116 @@
+"""Pictures in Word documents and presentations: their text stands where they stand."""
+
+import io
+
+import docx
+import pptx
+import pytest
+from tests.indexing.loading import frames, load
+from tests.indexing.office_files import draw_page, make_picture
+
+import knotwork
+from knotwork._indexing.loaders import embedded_pictures, recognition
+from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
+
+pytestmark = pytest.mark.slow
+
+needs_extra = pytest.mark.skipif(
+    not recognition.is_available(), reason="the extra `ocr` is not installed"
+)
+DRAWN = [
+    (30, 40, "The relief valve opens at 7.5 bar."),
+    (30, 90, "It is tested every 14 months."),
+]
+NOISE = 18_000
+
+
+def diagram(lines=DRAWN, size=(700, 240)):
+    """Return a picture file that is larger than an icon."""
+    data = make_picture(draw_page(lines, size=size))
+    return data + b"\0" * max(0, NOISE - len(data))
+
+
+def word_file(*pictures):
+    document = docx.Document()
+    document.add_heading("The boiler", 1)
+    document.add_paragraph("See the drawing of the boiler.")
+    for picture in pictures:
+        document.add_picture(io.BytesIO(picture))
+    document.add_paragraph("It was installed in 2019.")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def slides(*pictures):
+    presentation = pptx.Presentation()
+    for number, picture in enumerate(pictures, start=1):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+        slide.shapes.title.text = f"Slide {number}"
+        slide.shapes.add_picture(io.BytesIO(picture), 0, 0)
+    out = io.BytesIO()
+    presentation.save(out)
+    return out.getvalue()
+
+
+@needs_extra
+def test_the_text_of_a_picture_stands_where_the_picture_stands():
+    document = load("a.docx", word_file(diagram()))
+    before, valve, after = (
+        document.text.index(part)
+        for part in ("drawing of the boiler", "relief valve", "installed in 2019")
+    )
+    assert before < valve < after
+    (picture,) = [f for f in frames(document) if f[:2] == ("title", "Text in a picture")]
+    assert "opens at 7.5 bar." in picture[2]
+    assert "installed" not in picture[2]
+
+
+@needs_extra
+def test_a_picture_is_read_on_its_slide_and_once():
+    logo = diagram([(30, 40, "Ostrand Boilers and Pumps Limited")])
+    document = load("a.pptx", slides(logo, diagram(), logo))
+    assert document.text.count("Ostrand Boilers") == 1
+    assert document.page_at(document.text.index("relief valve")) == "2"
+
+
+@needs_extra
+@pytest.mark.parametrize(
+    "picture",
+    [
+        make_picture(draw_page([], size=(120, 120))),
+        diagram([], size=(600, 400)),
+        diagram([(20, 20, "ok")], size=(600, 400)),
+    ],
+    ids=["icon", "no text", "hardly any text"],
+)
+def test_pictures_that_say_nothing_add_nothing(picture):
+    plain = load("a.docx", word_file())
+    assert load("a.docx", word_file(picture)).text == plain.text
+
+
+@needs_extra
+def test_a_broken_picture_costs_nothing_else():
+    broken = diagram()
+    cut = broken[:900] + b"\0" * NOISE
+    document = docx.Document()
+    document.add_paragraph("All else is read.")
+    document.add_picture(io.BytesIO(broken))
+    for part in document.part.related_parts.values():
+        if str(part.content_type).startswith("image/"):
+            part._blob = cut
+    out = io.BytesIO()
+    document.save(out)
+    assert load("a.docx", out.getvalue()).text == "All else is read."
+
+
+def test_without_the_extra_the_report_counts_the_pictures(tmp_path, monkeypatch):
+    monkeypatch.setattr(embedded_pictures, "is_available", lambda: False)
+    (tmp_path / "a.docx").write_bytes(word_file(diagram(), diagram([(9, 9, "Another text.")])))
+    (tmp_path / "b.pptx").write_bytes(slides(diagram()))
+    assert load("a.docx", (tmp_path / "a.docx").read_bytes()).metadata[UNREAD_PICTURES] == "2"
+    with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
+        report = kb.index(tmp_path)
+    (note,) = [note for note in report.notes if "pictures" in note]
+    assert "3 pictures in 2 documents" in note
+    assert "knotwork[ocr]" in note
