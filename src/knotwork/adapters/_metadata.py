@@ -14,7 +14,8 @@ from knotwork.records import RETRIEVAL_QUERY, Citation, Evidence, Hit, QueryResu
 class PassageMetadata(TypedDict):
     """The position of a passage: characters ``start`` to ``end`` of the text of ``document``, a
     URI. ``score`` is that of the retriever; ``section`` and ``page`` may be empty. ``start_s`` and
-    ``end_s`` say when it is spoken in a recording, in seconds; None for other documents.
+    ``end_s`` say when it is spoken in a recording, in seconds, and ``box`` where it is on a scanned
+    page, as its left, top, right and bottom edge in shares of the page; None for other documents.
     """
 
     document: str
@@ -27,6 +28,7 @@ class PassageMetadata(TypedDict):
     chunk_id: str
     start_s: float | None
     end_s: float | None
+    box: list[float] | None
 
 
 class RowsMetadata(TypedDict):
@@ -95,4 +97,5 @@ def passage_metadata(passage: HitShape | Citation) -> PassageMetadata:
         chunk_id=passage.chunk_id,
         start_s=passage.time.start_s if passage.time else None,
         end_s=passage.time.end_s if passage.time else None,
+        box=passage.box.edges if passage.box else None,
     )

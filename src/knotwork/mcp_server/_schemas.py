@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 
 _TIME = "Seconds in the recording where it is spoken; null for other documents"
+_BOX = (
+    "Left, top, right and bottom edge on a scanned page, as shares of its width and height; "
+    "null for other documents"
+)
 
 
 class PassageResult(View):
@@ -35,6 +39,7 @@ class PassageResult(View):
     document: str = Field(description="URI of the document")
     title: str
     section: str
+    page: str
     start: int = Field(description="Offset of the first character in the text of the document")
     end: int = Field(description="Offset after the last character")
     text: str
@@ -42,6 +47,7 @@ class PassageResult(View):
     chunk_id: str
     start_s: float | None = Field(description=_TIME)
     end_s: float | None = Field(description=_TIME)
+    box: list[float] | None = Field(description=_BOX)
     resource: str = Field(description="URI of the resource with exactly this passage")
 
 
@@ -112,6 +118,7 @@ class AnswerSource(View):
     score: float
     start_s: float | None = Field(description=_TIME)
     end_s: float | None = Field(description=_TIME)
+    box: list[float] | None = Field(description=_BOX)
     resource: str
 
 
@@ -295,6 +302,7 @@ def _locate(view: type[Place], shape: HitShape | CitationShape) -> Place:
         score=rounded(shape.score),
         start_s=shape.time.start_s if shape.time else None,
         end_s=shape.time.end_s if shape.time else None,
+        box=shape.box.edges if shape.box else None,
         resource=document_resource_uri(shape.document, shape.span),
     )
 

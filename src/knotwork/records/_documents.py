@@ -120,11 +120,14 @@ class PageBox:
     bottom: float
 
     @property
+    def edges(self) -> list[float]:
+        """The left, top, right and bottom edge."""
+        return [self.left, self.top, self.right, self.bottom]
+
+    @property
     def text(self) -> str:
         """The box for readers, in percent of the page: "12-88 % across, 30-34 % down"."""
-        left, top, right, bottom = (
-            round(100 * edge) for edge in (self.left, self.top, self.right, self.bottom)
-        )
+        left, top, right, bottom = (round(100 * edge) for edge in self.edges)
         return f"{left}-{right} % across, {top}-{bottom} % down"
 
 
