@@ -104,7 +104,7 @@ def test_every_request_is_made_of_them(server, opened):
         "decompose(by=model) > bm25", "bm25 > rerank(by=model)", "text_to_cypher", "dynamic_cypher",
     ):  # fmt: skip
         kb.search("Where was the designer of the Kestrel probe born?", retriever=retriever)
-    for kind in ("iterative", "reasoning"):
+    for kind in ("iterative", "reasoning", "revising"):
         ask_agent(kb, "Who designed the Kestrel probe?", kind=kind)
     with Chat(kb) as chat:
         chat.say("Since 2023 the Bergen office has been run by Ina.")

@@ -15,7 +15,11 @@ SPOKEN = Citation(
 
 def test_the_metadata_of_adapters_have_box_and_times():
     scanned, spoken = map(passage_metadata, (SCANNED, SPOKEN))
-    assert (scanned["page"], scanned["box"], scanned["start_s"]) == ("3", [0.1, 0.2, 0.4, 0.25], None)
+    assert (scanned["page"], scanned["box"], scanned["start_s"]) == (
+        "3",
+        [0.1, 0.2, 0.4, 0.25],
+        None,
+    )
     assert (spoken["box"], spoken["start_s"], spoken["end_s"]) == (None, 61.5, 63.0)
 
 

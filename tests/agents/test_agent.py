@@ -248,3 +248,54 @@ def test_a_plan_that_lacks_a_hop_is_followed_with_a_detour_that_the_trace_names(
     planned = agent.retrieve(Query("What is there about Copper Kettle?"))
     assert not any("detour" in line for line in planned.trace)
     assert planned.paths[0].score > best.score
+
+
+def revise_with(model, index, embedder, **options):
+    agent = build_agent("revising", store=index, embedder=embedder, model=model, **options)
+    return agent.retrieve(Query(QUESTION))
+
+
+def test_a_draft_is_searched_step_by_step_and_revised_by_what_was_found(index, embedder):
+    drafts = [
+        "step | Silver Lantern was directed by Anna Ilves.\nstep | Anna Ilves grew up in Tallinn.",
+        "step | Marta Ilves grew up in Tallinn.",
+        "finish",
+    ]
+    model = ScriptedChatModel(drafts)
+    evidence = revise_with(model, index, embedder)
+    searches = [line for line in evidence.trace if line[:1].isdigit()]
+    assert [line.partition(": ")[2].partition(" (")[0] for line in searches] == [
+        QUESTION,
+        "Silver Lantern was directed by Anna Ilves.",
+        "Marta Ilves grew up in Tallinn.",
+    ]
+    assert "Marta Ilves" in titles(evidence)[:2]
+    seen = model.requests[1].messages[-1].content
+    assert "Anna Ilves grew up in Tallinn." in seen
+    assert "directed by Marta Ilves" in seen
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "She grew up in Tartu.",
+        "step |",
+        f"step | {QUESTION}",
+        "step | a\n" * 2_000 + "x" * 90_000,
+    ],
+    ids=["empty", "no form", "no step", "a step again", "endless"],
+)
+def test_rules_go_on_where_a_draft_is_useless(index, embedder, reply):
+    model = ScriptedChatModel(reply)
+    evidence = revise_with(model, index, embedder)
+    assert len(model.requests) <= 4
+    assert "Marta Ilves" in titles(evidence)
+
+
+def test_a_draft_is_within_its_tokens_and_needs_no_model(index, embedder):
+    silent = ScriptedChatModel([])
+    evidence = revise_with(silent, index, embedder, tokens=10)
+    assert any("token budget" in note for note in evidence.notes)
+    assert silent.requests == []
+    assert "Marta Ilves" in titles(revise_with(None, index, embedder))

@@ -26,7 +26,7 @@ def index(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["iterative", "corrective", "reasoning"])
+@pytest.mark.parametrize("kind", ["iterative", "corrective", "reasoning", "revising"])
 def test_an_agent_answers_and_shows_its_steps(index, kind):
     question = "Where did the director of Silver Lantern grow up?"
     outcome = knotwork("agent", question, "--kind", kind, "--json", "--explain")

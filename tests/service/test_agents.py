@@ -24,7 +24,7 @@ def run(client, body, **options):
         return [(name, json.loads(data)) for name, data in read_events(response)]
 
 
-@pytest.mark.parametrize("kind", ["iterative", "corrective", "reasoning"])
+@pytest.mark.parametrize("kind", ["iterative", "corrective", "reasoning", "revising"])
 def test_an_agent_tells_every_step_and_answers_as_from_the_command_line(client, sample_index, kind):
     body = {"question": BRIDGE, "kind": kind, "steps": 4, "k": 6, "tools": ["graph", "bm25"]}
     events = run(client, body)

@@ -215,7 +215,8 @@ class AgentBudget:
 class AgentState:
     """The state of an agent at work; ``main`` is the evidence for the question itself.
 
-    ``unusable`` is how many replies of the planner's model in a row could not be used.
+    ``unusable`` is how many replies of the planner's model in a row could not be used, and
+    ``draft`` the steps that it expects to lead to the answer.
     """
 
     question: str
@@ -229,6 +230,7 @@ class AgentState:
     notes: list[str] = field(default_factory=list)
     abstains: bool = False
     unusable: int = 0
+    draft: tuple[str, ...] = ()
 
     def has_searched(self, tool: str, text: str) -> bool:
         """Return True if this tool was asked for the same words before."""

@@ -32,6 +32,7 @@ from knotwork.agents._agent import (
 )
 from knotwork.agents._graph_reasoner import GraphReasoner
 from knotwork.agents._planners import CorrectivePlanner, IterativePlanner, ModelPlanner
+from knotwork.agents._revising import RevisingPlanner
 from knotwork.errors import UnknownName
 from knotwork.records import Answer, Evidence, Query
 
@@ -124,6 +125,7 @@ AGENTS = {
     "iterative": "asks the rest of the question about each thing found",
     "corrective": "judges the evidence, widens and rewrites, and may abstain",
     "reasoning": "follows relations of the graph that the question names",
+    "revising": "checks the steps of a model's draft, and revises it by what it finds",
 }
 """The kinds of agents, with what each does."""
 
@@ -143,8 +145,9 @@ def build_agent(
 ) -> Agent:
     """Build an agent of a kind over these retrievers, the main one first.
 
-    A ``model`` chooses the steps of an iterative agent; rules replace it when it fails or its
-    tokens are used up. Raises UnknownName for an unknown kind, and the errors of `make_tools`.
+    A ``model`` chooses the steps of an iterative or a revising agent; rules replace it when it
+    fails or its tokens are used up. Raises UnknownName for an unknown kind, and the errors of
+    `make_tools`.
     """
     if kind not in AGENTS:
         raise UnknownName("agent", kind, AGENTS)
@@ -159,6 +162,9 @@ def build_agent(
         planner = CorrectivePlanner(store)
     else:
         planner = IterativePlanner(store, followed=0 if kind == "reasoning" else 4)
+        summaries = {name: tool.summary for name, tool in made.items()}
         if model is not None and kind == "iterative":
-            planner = ModelPlanner(model, planner, {n: tool.summary for n, tool in made.items()})
+            planner = ModelPlanner(model, planner, summaries)
+        elif model is not None and kind == "revising":
+            planner = RevisingPlanner(model, planner, summaries)
     return Agent(planner, made, store, steps=steps, tokens=tokens, name=f"agent:{kind}")

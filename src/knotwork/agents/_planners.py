@@ -143,6 +143,8 @@ class ModelPlanner:
     search, and a note explains why.
     """
 
+    output_tokens = PLAN_OUTPUT_TOKENS
+
     def __init__(self, model: ChatModel, rules: Planner, summaries: Mapping[str, str]) -> None:
         self._model = model
         self._rules = rules
@@ -153,14 +155,14 @@ class ModelPlanner:
         if state.main is None:
             return AgentMove(state.tools[0], state.question, "the question itself")
         request = self._request(state)
-        expected = count_request(request, count_tokens) + PLAN_OUTPUT_TOKENS
+        expected = count_request(request, count_tokens) + self.output_tokens
         if not state.budget.can_ask(expected):
             return self._fall_back(state, "The token budget is used up: rules chose the next step.")
         if state.unusable >= MOST_UNUSABLE:
             return self._rules.next_move(state)
         try:
             text, move = complete_checked(
-                self._model, request, lambda reply: (reply.text, parse_move(reply, state))
+                self._model, request, lambda reply: (reply.text, self._read(reply, state))
             )
         except ModelError as error:
             state.unusable += 1
@@ -168,7 +170,7 @@ class ModelPlanner:
                 state.notes.append(NO_LONGER_ASKED)
             return self._fall_back(state, f"The model chose no step: {error}")
         state.unusable = 0
-        state.budget.spent_tokens += expected - PLAN_OUTPUT_TOKENS + count_tokens(text)
+        state.budget.spent_tokens += expected - self.output_tokens + count_tokens(text)
         return move
 
     def _fall_back(self, state: AgentState, note: str) -> AgentMove | None:
@@ -178,26 +180,25 @@ class ModelPlanner:
 
     def _request(self, state: AgentState) -> ChatRequest:
         language = detect_language(state.question)
-        shown: set[str] = set()
-        found = "\n".join(
-            f"# {finding.text}\n{_show_evidence(finding.evidence, shown)}"
-            for finding in state.findings
-        )
         blanks = {
             "question": escape_tags(state.question.strip()),
             "tools": "\n".join(f"{name} - {self._summaries.get(name, '')}" for name in state.tools),
-            "found": escape_tags(found),
+            "found": escape_tags(show_findings(state)),
             "left": str(state.budget.steps - state.budget.spent_steps),
         }
         messages = fill_prompt("plan", language, blanks, prompts_of(self._model))
         return ChatRequest(messages, max_output_tokens=PLAN_OUTPUT_TOKENS, stage=PLAN_STAGE)
+
+    def _read(self, reply: ChatReply, state: AgentState) -> AgentMove | None:
+        """Return the search of a reply; None if the model is done. Raises Unparsable."""
+        return parse_move(reply, state)
 
 
 def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
     """Parse the next search of a reply; None if the model is done. Raises Unparsable."""
     found = _SEARCH_LINE.search(reply.text)
     if found is None:
-        if _DONE.search(reply.text):
+        if says_finish(reply.text):
             return None
         raise Unparsable("The reply names neither a search nor the end.")
     tool = found[1].lower()
@@ -207,6 +208,19 @@ def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
     if state.has_searched(tool, text):
         raise Unparsable("The reply asks for a search that was made before.")
     return AgentMove(tool, text, "chosen by the model", STEP_WEIGHT)
+
+
+def says_finish(text: str) -> bool:
+    """Return True if a line of a reply says that no further search is needed."""
+    return _DONE.search(text) is not None
+
+
+def show_findings(state: AgentState) -> str:
+    """Return what each search found, for a prompt; a passage is shown once."""
+    shown: set[str] = set()
+    return "\n".join(
+        f"# {finding.text}\n{_show_evidence(finding.evidence, shown)}" for finding in state.findings
+    )
 
 
 def _show_evidence(evidence: Evidence, shown: set[str]) -> str:

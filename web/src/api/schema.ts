@@ -1189,7 +1189,7 @@ export interface components {
              * @default iterative
              * @enum {string}
              */
-            kind: "iterative" | "corrective" | "reasoning";
+            kind: "iterative" | "corrective" | "reasoning" | "revising";
             /** Question */
             question: string;
             /**

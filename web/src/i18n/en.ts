@@ -337,6 +337,7 @@ export const en = {
       iterative: "follow up on findings",
       corrective: "judge and search again",
       reasoning: "follow relations",
+      revising: "draft and revise",
     },
     step: (search: string, passages: number) =>
       `${search} (${plural(passages, "passage", "passages")})`,

@@ -324,6 +324,7 @@ export const zh: Messages = {
       iterative: "根据结果继续检索",
       corrective: "评估后再检索",
       reasoning: "沿关系推理",
+      revising: "起草并修订",
     },
     step: (search, passages) => `${search}（${written(passages)} 个段落）`,
     mode: "回答方式",

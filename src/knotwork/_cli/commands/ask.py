@@ -125,7 +125,7 @@ def _ask(
     return answer, evidence, view.has_shown_answer
 
 
-AGENT_KINDS = ("iterative", "corrective", "reasoning")
+AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 
 
 @click.command(
@@ -142,7 +142,7 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning")
     default="iterative",
     show_default=True,
     shell_complete=complete_from(AGENT_KINDS),
-    help="iterative, corrective or reasoning.",
+    help="iterative, corrective, reasoning or revising.",
 )
 @click.option(
     "--tools",

@@ -54,7 +54,7 @@ class AgentRequest(RequestModel):
     """Answer a question step by step: plan, search, judge, and search again."""
 
     question: Text
-    kind: Literal["iterative", "corrective", "reasoning"] = "iterative"
+    kind: Literal["iterative", "corrective", "reasoning", "revising"] = "iterative"
     tools: list[Annotated[Text, Field(max_length=500)]] = Field(
         list(DEFAULT_TOOLS),
         min_length=1,

@@ -35,7 +35,7 @@ interface QuestionBoxProps {
 }
 
 const MOST_COMPARED = 3;
-const AGENTS = ["iterative", "corrective", "reasoning"] as const;
+const AGENTS = ["iterative", "corrective", "reasoning", "revising"] as const;
 
 /** Where a question is written, and how it is to be answered. */
 export function QuestionBox(props: QuestionBoxProps) {
