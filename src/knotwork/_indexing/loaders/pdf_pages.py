@@ -13,7 +13,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
@@ -270,7 +270,6 @@ class _PieceBuilder:
     is_spaced: bool = False
     begins_line: bool = True
     had_space: bool = False
-    line: list[Piece] = field(default_factory=list)
 
     def add(self, character: _Character, spacing: float) -> Iterator[Piece]:
         """Add a character, and yield the word that ended before it."""
