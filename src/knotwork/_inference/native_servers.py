@@ -8,6 +8,7 @@ Requests and replies are translated, so that one client serves all.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from knotwork._config import SecretRef
@@ -56,11 +57,8 @@ class OllamaServer(ModelServer):
         self._context = context
 
     def stream_chat(self, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
-        events = self.stream(self.chat_path, self._translate(payload), lines=True)
-        try:
+        with closing(self.stream(self.chat_path, self._translate(payload), lines=True)) as events:
             yield from map(_from_ollama, events)
-        finally:
-            events.close()
 
     def complete_chat(self, payload: Mapping[str, object]) -> dict[str, Any]:
         return _from_ollama(self.post(self.chat_path, self._translate(payload)))
@@ -131,11 +129,8 @@ class AnthropicServer(ModelServer):
         )
 
     def stream_chat(self, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
-        events = self.stream(self.chat_path, _to_anthropic(payload))
-        try:
+        with closing(self.stream(self.chat_path, _to_anthropic(payload))) as events:
             yield from _from_anthropic(events)
-        finally:
-            events.close()
 
     def complete_chat(self, payload: Mapping[str, object]) -> dict[str, Any]:
         body = self.post(self.chat_path, _to_anthropic(payload))

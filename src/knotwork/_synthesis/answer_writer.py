@@ -136,10 +136,7 @@ class AnswerWriter:
         yield self.finish(self.decline(quoted) if parsed else quoted, note)
 
     def _receive(
-        self,
-        request: ChatRequest,
-        showing: _StreamedText,
-        parse: partial[ParsedReply],
+        self, request: ChatRequest, showing: _StreamedText, parse: partial[ParsedReply]
     ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
         """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
         parsed: ParsedReply | None = None
@@ -154,10 +151,7 @@ class AnswerWriter:
         return parsed, ""
 
     def _recover(
-        self,
-        error: KnotworkError,
-        showing: _StreamedText,
-        parse: partial[ParsedReply],
+        self, error: KnotworkError, showing: _StreamedText, parse: partial[ParsedReply]
     ) -> tuple[ParsedReply | None, str]:
         """Return the reply if only caching it failed, else None, and a note on the error."""
         _log.info("no answer from %s: %s", self._model.name, error)

@@ -12,7 +12,7 @@ import math
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -140,22 +140,14 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
     """Return the content of a page, empty if it is broken; ``number`` is from 0."""
     import pypdfium2
 
+    drawing = _Drawing()
     try:
-        page = document[number]
+        with closing(document[number]) as page:
+            drawing.read(page.raw)
+            with closing(page.get_textpage()) as text:
+                pieces = list(_pieces(_characters(text.raw)))
     except pypdfium2.PdfiumError:
         return PageContent([], RulingLines([], []), 0, is_complete=False)
-    try:
-        drawing = _Drawing()
-        drawing.read(page.raw)
-        text = page.get_textpage()
-        try:
-            pieces = list(_pieces(_characters(text.raw)))
-        finally:
-            text.close()
-    except pypdfium2.PdfiumError:
-        return PageContent([], RulingLines([], []), 0, is_complete=False)
-    finally:
-        page.close()
     is_complete = drawing.is_complete and len(pieces) < _MOST_PIECES
     return PageContent(pieces, drawing.drawn, drawing.pixels, is_complete)
 
