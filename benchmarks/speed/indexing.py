@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import knotwork
-from knotwork._indexing.pipeline import STAGES
+from knotwork._indexing.tally import STAGES
 from knotwork._indexing.report import IndexReport
 
 WORDS_PER_PASSAGE = 120

@@ -1,6 +1,6 @@
 """Forecasts of the number of chunks of a run."""
 
-from knotwork._indexing.pipeline import ChunkForecast
+from knotwork._indexing.tally import ChunkForecast
 from knotwork._indexing.prepared import Candidate
 
 

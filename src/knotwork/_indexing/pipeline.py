@@ -7,25 +7,21 @@ result depends on the documents alone, not on the batches or their order.
 
 The pipeline itself runs in one thread, so that an interruption finds everything at rest. Files are
 prepared where the engine does it (`engines/`), and a language model is called from threads of its
-own (`document_reader.py`). `Tally` counts what a run does and builds its
-events and report; `ChunkForecast` estimates the number of chunks from file sizes.
+own (`document_reader.py`). A `Tally` (`tally.py`) counts what a run does.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from pathlib import PurePosixPath
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
 from knotwork._indexing.attempts import KILLED, MOST_STARTS, Attempts, killed_error
 from knotwork._indexing.changes import (
     Tier,
-    Tiers,
     compare_with_ledger,
     failed_entry,
     lies_in,
@@ -46,28 +42,20 @@ from knotwork._indexing.document_reader import (
 )
 from knotwork._indexing.embedding import (
     EMBEDDING_CHUNKS,
-    UNREAD_FIX,
-    UNREAD_NOTE,
-    Embedding,
     check_embedder,
     check_not_switching,
 )
 from knotwork._indexing.engines.engine import Engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
-from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES, unread_pictures_note
-from knotwork._indexing.loaders.scanned_pages import UNREAD_PAGES, unread_note
-from knotwork._indexing.loaders.sound import cut_off_note
 from knotwork._indexing.parcels import collect_unpacked
 from knotwork._indexing.preparation import (
     Preparation,
     Preparer,
     load_error_of,
-    timed,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.report import (
-    OUTCOMES,
     EventKind,
     Failure,
     IndexEvent,
@@ -75,8 +63,7 @@ from knotwork._indexing.report import (
     IndexReport,
 )
 from knotwork._indexing.stages import IndexingStages
-from knotwork._inference.own_prompts import BUILT_IN
-from knotwork._inference.role_models import ModelRun
+from knotwork._indexing.tally import Tally
 from knotwork._stores.base import (
     LedgerEntry,
     Store,
@@ -84,15 +71,9 @@ from knotwork._stores.base import (
     require_questions,
     require_readings,
 )
-from knotwork._stores.index_tables import tables_of
-from knotwork._text.token_counts import count_tokens
-from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
-from knotwork.records import ReadingStatus
 
 _log = logging.getLogger("knotwork.indexing")
-
-UNSUPPORTED_NOTE = "The store `{url}` does not support {parts}. They were left out."
 
 _PROGRESS_S = 0.25
 """Seconds between two events while a large file is prepared."""
@@ -445,245 +426,3 @@ def _usual_batch_chunks(stages: IndexingStages) -> int:
     if stages.model_extractor and stages.tiers.reads_new:
         return READ_BATCH_CHUNKS
     return EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
-
-
-_TEXT_BYTES = 1_000
-_PACKED_BYTES = 20_000
-"""Assumed bytes of a chunk before any file of the format was read: text, and packed formats."""
-_PRIOR_CHUNKS = 20
-"""The weight of that assumption, in chunks, once files of the format have been read."""
-_PACKED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".xls", ".doc", ".ppt", ".epub", ".zip"})
-
-
-@dataclass(slots=True)
-class _Format:
-    """Files of one suffix: bytes to read, bytes read, and the chunks that these made."""
-
-    left: int = 0
-    read: int = 0
-    chunks: int = 0
-
-
-class ChunkForecast:
-    """Estimates the chunks of a run from the chunks per byte of the files read so far.
-
-    Each suffix counts apart: a megabyte of PDF makes far fewer chunks than one of plain text.
-    """
-
-    def __init__(self) -> None:
-        self._formats: defaultdict[str, _Format] = defaultdict(_Format)
-        self.total = 0
-        """The chunks of the whole run."""
-        self.bytes_read = 0
-        """The bytes of the files that were read so far."""
-        self.bytes_total = 0
-        """The bytes of all files to read."""
-
-    def expect(self, source: Candidate) -> None:
-        """Add a file that will be read."""
-        self._formats[_suffix(source)].left += source.size
-        self.bytes_total += source.size
-        self._count()
-
-    def note(self, source: Candidate, chunks: int) -> None:
-        """Add how many chunks a file made, 0 if it is unchanged or failed."""
-        found = self._formats[_suffix(source)]
-        found.left = max(found.left - source.size, 0)
-        found.read += source.size
-        self.bytes_read += source.size
-        found.chunks += chunks
-        self._count()
-
-    def _count(self) -> None:
-        total = 0.0
-        for suffix, found in self._formats.items():
-            chunk_bytes = _PACKED_BYTES if suffix in _PACKED else _TEXT_BYTES
-            read = found.read + _PRIOR_CHUNKS * chunk_bytes
-            total += found.chunks + found.left * (found.chunks + _PRIOR_CHUNKS) / read
-        self.total = round(total)
-
-
-def _suffix(source: Candidate) -> str:
-    return PurePosixPath(source.uri).suffix.lower()
-
-
-JOINED_NOTE = (
-    "New documents were read by the model, as it read all of this index before; --tier lean leaves "
-    "it out."
-)
-LEFT_OUT_NOTE = "The strict schema left out {counts}. See extraction.schema."
-STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
-NO_EMBEDDER_NOTE = (
-    "No embedder: this index answers from full text and the knowledge graph alone. "
-    "Install one with pip install 'knotwork[local]', then index again."
-)
-OUTDATED_NOTE = (
-    "{count:,} of {chunks:,} chunks have no vectors: {outdated:,} documents were indexed with "
-    "other settings, such as without an embedder. Index their folders again to change that."
-)
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts the outcomes of a run of ``total`` sources, and builds its events and report."""
-
-    total: int = 0
-    chunks: int = 0
-    chunks_known: int = 0
-    chunks_shown: int = 0
-    forecast: ChunkForecast = field(default_factory=ChunkForecast)
-    sentences: int = 0
-    tables: int = 0
-    unread: list[str] = field(default_factory=list)
-    unread_pictures: list[int] = field(default_factory=list)
-    mentions: int = 0
-    relations: int = 0
-    text_tokens: int = 0
-    """Tokens of the committed documents, counted if a model that summarizes is set."""
-    readings: Counter[ReadingStatus] = field(default_factory=Counter)
-    left_out: LeftOut = field(default_factory=LeftOut)
-    models: ModelRun | None = None
-    removed: list[str] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    outcomes: Counter[EventKind] = field(default_factory=Counter)
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-    started: float = field(default_factory=time.perf_counter)
-
-    def timed(self, stage: str) -> AbstractContextManager[None]:
-        """Add the time of the block to a stage."""
-        return timed(self.seconds, stage)
-
-    def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
-        """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
-        if kind in OUTCOMES:
-            self.outcomes[kind] += 1
-        if kind is EventKind.REMOVED:
-            self.removed.append(uri)
-        self.chunks_shown = max(self.chunks_shown, self.chunks + read)
-        return IndexEvent(
-            kind,
-            uri,
-            done=sum(self.outcomes.values()) - len(self.removed),
-            total=self.total,
-            chunks=self.chunks_shown,
-            chunks_known=self.chunks_known,
-            chunks_expected=self.forecast.total,
-            bytes_read=self.forecast.bytes_read,
-            bytes_total=self.forecast.bytes_total,
-        )
-
-    def failure(self, failure: Failure) -> IndexEvent:
-        """Count a failure and return its event."""
-        self.failures.append(failure)
-        event = self.event(EventKind.FAILED, failure.uri)
-        return replace(event, reason=failure.reason, message=failure.message)
-
-    def stored(self, prepared: Prepared) -> None:
-        """Count what a committed document brought."""
-        leaves = prepared.leaves
-        self.sentences += sum(len(chunk.sentences) for chunk in leaves)
-        self.mentions += sum(len(e.mentions) for e in prepared.extractions)
-        self.relations += sum(len(e.relations) for e in prepared.extractions)
-        if self.models is not None and self.models.has("summarize"):
-            self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
-        self.tables += len(prepared.document.tables)
-        if unread := prepared.document.metadata.get(UNREAD_PAGES):
-            self.unread.append(unread_note(prepared.document.uri, unread))
-        if pictures := prepared.document.metadata.get(UNREAD_PICTURES):
-            self.unread_pictures.append(int(pictures))
-        if note := cut_off_note(prepared.document.uri, prepared.document.metadata):
-            self.unread.append(note)
-        self.readings.update(reading.status for reading in prepared.readings)
-        if prepared.left_out:
-            self.left_out.add(prepared.left_out)
-
-    def _pictures_note(self) -> tuple[str, ...]:
-        held = self.unread_pictures
-        return (unread_pictures_note(sum(held), len(held)),) if held else ()
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the run began."""
-        return time.perf_counter() - self.started
-
-    def report(
-        self, store: Store, stages: IndexingStages, *, interrupted: bool = False
-    ) -> IndexReport:
-        """Return the report of the run so far."""
-        embedding = stages.embedding
-        seconds = {**self.seconds, "total": self.elapsed_s}
-        seconds["embed"] += embedding.names_s
-        seconds["store"] -= embedding.names_s
-        chunks = store.documents.chunk_count()
-        bare = chunks - store.vectors("chunk").count() if embedding else 0
-        outdated = _count_outdated(store, stages.tiers) if bare else 0
-        return IndexReport(
-            added=self.outcomes[EventKind.ADDED],
-            changed=self.outcomes[EventKind.CHANGED],
-            unchanged=self.outcomes[EventKind.UNCHANGED],
-            removed=tuple(self.removed),
-            failures=tuple(self.failures),
-            chunks=self.chunks,
-            sentences=self.sentences,
-            mentions=self.mentions,
-            relations=self.relations,
-            readings=dict(self.readings),
-            left_out=self.left_out or None,
-            prompts=self.models.prompts if self.models else BUILT_IN,
-            usage=self.models.meter.by_stage() if self.models else {},
-            money=self.models.meter.money(self.models.prices) if self.models else None,
-            total_documents=store.documents.document_count(),
-            total_chunks=chunks,
-            total_entities=store.graph.entity_count(),
-            embedder=embedding.name,
-            embedded=embedding.embedded,
-            reused=embedding.reused,
-            seconds=seconds,
-            without_vectors=bare,
-            notes=(
-                *_notes(embedding, chunks, bare, outdated),
-                *_unsupported(store, tables=self.tables),
-                *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),
-                *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
-                *self.unread,
-                *self._pictures_note(),
-                *(self.models.notes if self.models else ()),
-            ),
-            interrupted=interrupted,
-        )
-
-
-def _count_outdated(store: Store, tiers: Tiers) -> int:
-    """Return how many documents were indexed with other settings than these."""
-    counts = store.ledger.settings_counts()
-    return sum(count for settings, count in counts.items() if not tiers.is_current(settings))
-
-
-def _unsupported(store: Store, *, tables: int) -> tuple[str, ...]:
-    """Return a note on what indexing finds or derives by default and the store cannot hold."""
-    parts = store.capabilities
-    missing = [
-        name
-        for name, part in (
-            ("descriptions of entities", parts.readings),
-            ("merged entities", parts.resolutions),
-            ("homonyms", parts.homonyms),
-            ("communities", parts.communities),
-        )
-        if part is None
-    ]
-    if tables and tables_of(store) is None:
-        missing.append("tables")
-    return (UNSUPPORTED_NOTE.format(url=store.url, parts=", ".join(missing)),) if missing else ()
-
-
-def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:
-    """Return what the user should know about an index of ``chunks``, ``bare`` without vectors."""
-    if not embedding:
-        return (NO_EMBEDDER_NOTE,) if embedding.wanted else ()
-    if bare and outdated:
-        return (OUTDATED_NOTE.format(count=bare, chunks=chunks, outdated=outdated),)
-    if bare and embedding.languages:
-        note = UNREAD_NOTE.format(count=bare, chunks=chunks, embedder=embedding.name)
-        return (f"{note} {UNREAD_FIX}",)
-    return ()

@@ -16,7 +16,7 @@ from knotwork._indexing.changes import Tier
 from knotwork._indexing.document_reader import quarantined_documents
 from knotwork._indexing.embedding import check_embedder, check_not_switching
 from knotwork._indexing.engines.engine import open_engine
-from knotwork._indexing.pipeline import Pipeline, Tally
+from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.report import (
     Enrichment,
     EventKind,
@@ -27,6 +27,7 @@ from knotwork._indexing.report import (
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import compose_stages
+from knotwork._indexing.tally import Tally
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import (
     BATCH,
