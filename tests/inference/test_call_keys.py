@@ -7,11 +7,23 @@ from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
 from knotwork._inference.call_cache import call_key
-from knotwork._inference.chat import ChatRequest, Message
+from knotwork._inference.chat import ChatRequest, Message, MessagePicture
 
 # Few letters, so that equal content and moved borders come up often.
 texts = st.text(alphabet='a"[,]\\\x00é\ud83d\ude00😀', max_size=4)
-messages = st.builds(Message, role=st.sampled_from(["system", "user", "assistant"]), content=texts)
+pictures = st.builds(
+    MessagePicture,
+    data=st.binary(max_size=2),
+    media_type=st.just("image/png"),
+    width=st.just(1),
+    height=st.just(1),
+)
+messages = st.builds(
+    Message,
+    role=st.sampled_from(["system", "user", "assistant"]),
+    content=texts,
+    pictures=st.lists(pictures, max_size=2).map(tuple),
+)
 requests = st.builds(
     ChatRequest,
     messages=st.lists(messages, max_size=3).map(tuple),

@@ -13,7 +13,7 @@ from knotwork._diagnosis.models import check_chat_models
 from knotwork._inference import ChatModels
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatRequest, Message, TokenUsage
+from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
 from knotwork._inference.model_registry import role_settings
 from knotwork._inference.role_models import RoleModels
 from knotwork._text.token_counts import count_tokens
@@ -173,6 +173,29 @@ def test_ollama_is_asked_for_a_context_window_and_the_users_options():
         },
     }  # fmt: skip
     assert second["format"] == json.loads(SCHEMA)
+
+
+SHOWN = (Message("user", "What is it?", (MessagePicture(b"\x89PNG", "image/png", 9, 6),)),)
+IN_BASE64 = "iVBORw=="
+
+
+def test_ollama_and_anthropic_get_pictures_in_their_own_forms():
+    with serve(ollama) as server:
+        open_model(server, "ollama").complete(ChatRequest(SHOWN))
+    assert server.requests[0]["messages"] == [
+        {"role": "user", "content": "What is it?", "images": [IN_BASE64]}
+    ]
+    with serve(anthropic) as server:
+        open_model(server, "anthropic").complete(ChatRequest(SHOWN))
+    source = {"type": "base64", "media_type": "image/png", "data": IN_BASE64}
+    assert server.requests[0]["messages"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "image", "source": source}, {"type": "text", "text": "What is it?"},
+            ],
+        }
+    ]  # fmt: skip
 
 
 def test_a_prompt_that_is_longer_than_the_window_of_ollama_is_cut_here_and_told():

@@ -16,7 +16,14 @@ from tests.inference.chat_answers import (
 from tests.inference.model_server import reply, serve
 
 from knotwork._config import SecretRef
-from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork._inference.chat import (
+    ChatReply,
+    ChatRequest,
+    Message,
+    MessagePicture,
+    TokenUsage,
+    estimate_input_tokens,
+)
 from knotwork._inference.model_servers import ModelServer, read_wait
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
@@ -448,3 +455,51 @@ def test_waits_are_read_in_milliseconds_first():
     assert read_wait({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
     assert read_wait({"retry-after-ms": "later", "retry-after": "9"}) == 9
     assert read_wait({}) is None
+
+
+SHOWN = MessagePicture(b"\x89PNG", "image/png", 1_500, 1_000)
+PICTURE_TALK = (TALK[0], Message("user", "What is it?", (SHOWN,)))
+
+
+def test_a_picture_is_sent_as_a_data_url_before_the_text():
+    with serve(say("A pump.")) as server:
+        connect(server).complete(ChatRequest(PICTURE_TALK))
+    assert server.requests[0]["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+                {"type": "text", "text": "What is it?"},
+            ],
+        },
+    ]
+
+
+def test_a_picture_counts_by_its_size():
+    bare = (TALK[0], Message("user", "What is it?"))
+    with_picture, without = (ChatRequest(talk) for talk in (PICTURE_TALK, bare))
+    assert estimate_input_tokens(with_picture) - estimate_input_tokens(without) == 2_000
+
+
+def test_a_picture_stays_in_the_message_that_takes_the_system_prompt():
+    refusing = refuse_if(
+        lambda body: body["messages"][0]["role"] == "system",
+        "system role not supported by this model",
+        say("A pump."),
+    )
+    with serve(refusing) as server:
+        connect(server).complete(ChatRequest(PICTURE_TALK))
+    picture, text = server.requests[-1]["messages"][0]["content"]
+    assert picture["type"] == "image_url"
+    assert text["text"] == "Be brief.\n\nWhat is it?"
+
+
+def test_a_model_of_llama_cpp_that_does_not_see_is_not_asked_again():
+    refusal = refuse("image input is not supported - hint: you may need to provide the mmproj", 500)
+    with (
+        serve(refusal) as server,
+        pytest.raises(ModelError, match="image input is not supported") as caught,
+    ):
+        connect(server).complete(ChatRequest(PICTURE_TALK))
+    assert not isinstance(caught.value, ModelUnavailable)

@@ -29,6 +29,7 @@ from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
     ChatRequest,
+    Message,
     TokenUsage,
     is_whole,
     parse_reply,
@@ -473,6 +474,12 @@ def _decode(data: bytes) -> str:
 CALL_KEY_BYTES = 16
 
 
+def _content_of(message: Message) -> list[str]:
+    """Return what a message says: its role, its text, and a hash of each of its pictures."""
+    pictures = (blake2b(picture.data, digest_size=CALL_KEY_BYTES) for picture in message.pictures)
+    return [message.role, message.content, *(picture.hexdigest() for picture in pictures)]
+
+
 def call_key(model_name: str, request: ChatRequest) -> bytes:
     """Return the key of a call: a hash of the model's name and the content of the request.
 
@@ -485,7 +492,7 @@ def call_key(model_name: str, request: ChatRequest) -> bytes:
         float(request.temperature) + 0.0,  # -0.0 is 0.0
         request.schema,
         list(request.stop),
-        [[message.role, message.content] for message in request.messages],
+        [_content_of(message) for message in request.messages],
     ]
     # Not as ASCII: escapes would make a surrogate pair equal to the character it encodes.
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from math import ceil, floor, sqrt
 from typing import Self
 
-from knotwork._inference.chat import ChatRequest, TokenUsage
+from knotwork._inference.chat import ChatRequest, TokenUsage, estimate_picture_tokens
 from knotwork.errors import ConfigError
 
 _PRICED_TOKENS = Decimal(1_000_000)
@@ -290,7 +290,8 @@ def count_request(request: ChatRequest, count_tokens: Callable[[str], int]) -> i
     texts = [message.content for message in request.messages]
     if request.schema:
         texts.append(request.schema)
-    return sum(count_tokens(text) + _TOKENS_A_MESSAGE for text in texts)
+    text = sum(count_tokens(text) + _TOKENS_A_MESSAGE for text in texts)
+    return text + estimate_picture_tokens(request)
 
 
 def plan_calls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar, runtime_checkable
@@ -15,11 +16,35 @@ FinishReason = Literal["stop", "length", "filter"]
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePicture:
+    """A picture in a message: the bytes of its file, and its size in pixels."""
+
+    data: bytes = field(repr=False)
+    media_type: str
+    width: int
+    height: int
+
+    @property
+    def url(self) -> str:
+        """The picture as a data URL."""
+        return f"data:{self.media_type};base64,{self.base64}"
+
+    @property
+    def base64(self) -> str:
+        """The bytes as text."""
+        return b64encode(self.data).decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation; control tokens of models in its text are made harmless."""
+    """One turn of a conversation; control tokens of models in its text are made harmless.
+
+    Only a model that sees takes ``pictures``.
+    """
 
     role: Role
     content: str
+    pictures: tuple[MessagePicture, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "content", disarm(self.content))
@@ -183,6 +208,11 @@ def require_whole(reply: ChatReply) -> ChatReply:
 _MESSAGE_TOKENS = 4
 """Tokens of a message besides its text: its role and delimiters."""
 
+_PIXELS_A_TOKEN = 750
+"""Pixels of a picture that count as one token at Anthropic; OpenAI's gpt-4o counts about as many.
+
+Source: Anthropic's guide to vision (2025). Small models of OpenAI count several times as many."""
+
 
 def estimate_text_tokens(text: str) -> int:
     """Estimate the tokens of a text: 1 for 4 ASCII characters, 0.7 for any other character.
@@ -197,4 +227,11 @@ def estimate_text_tokens(text: str) -> int:
 def estimate_input_tokens(request: ChatRequest) -> int:
     """Estimate the tokens of a request, including its schema."""
     texts = [message.content for message in request.messages] + [request.schema]
-    return sum(map(estimate_text_tokens, texts)) + _MESSAGE_TOKENS * len(request.messages)
+    text = sum(map(estimate_text_tokens, texts)) + _MESSAGE_TOKENS * len(request.messages)
+    return text + estimate_picture_tokens(request)
+
+
+def estimate_picture_tokens(request: ChatRequest) -> int:
+    """Estimate the tokens of the pictures of a request."""
+    pictures = [picture for message in request.messages for picture in message.pictures]
+    return sum(-(-picture.width * picture.height // _PIXELS_A_TOKEN) for picture in pictures)

@@ -11,7 +11,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from knotwork._inference.chat import ChatRequest, estimate_input_tokens, estimate_text_tokens
+from knotwork._inference.chat import (
+    ChatRequest,
+    estimate_input_tokens,
+    estimate_picture_tokens,
+    estimate_text_tokens,
+)
 from knotwork.errors import ModelError
 
 _CONTEXT_ERROR = re.compile(
@@ -134,7 +139,8 @@ def warn_of_cut(request: ChatRequest, reported_tokens: int | None) -> str:
 
     Our estimate is within a third of the count of any vocabulary in use: half of it is a cut.
     """
-    sent = estimate_input_tokens(request)
+    # Servers differ widely in how they count pictures.
+    sent = estimate_input_tokens(request) - estimate_picture_tokens(request)
     if not reported_tokens or sent < _CUT_FROM_TOKENS or reported_tokens > _CUT_SHARE * sent:
         return ""
     return (

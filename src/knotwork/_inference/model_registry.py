@@ -186,7 +186,7 @@ class OnServer(Protocol):
 
 
 NO_CHAT_MODEL = NONE
-ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge"]
+ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge", "describe"]
 MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
 _RETRY_JITTER = 0.5
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -341,7 +342,8 @@ class ModelServer:
         if status == 429 and code in _QUOTA_CODES:
             fix = "Check the plan and the billing of your account at the server."
             return Refusal(message, status=status, server_code=code, fix=fix)
-        if status in TRANSIENT_STATUSES or status >= 500:
+        is_lasting = status >= 500 and _UNSUPPORTED_INPUT.search(detail)
+        if not is_lasting and (status in TRANSIENT_STATUSES or status >= 500):
             wait_s = read_wait(headers or {})
             fix = _BUSY_FIXES[self.section] if status == 429 else _FAULT_FIX
             return ModelUnavailable(message, fix=fix, status=status, retry_after_s=wait_s)
@@ -352,6 +354,12 @@ class ModelServer:
     def timeout_s(self) -> float:
         """The longest silence of the server, in seconds."""
         return self._timeout_s
+
+
+_UNSUPPORTED_INPUT = re.compile(
+    r"\b(?:images?|vision|multi-?modal)\b.{0,60}\b(?:not support|unsupported)", re.IGNORECASE
+)
+"""What llama.cpp says of pictures for a model that does not see, with a status of 500."""
 
 
 class _LineDecoder:

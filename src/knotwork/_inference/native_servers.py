@@ -74,13 +74,33 @@ class OllamaServer(ModelServer):
         options |= {name: payload[name] for name in ("temperature", "stop") if name in payload}
         body = {
             "model": payload["model"],
-            "messages": payload["messages"],
+            "messages": [_to_ollama_message(turn) for turn in payload["messages"]],
             "stream": bool(payload.get("stream")),
         }
         form = payload.get("response_format")
         if form:
             body["format"] = form["json_schema"]["schema"] if "json_schema" in form else "json"
         return body | rest | {"options": options | rest.get("options", {})}
+
+
+def _to_ollama_message(turn: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with its pictures beside its text."""
+    if isinstance(turn["content"], str):
+        return dict(turn)
+    text, pictures = _parts(turn["content"])
+    return {**turn, "content": text, "images": [data for _, data in pictures]}
+
+
+def _parts(content: Iterable[Mapping[str, Any]]) -> tuple[str, list[tuple[str, str]]]:
+    """Return the text of a message in parts, and the type and bytes (base64) of its pictures."""
+    texts, pictures = [], []
+    for part in content:
+        if part["type"] == "text":
+            texts.append(part["text"])
+        else:
+            kind, _, data = part["image_url"]["url"].removeprefix("data:").partition(";base64,")
+            pictures.append((kind, data))
+    return "\n".join(texts), pictures
 
 
 def _from_ollama(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +168,7 @@ def _to_anthropic(payload: Mapping[str, Any]) -> dict[str, object]:
     if system.strip():  # an empty text is refused
         mark = {"type": "ephemeral"}
         body["system"] = [{"type": "text", "text": system, "cache_control": mark}]
-    body["messages"] = [turn for turn in messages if turn["role"] != "system"]
+    body["messages"] = [_to_anthropic_message(t) for t in messages if t["role"] != "system"]
     if "temperature" in payload:
         body["temperature"] = min(payload["temperature"], _MOST_TEMPERATURE)
     if "stop" in payload:
@@ -156,6 +176,16 @@ def _to_anthropic(payload: Mapping[str, Any]) -> dict[str, object]:
     if payload.get("stream"):
         body["stream"] = True
     return body | rest
+
+
+def _to_anthropic_message(turn: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with its pictures before its text, as Anthropic advises."""
+    if isinstance(turn["content"], str):
+        return dict(turn)
+    text, pictures = _parts(turn["content"])
+    sources = ({"type": "base64", "media_type": kind, "data": data} for kind, data in pictures)
+    blocks = [{"type": "image", "source": source} for source in sources]
+    return {**turn, "content": [*blocks, {"type": "text", "text": text}]}
 
 
 def _from_anthropic(events: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

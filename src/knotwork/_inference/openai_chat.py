@@ -547,7 +547,7 @@ class ServerDialect:
         form = {"name": "reply", "schema": parsed, "strict": True}
         return {"type": "json_schema", "json_schema": form}
 
-    def _messages(self, request: ChatRequest) -> list[dict[str, str]]:
+    def _messages(self, request: ChatRequest) -> list[dict[str, object]]:
         messages = list(request.messages)
         if request.schema and self.schema_form_of(request.schema) != "json_schema":
             words = _SCHEMA_WORDS.format(schema=request.schema)
@@ -557,11 +557,19 @@ class ServerDialect:
                 messages.insert(0, Message("system", words))
         if not self.takes_system:
             messages = _merge_system(messages)
-        # Lone surrogates cannot be sent as UTF-8, so replace them.
-        return [
-            {"role": turn.role, "content": turn.content.encode("utf-8", "replace").decode()}
-            for turn in messages
-        ]
+        return [{"role": turn.role, "content": _content(turn)} for turn in messages]
+
+
+def _content(message: Message) -> str | list[dict[str, object]]:
+    """Return the content of a message: its text, or its pictures and its text as parts."""
+    # Lone surrogates cannot be sent as UTF-8, so replace them.
+    text = message.content.encode("utf-8", "replace").decode()
+    if not message.pictures:
+        return text
+    parts: list[dict[str, object]] = [
+        {"type": "image_url", "image_url": {"url": picture.url}} for picture in message.pictures
+    ]
+    return [*parts, {"type": "text", "text": text}]
 
 
 def _merge_system(messages: list[Message]) -> list[Message]:
@@ -569,5 +577,5 @@ def _merge_system(messages: list[Message]) -> list[Message]:
     words = "\n\n".join(message.content for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     if rest and rest[0].role == "user":
-        return [Message("user", f"{words}\n\n{rest[0].content}"), *rest[1:]]
+        return [replace(rest[0], content=f"{words}\n\n{rest[0].content}"), *rest[1:]]
     return [Message("user", words), *rest]

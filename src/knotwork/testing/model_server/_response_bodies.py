@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._inference.chat import Message
+from knotwork._inference.chat import Message, MessagePicture
 from knotwork._inference.embedder import HashingEmbedder
 from knotwork._text.token_counts import count_tokens
 
@@ -54,21 +55,41 @@ def usage(input_tokens: int, output_tokens: int = 0) -> dict[str, int]:
     }
 
 
-def read_messages(body: Mapping[str, Any]) -> list[Message]:
-    """Return the messages of a chat request, with parts of a content joined. Raises BadRequest."""
+def read_messages(body: Mapping[str, Any], *, sees: bool = False) -> list[Message]:
+    """Return the messages of a chat request, with parts of a content joined. Raises BadRequest.
+
+    Only a server that ``sees`` takes pictures.
+    """
     listed = body.get("messages")
     if not isinstance(listed, list) or not listed:
         raise BadRequest("`messages` must be a list of at least one message.", "messages")
     messages = []
     for place, item in enumerate(listed):
         role = item.get("role") if isinstance(item, dict) else None
-        content = _joined(item.get("content")) if isinstance(item, dict) else None
+        given = item.get("content") if isinstance(item, dict) else None
+        pictures, given = _take_pictures(given) if sees else ((), given)
+        content = _joined(given)
         if role == "developer":
             role = "system"
         if role not in {"system", "user", "assistant"} or content is None:
             raise BadRequest("A message needs a role and a text.", f"messages[{place}]")
-        messages.append(Message(role, content))
+        messages.append(Message(role, content, pictures))
     return messages
+
+
+def _take_pictures(content: object) -> tuple[tuple[MessagePicture, ...], object]:
+    """Return the pictures of a content, and its other parts."""
+    if not isinstance(content, list):
+        return (), content
+    from PIL import Image
+
+    pictures = []
+    for part in content:
+        if part.get("type") == "image_url":
+            kind, _, data = part["image_url"]["url"].removeprefix("data:").partition(";base64,")
+            file = base64.b64decode(data, validate=True)
+            pictures.append(MessagePicture(file, kind, *Image.open(io.BytesIO(file)).size))
+    return tuple(pictures), [part for part in content if part.get("type") != "image_url"]
 
 
 def _joined(content: object) -> str | None:

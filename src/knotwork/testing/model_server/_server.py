@@ -8,12 +8,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from knotwork._inference.chat import Message
 from knotwork._text.token_counts import count_tokens
 from knotwork.testing._brains import Brain, RuleBrain, UnknownTask
 from knotwork.testing._chat_models import end_reply
@@ -45,8 +44,9 @@ class ModelTestServer:
     vectors and rankings, so equal requests get equal responses. Tokens are counted with
     `count_tokens`. Each response starts after ``latency_s`` seconds; ``sleep`` replaces the wait,
     which by default ends when the server closes. ``faults`` may be replaced at any time.
-    ``batches`` plans how batches go; their requests are no calls. ``traffic`` records the calls;
-    its ``totals`` are also served at ``/traffic``.
+    Only a server that ``sees`` takes pictures; the others refuse them. ``batches`` plans how
+    batches go; their requests are no calls. ``traffic`` records the calls; its ``totals`` are also
+    served at ``/traffic``.
     """
 
     def __init__(  # noqa: PLR0913  each is an independent option
@@ -61,7 +61,9 @@ class ModelTestServer:
         sleep: Callable[[float], object] | None = None,
         traffic: Traffic | None = None,
         batches: BatchPlan | None = None,
+        sees: bool = False,
     ) -> None:
+        self.sees = sees
         self.brain = brain or RuleBrain()
         self.faults = faults or FaultPlan()
         self.latency_s = latency_s
@@ -419,8 +421,8 @@ _NO_LIMIT = 1 << 30
 def answer_chat(server: ModelTestServer, call: Call, content: bytes) -> ChatAnswer:
     """Return the reply to a chat call with its fault. Raises BadRequest and UnknownTask."""
     body, fault = call.body, call.fault
-    messages = read_messages(body)
-    clean = [Message(m.role, without_surrogates(m.content)) for m in messages]
+    messages = read_messages(body, sees=server.sees)
+    clean = [replace(m, content=without_surrogates(m.content)) for m in messages]
     sent_tokens = sum(count_tokens(message.content) for message in clean)
     if server.faults.context_tokens:
         sent_tokens = _check_window(server, sent_tokens, body)
