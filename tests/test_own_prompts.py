@@ -5,8 +5,10 @@ import tomllib
 
 import pytest
 from benchmarks.judging.word_judge import word_judge
+from tests.indexing.office_files import small_picture
 
 import knotwork
+from knotwork._indexing.loaders import recognition
 from knotwork._indexing.schema_proposals import propose_for_index
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.prompt_folder import built_in_prompts, copy_built_in, read_prompt_folder
@@ -31,7 +33,7 @@ TASKS = ("graph", "triplets", "glean", "check", "propose", "oneke_graph")
 
 @pytest.fixture
 def server():
-    with ModelTestServer() as server:
+    with ModelTestServer(sees=True) as server:
         yield server
 
 
@@ -76,9 +78,15 @@ def opened(tmp_path, server, folder):
 def sent(server):
     """Return the texts of all requests that the server got."""
     return [
-        "\n".join(message["content"] for message in call.body["messages"])
+        "\n".join(_text(message["content"]) for message in call.body["messages"])
         for call in server.traffic.calls
     ]
+
+
+def _text(content):
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
 
 
 def marks(server):
@@ -86,15 +94,19 @@ def marks(server):
     return {name for text in sent(server) for name in re.findall(rf"{MARK} ([\w-]+)\.", text)}
 
 
-def test_every_request_is_made_of_them(server, opened):
+@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+def test_every_request_is_made_of_them(server, opened, tmp_path):
     kb = opened(
         llm_tier="full",
         index_questions="model",
+        index_pictures="model",
         extraction_gleanings=1,
         extraction_check_relations=True,
     )
     with open_sample() as sample:
         kb.index(sample)
+    (tmp_path / "pump.png").write_bytes(small_picture())
+    kb.index(tmp_path / "pump.png")
     turns = [("Who is Oriane Keld?", "She is an engineer.")]
     kb.ask("Where did she work?", turns=turns)
     for mode in ("basic", "local", "global", "map-reduce", "hybrid", "drift"):

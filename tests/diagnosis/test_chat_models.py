@@ -9,8 +9,9 @@ import pytest
 from tests.inference.chat_answers import refuse, say
 from tests.inference.model_server import serve
 
-from knotwork._config import LlmSettings, SecretRef
-from knotwork._diagnosis.models import check_chat_models
+from knotwork._config import IndexSettings, LlmSettings, SecretRef, Settings
+from knotwork._diagnosis.models import check_chat_models, check_picture_model
+from knotwork._indexing.loaders import recognition
 
 
 def settings_for(url, **options):
@@ -134,3 +135,24 @@ def test_a_model_that_was_still_thinking_passes():
     with serve(say("", finish="length", reasoning_content="The user wants")) as server:
         (check,) = check_chat_models(settings_for(server.url))
     assert check.ok
+
+
+@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+def test_a_model_that_is_to_describe_pictures_reads_a_number_in_one():
+    pictures = IndexSettings(pictures="model")
+    with serve(say("It is 7403.")) as server:
+        llm = settings_for(server.url)
+        (check,) = check_picture_model(Settings(index=pictures, llm=llm))
+        assert check.ok
+        assert check.detail == "openai:small reads a number in a picture"
+        assert list(check_picture_model(Settings(llm=llm))) == []
+        (sent,) = server.requests
+        assert sent["messages"][1]["content"][0]["type"] == "image_url"
+    with serve(say("I cannot see pictures.")) as server:
+        llm = settings_for(server.url)
+        (check,) = check_picture_model(Settings(index=pictures, llm=llm))
+        assert not check.ok
+        assert "did not read the number in a picture. It wrote: I cannot see" in check.detail
+        assert "llm.describe" in check.fix
+    (check,) = check_picture_model(Settings(index=pictures, llm=LlmSettings()))
+    assert not check.ok

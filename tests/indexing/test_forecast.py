@@ -1,7 +1,7 @@
 """Forecasts of the number of chunks of a run."""
 
-from knotwork._indexing.tally import ChunkForecast
 from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.tally import ChunkForecast
 
 
 def source(uri, size):

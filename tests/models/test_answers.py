@@ -5,6 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from tests.indexing.office_files import small_picture
+
+from knotwork._indexing.loaders import recognition
 
 TEXT = """\
 # Bridges of Tartu
@@ -121,3 +124,15 @@ def test_the_trials_of_the_model_name_what_it_cannot_do(index):
     assert len(found["trials"]) == 4
     assert found["output_tokens_per_s"] > 0
     assert done.returncode == int(all(trial["fault"] for trial in found["trials"]))
+
+
+@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+def test_a_model_that_does_not_see_describes_no_picture(model_file, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "pump.png").write_bytes(small_picture())
+    settings = SETTINGS.format(model=model_file, store=tmp_path / "index.knot")
+    (tmp_path / "knotwork.toml").write_text(f'{settings}[index]\npictures = "model"\n')
+    report = knotwork(tmp_path, "index", "docs", "--tier", "full")
+    assert (report["added"], report["failures"]) == (1, [])
+    (note,) = [note for note in report["notes"] if "described" in note]
+    assert "image input is not supported" in note

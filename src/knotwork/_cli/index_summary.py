@@ -133,6 +133,8 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
     )
     if estimate.kept:
         terminal.say(f"Cached    {count_of(estimate.kept, 'chunk')}, at no cost")
+    if estimate.pictures:
+        terminal.say(f"Pictures  {estimate.pictures:,} to describe")
     spent = estimate.spent.input_tokens + estimate.spent.output_tokens
     if estimate.sampled:
         terminal.say(f"Sample    {count_of(estimate.sampled, 'chunk')} read now, {spent:,} tokens")

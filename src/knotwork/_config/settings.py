@@ -232,6 +232,11 @@ class LlmSettings:
     judge: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
         "", "the model that grades answers; empty is llm.model, or a table"
     )
+    describe: RoleModel = _setting(  # noqa: RUF009  it is a dataclass field
+        "",
+        "the model that sees pictures and describes them, see index.pictures; empty is llm.model,\n"
+        "or a table",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +283,12 @@ class IndexSettings:
         (), "globs of files to index; an empty list includes every known format"
     )
     exclude: tuple[str, ...] = _setting((), "globs of files to exclude, as in a .gitignore")
+    pictures: str = _setting(
+        "text",
+        'what is read of pictures and figures: "text" is the text in them (extra `ocr`), "model"\n'
+        "also has llm.describe say what they show, in documents that a model reads (tier full)",
+        may_be_empty=False,
+    )
     audio_model: str = _setting(
         "",
         "the folder of a Whisper model for CTranslate2, which recognises speech in recordings; it\n"

@@ -17,7 +17,12 @@ from knotwork._diagnosis.installation import (
     check_secrets,
     check_settings,
 )
-from knotwork._diagnosis.models import check_chat_models, check_embedder, check_reader
+from knotwork._diagnosis.models import (
+    check_chat_models,
+    check_embedder,
+    check_picture_model,
+    check_reader,
+)
 from knotwork._diagnosis.permissions import check_permissions
 from knotwork._diagnosis.plugins import check_plugins
 
@@ -47,3 +52,4 @@ def diagnose(loaded: Loaded, *, full: bool = False) -> Iterator[Check]:
     yield check_embedder(loaded.settings.embedding, index=found)
     yield check_reader(loaded.settings, index=found)
     yield from check_chat_models(loaded.settings.llm)
+    yield from check_picture_model(loaded.settings)

@@ -11,6 +11,8 @@ from knotwork._config import EmbeddingSettings, LlmSettings, Settings
 from knotwork._diagnosis.index import IndexFindings
 from knotwork._diagnosis.installation import Check, failed_check
 from knotwork._indexing.embedding import REEMBED_COMMAND
+from knotwork._indexing.loaders import recognition
+from knotwork._indexing.picture_describer import find_blindness
 from knotwork._inference import (
     ChatModels,
     ChatRequest,
@@ -160,6 +162,24 @@ def _check_model(models: ChatModels, roles: list[ModelRole], *, use: str) -> Che
         detail += f"; asked to reply with the word yes, it wrote: {shown or 'nothing'}"
         return Check(_LANGUAGE_MODEL, ok=False, detail=detail, fix=_WRONG_FIX)
     return Check(_LANGUAGE_MODEL, ok=True, detail=detail)
+
+
+def check_picture_model(settings: Settings) -> Iterator[Check]:
+    """Check that the model that describes pictures reads a number in one, if it is to be used."""
+    if settings.index.pictures != "model" or not recognition.is_available():
+        return
+    name = "Model for pictures"
+    try:
+        model = ChatModels(settings.llm, retries=RetryPolicy(attempts=1)).open("describe")
+        blindness = find_blindness(model) if model is not None else "No language model is set."
+    except KnotworkError as error:
+        yield failed_check(name, error)
+        return
+    if model is None or blindness:
+        fix = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
+        yield Check(name, ok=False, detail=blindness, fix=fix)
+    else:
+        yield Check(name, ok=True, detail=f"{model.name} reads a number in a picture")
 
 
 def _is_right(reply: ChatReply) -> bool:

@@ -6,15 +6,16 @@ for these. Further requests about a chunk, and reports and descriptions, are usu
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
 from knotwork._indexing.changes import compare_with_ledger
 from knotwork._indexing.document_reader import jobs_of
 from knotwork._indexing.engines.engine import Engine
-from knotwork._indexing.preparation import Preparation, Recipe, load_error_of
-from knotwork._indexing.prepared import Candidate, Unprepared
+from knotwork._indexing.preparation import Recipe, load_error_of
+from knotwork._indexing.prepared import Candidate, Undescribed, Unprepared
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_batches import BatchProgress, CallBatches
 from knotwork._inference.call_cache import needs_call
@@ -39,8 +40,13 @@ class Reading:
     retry: bool = False
     reread: Container[str] = frozenset()
 
-    def jobs(self, extractor: ModelExtractor) -> Iterator[ChunkJob]:
-        """Yield the chunks to read. Leaves out sources that cannot be loaded."""
+    def jobs(
+        self, extractor: ModelExtractor, *, describe: Callable[[Undescribed], Candidate]
+    ) -> Iterator[ChunkJob]:
+        """Yield the chunks to read. Leaves out sources that cannot be loaded.
+
+        ``describe`` returns a document with descriptions of its pictures.
+        """
         wanted = [
             source
             for source in compare_with_ledger(
@@ -52,19 +58,18 @@ class Reading:
         size = sum(source.size for source in wanted)
         preparer = self.engine.open_preparer(recipe, total_bytes=size)
         with closing(preparer):
-            for source in wanted:
-                preparer.begin(source)
-                while preparer.is_ready():
-                    yield from _jobs_of(preparer.take(), extractor)
-            while preparer.open:
-                yield from _jobs_of(preparer.take(), extractor)
-
-
-def _jobs_of(found: Preparation, extractor: ModelExtractor) -> Iterator[ChunkJob]:
-    if isinstance(found, Unprepared):
-        load_error_of(found)  # raises what concerns more than this document
-    else:
-        yield from jobs_of(found, extractor)
+            waiting = deque(wanted)
+            while waiting or preparer.open:
+                if waiting:
+                    preparer.begin(self.stages.as_begun(waiting.popleft()))
+                while preparer.is_ready() or (preparer.open and not waiting):
+                    found = preparer.take()
+                    if isinstance(found, Undescribed):
+                        preparer.begin(describe(found))
+                    elif isinstance(found, Unprepared):
+                        load_error_of(found)  # raises what concerns more than this document
+                    else:
+                        yield from jobs_of(found, extractor)
 
 
 def read_in_batches(
@@ -116,7 +121,14 @@ def _submit(
 
 def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatRequest]:
     """Yield the first request about each chunk, unless its reply is cached."""
-    for job in reading.jobs(extractor):
+    describer = reading.stages.describer
+
+    def describe(found: Undescribed) -> Candidate:
+        assert describer is not None, "only its documents are undescribed"
+        describer.begin(found)
+        return describer.take()
+
+    for job in reading.jobs(extractor, describe=describe):
         request = extractor.request(job)
         if request is not None and needs_call(extractor.model, request):
             yield request

@@ -106,7 +106,9 @@ class DocumentReader:
         done = self._documents.popleft()
         self.open_chunks -= len(done.outcomes)
         self.read_chunks -= min(len(done.outcomes), self.read_chunks)
-        missed = any(outcome.unavailable for outcome in done.outcomes)
+        missed = done.prepared.source.lacks_descriptions or any(
+            outcome.unavailable for outcome in done.outcomes
+        )
         source = self._extractor.model.name
         return replace(
             done.prepared,

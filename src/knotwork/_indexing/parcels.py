@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from knotwork._cancellation import checked
-from knotwork._indexing.prepared import Prepared, Unprepared
+from knotwork._indexing.prepared import Prepared, Undescribed, Unprepared
 from knotwork.records import Chunk, Description, Extraction, Section
 
 PIECE_CHUNKS = 256
@@ -32,7 +32,10 @@ class Parcel:
 _Piece = tuple[Sequence[Section], Sequence[Chunk], Sequence[Extraction], Sequence[Description]]
 
 
-def pack(found: Prepared | Unprepared) -> Prepared | Unprepared | Parcel:
+_Complete = Prepared | Undescribed | Unprepared
+
+
+def pack(found: _Complete) -> _Complete | Parcel:
     """Return a document as it is sent to another process: a large one in a parcel."""
     if not isinstance(found, Prepared) or len(found.chunks) <= PIECE_CHUNKS:
         return found
@@ -45,7 +48,7 @@ def pack(found: Prepared | Unprepared) -> Prepared | Unprepared | Parcel:
     return Parcel(rest, tuple(pieces))
 
 
-def unpack(found: Prepared | Unprepared | Parcel) -> Prepared | Unprepared:
+def unpack(found: _Complete | Parcel) -> _Complete:
     """Return the document that was sent. Raises Cancelled between the pieces of a parcel.
 
     The search for garbage passes over the objects of a parcel until `collect_unpacked` is called.

@@ -49,12 +49,12 @@ from knotwork._indexing.engines.engine import Engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
 from knotwork._indexing.parcels import collect_unpacked
+from knotwork._indexing.picture_describer import OPEN_PICTURES
 from knotwork._indexing.preparation import (
-    Preparation,
     Preparer,
     load_error_of,
 )
-from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
 from knotwork._indexing.report import (
     EventKind,
     Failure,
@@ -134,6 +134,8 @@ class Pipeline:
         finally:
             if run.reader:
                 run.reader.close(give_up=True)
+            if self.stages.describer:
+                self.stages.describer.close()
             run.writer.close()
             run.attempts.close()
 
@@ -207,21 +209,18 @@ class _Run:
                     yield self._begin(source, preparer)
                 while preparer.is_ready():
                     yield from self._take_next(preparer)
-            while preparer.open:
-                yield from self._take_next(preparer)
-            yield from self._collect(waiting_chunks=0)
+            yield from self._take_all(preparer)
             for source in suspects:
                 # Alone: the others of its last runs are committed whatever it does.
                 yield from self._flush()
                 yield from self._stored(wait=True)
                 yield self._begin(source, preparer)
-                yield from self._take_next(preparer)
-                yield from self._collect(waiting_chunks=0)
+                yield from self._take_all(preparer)
 
     def _begin(self, source: Candidate, preparer: Preparer) -> IndexEvent:
         """Put a source in the queue of those that are prepared."""
         self.attempts.begin(source)
-        preparer.begin(source)
+        preparer.begin(self.stages.as_begun(source))
         return self.tally.event(EventKind.STARTED, source.uri)
 
     def _take_next(self, preparer: Preparer) -> Iterator[IndexEvent]:
@@ -235,7 +234,45 @@ class _Run:
             yield replace(event, seconds=self.pipeline.clock() - started_s)
             if self.batch.is_full(self.batch_chunks):
                 yield from self._flush()
-        yield from self._take_over(preparer.take())
+        found = preparer.take()
+        if isinstance(found, Undescribed):
+            yield from self._describe(found, preparer)
+        else:
+            yield from self._take_over(found)
+
+    def _take_all(self, preparer: Preparer) -> Iterator[IndexEvent]:
+        """Take over all documents that were begun, and have a model read them to the end."""
+        describer = self.stages.describer
+        while preparer.open or (describer and describer.open):
+            if preparer.open:
+                yield from self._take_next(preparer)
+            else:
+                yield from self._take_described(preparer, waiting_pictures=0)
+        yield from self._collect(waiting_chunks=0)
+
+    def _describe(self, found: Undescribed, preparer: Preparer) -> Iterator[IndexEvent]:
+        """Have a model describe the pictures of a document, and prepare those that are ready."""
+        describer = self.stages.describer
+        assert describer is not None, "only its documents are undescribed"
+        for stage, seconds in found.seconds.items():
+            self.tally.seconds[stage] += seconds
+        with self.tally.timed("read"):
+            describer.begin(found)
+        yield from self._take_described(preparer, waiting_pictures=OPEN_PICTURES)
+
+    def _take_described(self, preparer: Preparer, *, waiting_pictures: int) -> Iterator[IndexEvent]:
+        """Prepare documents whose pictures are described; wait while more pictures are open."""
+        describer = self.stages.describer
+        started_s = self.pipeline.clock()
+        while describer and (describer.is_ready() or describer.open_pictures > waiting_pictures):
+            with self.tally.timed("read"):
+                is_ready = describer.wait(_PROGRESS_S)
+            if is_ready:
+                preparer.begin(describer.take())
+            else:
+                check_cancelled()
+                event = self.tally.event(EventKind.READING, describer.oldest)
+                yield replace(event, seconds=self.pipeline.clock() - started_s)
 
     def _skip(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
         """Leave a source as it was indexed, or as it failed, and update what the ledger knows."""
@@ -248,7 +285,7 @@ class _Run:
             self.attempts.end([source.uri])
         return self.tally.event(EventKind.UNCHANGED, source.uri)
 
-    def _take_over(self, found: Preparation) -> Iterator[IndexEvent]:
+    def _take_over(self, found: Prepared | Unprepared) -> Iterator[IndexEvent]:
         """Put a document that was prepared into the batch, or in the queue of a model."""
         source = found.source
         for stage, seconds in found.seconds.items():

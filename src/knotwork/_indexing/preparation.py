@@ -24,8 +24,9 @@ from typing import Any, Protocol, TypeAlias
 from knotwork._cancellation import check_cancelled, wait_for
 from knotwork._indexing.file_reading import open_pool, worker_count
 from knotwork._indexing.loaders.loader_registry import ReadElsewhere
+from knotwork._indexing.loaders.picture_descriptions import UndescribedPictures
 from knotwork._indexing.parcels import Parcel, collect_unpacked, pack, unpack
-from knotwork._indexing.prepared import Candidate, Prepared, Unprepared
+from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.worker_pool import UNSENDABLE, WorkerPool, WorkersUnavailable
@@ -45,7 +46,7 @@ _BEFORE_BYTES = 32 << 10
 _AHEAD_BYTES = 256 << 10
 """Text in progress for each worker, about a second of work, which a killed run repeats."""
 
-Preparation: TypeAlias = Prepared | Unprepared
+Preparation: TypeAlias = Prepared | Undescribed | Unprepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ def prepare(source: Candidate, recipe: Recipe) -> Preparation:
                 memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
     except (MemoryError, ReadElsewhere):
         raise
+    except UndescribedPictures as found:
+        return Undescribed(source, found.pictures, seconds)
     except KnotworkError as error:
         return Unprepared(source, error, seconds=seconds)
     except Exception as fault:  # noqa: BLE001 - a bug that one document meets must not stop a run
@@ -327,11 +330,9 @@ class WorkerPreparer:
         if source.read_here is None:
             return prepare(source, self._recipe)
         try:
-            found = prepare(replace(source, read=source.read_here), self._recipe)
+            return self._prepare_by(source.read_here, source)
         except ReadElsewhere:
             pass  # the content is not that of the name
-        else:
-            return replace(found, source=replace(found.source, read=source.read))
         item = _Item(source)
         self._send(item)
         if item.future is None:
@@ -358,16 +359,21 @@ class WorkerPreparer:
         except TypeError as error:  # a loader or an extractor of a plugin
             return Unprepared(source, LoadError("fault", f"`{source.uri}`: {error}."))
         if isinstance(found, _Loaded):
-            return prepare(replace(source, read=found.read), self._recipe)
+            return self._prepare_by(found.read, source)
         return unpack(found)
+
+    def _prepare_by(self, read: Callable[[], Document], source: Candidate) -> Preparation:
+        """Prepare a document that ``read`` returns."""
+        found = prepare(replace(source, read=read), self._recipe)
+        return replace(found, source=replace(found.source, read=source.read))
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """What a worker loaded: a document, or the error of its file."""
+    """What a worker loaded: a document, the error of its file, or pictures to be described."""
 
     document: Document | None
-    error: LoadError | None
+    error: LoadError | UndescribedPictures | None
 
     def read(self) -> Document:
         if self.document is None:
@@ -383,5 +389,5 @@ def _prepare(source: Candidate, recipe: Recipe) -> Preparation | Parcel:
 def _load(source: Candidate, _shared: None) -> _Loaded:
     try:
         return _Loaded(source.read(), None)
-    except LoadError as error:
+    except (LoadError, UndescribedPictures) as error:
         return _Loaded(None, error)

@@ -1,8 +1,9 @@
 """The record of a document on its way through indexing.
 
 A `Candidate` is a source before it is read; the ledger decides what is done with it. Preparation
-turns it into a `Prepared` document, which a model may read and the index stores, or into an
-`Unprepared` one. Nothing here knows a model or a setting.
+turns it into a `Prepared` document, which a model may read and the index stores, into an
+`Undescribed` one, which is prepared again, or into an `Unprepared` one. Nothing here knows a model
+or a setting.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
 from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES
+from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
 from knotwork._stores.base import LedgerEntry
 from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import KnotworkError
@@ -34,10 +36,14 @@ class Candidate:
     any. The source is skipped unless ``needs_reading``, and left as it is if its file has the
     ``known_digest`` or the document the ``known_revision``. ``settings`` are recorded in the ledger
     with the document. ``wants_model`` is true if a model should read the document.
+
+    ``takes_descriptions`` is true if ``read`` has an argument ``descriptions``, those of pictures
+    by key; it then raises UndescribedPictures if one is missing. ``lacks_descriptions`` is true if
+    a picture could not be described, so that the next run tries again.
     """
 
     uri: str
-    read: Callable[[], Document]
+    read: Callable[..., Document]
     root: str = ""
     size: int = 0
     modified_ns: int = UNKNOWN_TIME_NS
@@ -55,6 +61,12 @@ class Candidate:
     known_revision: str = ""
     settings: str = ""
     wants_model: bool = False
+    takes_descriptions: bool = False
+    lacks_descriptions: bool = False
+
+    def with_descriptions(self, known: Mapping[str, str]) -> Candidate:
+        """Return the source as it is read with the descriptions of its pictures."""
+        return replace(self, read=partial(self.read, descriptions=known))
 
     @property
     def was_indexed(self) -> bool:
@@ -122,6 +134,15 @@ class Prepared:
     def leaves(self) -> list[Chunk]:
         """The chunks that are searched."""
         return [chunk for chunk in self.chunks if not chunk.is_parent]
+
+
+@dataclass(frozen=True, slots=True)
+class Undescribed:
+    """A document with pictures that a model should describe before it is prepared."""
+
+    source: Candidate
+    pictures: tuple[DescribablePicture, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from knotwork._indexing.document_reader import quarantined_documents
 from knotwork._indexing.embedding import check_embedder, check_not_switching
 from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.prepared import Candidate, Undescribed
 from knotwork._indexing.report import (
     Enrichment,
     EventKind,
@@ -231,7 +232,8 @@ class IndexEstimate:
 
     It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
     are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
-    The replies about ``readable`` of them could be used. ``run`` is the cost of the rest.
+    The replies about ``readable`` of them could be used. ``pictures`` would be described, and the
+    model would read that as well, which is not counted. ``run`` is the cost of the rest.
     """
 
     documents: int
@@ -242,6 +244,7 @@ class IndexEstimate:
     spent: TokenUsage
     run: RunEstimate
     readable: int = 0
+    pictures: int = 0
 
 
 def estimate_reading(
@@ -257,7 +260,16 @@ def estimate_reading(
         return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
     model = extractor.model
     name = f"{model.name}{BATCH}" if in_batches else model.name
-    jobs = list(reading.jobs(extractor))
+    describer = reading.stages.describer
+    pictures: list[ChatRequest] = []
+
+    def leave_undescribed(found: Undescribed) -> Candidate:
+        assert describer is not None, "only its documents are undescribed"
+        source, requests = describer.plan(found)
+        pictures.extend(requests)
+        return source
+
+    jobs = list(reading.jobs(extractor, describe=leave_undescribed))
     cached: list[_Pair] = []
     new: list[_Pair] = []
     for job in jobs:
@@ -272,6 +284,8 @@ def estimate_reading(
     spent = _spent(model).since(before)
     left = [request for job, request in new if not any(job is other for other, _ in bought)]
     planned = plan_calls(name, left, count_tokens=count_tokens)
+    if describer is not None:
+        planned += plan_calls(describer.model.name, pictures, count_tokens=count_tokens)
     return IndexEstimate(
         documents=len({job.document.uri for job in jobs}),
         chunks=len(jobs),
@@ -281,6 +295,7 @@ def estimate_reading(
         spent=spent,
         run=estimate_run(calls, planned, prices=prices),
         readable=sum(is_readable for _, is_readable in samples[len(free) :]),
+        pictures=len(pictures),
     )
 
 

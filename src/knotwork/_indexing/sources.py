@@ -216,6 +216,7 @@ def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) ->
         checked_ns=file.checked_ns,
         version=file.version,
         hash_file=partial(file_digest, file) if is_readable else None,
+        takes_descriptions=failure is None and not is_light,
     )
 
 

@@ -12,8 +12,10 @@ from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.picture_describer import TASK as PICTURES_TASK
+from knotwork._indexing.picture_describer import PictureDescriber
 from knotwork._indexing.preparation import Recipe
-from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
@@ -37,6 +39,7 @@ QUESTION_WAYS = ("none", "rules", "model")
 
 _LINE_FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
 FORMS = (*_LINE_FORMS, "oneke")
+PICTURE_WAYS = ("text", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class IndexingStages:
     """What a run applies to each document; ``tiers`` holds the fingerprint of all of it.
 
     ``model_extractor`` reads the documents that should be read by a model, if there is one.
+    ``describer`` describes the pictures of these documents, if `index.pictures` says so.
     ``joins_full``: the tier is "full" since a model read all that was indexed before.
     ``schema_filter`` applies to all that is extracted, if the schema is strict for it.
     """
@@ -56,7 +60,14 @@ class IndexingStages:
     tier: Tier = Tier.NONE
     questions: QuestionWriter | None = None
     schema_filter: SchemaFilter | None = None
+    describer: PictureDescriber | None = None
     joins_full: bool = False
+
+    def as_begun(self, source: Candidate) -> Candidate:
+        """Return a source as it is first prepared: with its pictures to be described, or not."""
+        if self.describer is None or not (source.wants_model and source.takes_descriptions):
+            return source
+        return source.with_descriptions({})
 
     @property
     def recipe(self) -> Recipe:
@@ -143,6 +154,9 @@ def compose_stages(
         shaping.append(examples.fingerprint)
     if version := own_version(models.prompts):
         shaping.append(version)
+    describes = _describes_pictures(index.pictures, models) and wants_model
+    if describes:
+        shaping.append(f"pictures {models.prompts.version_of({PICTURES_TASK})}")
     tiers = Tiers(
         plain=_fingerprint(settings, schema, embedding.identity, splitter, rules, models.prompts),
         read=content_id(*map(str, shaping)),
@@ -150,7 +164,12 @@ def compose_stages(
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
     )
-    model_extractor = None
+    model_extractor = describer = None
+    if describes:
+        seeing = models.open("describe")
+        assert seeing is not None, "a model is set"
+        calls = calls_at_once(settings.llm, "describe")
+        describer = PictureDescriber(seeing, concurrency=calls, halt=models.halt)
     if wants_model:
         model_extractor = _make_model_extractor(
             extraction,
@@ -169,6 +188,7 @@ def compose_stages(
         chosen,
         questions,
         SchemaFilter(schema) if extraction.strict else None,
+        describer,
         joins_full=joins_full,
     )
 
@@ -302,6 +322,18 @@ def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | Non
             fix='Set llm.model, or index.questions to "rules".',
         )
     return QuestionWriter(model)
+
+
+def _describes_pictures(wanted: str, models: ModelRun) -> bool:
+    """Return True if `index.pictures` asks for a model. Raises UnknownName, ConfigError."""
+    if wanted not in PICTURE_WAYS:
+        raise UnknownName("way to read pictures", wanted, PICTURE_WAYS)
+    if wanted == "model" and not models.has("describe"):
+        raise ConfigError(
+            'index.pictures is "model", and no language model is set.',
+            fix='Set llm.describe to a model that takes pictures, or index.pictures to "text".',
+        )
+    return wanted == "model"
 
 
 def _make_model_extractor(

@@ -230,6 +230,7 @@ class Tally:
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *self.unread,
                 *self._pictures_note(),
+                *(stages.describer.notes if stages.describer else ()),
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,

@@ -1,4 +1,4 @@
-"""Recognise the text of pictures that stand in Word documents and presentations."""
+"""Read the pictures that stand in documents: their text, and what a model says that they show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 from knotwork._indexing.loaders.loader import Source, TextBuilder
 from knotwork._indexing.loaders.page_layout import add_picture
-from knotwork._indexing.loaders.pictures import open_pictures
+from knotwork._indexing.loaders.pictures import add_description, open_pictures
 from knotwork._indexing.loaders.recognition import EXTRA, is_available, recognise
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
@@ -28,20 +28,20 @@ _LABELS = {"en": "Text in a picture", "zh": "图中文字"}
 
 
 class EmbeddedPictures:
-    """The pictures of one document, whose text is appended where they stand.
+    """The pictures of one document, whose text and descriptions are appended where they stand.
 
     A picture that is there several times is read once. Without the extra, pictures are counted.
     """
 
     def __init__(self, builder: TextBuilder, source: Source) -> None:
         self._builder = builder
-        self._uri = source.uri
+        self._source = source
         self._seen: set[bytes] = set()
         self._read = 0
         self._unread = 0
 
     def add(self, data: bytes) -> None:
-        """Append the text of a picture, if it has any; a broken picture has none.
+        """Append what is read of a picture, if anything; a broken picture has nothing.
 
         Raises Cancelled.
         """
@@ -53,16 +53,17 @@ class EmbeddedPictures:
             self._unread += 1
             return
         try:
-            for _, picture in open_pictures(Source(self._uri, data)):
+            for _, picture in open_pictures(Source(self._source.uri, data)):
                 if picture.width * picture.height >= LEAST_PIXELS:
                     self._read += 1
                     page = recognise(picture, may_be_turned=False)
-                    if sum(len(line.text) for line in page.lines) >= _FEWEST_CHARACTERS:
+                    if page.characters >= _FEWEST_CHARACTERS:
                         start = self._builder.length
                         add_picture(self._builder, page)
                         said = " ".join(line.text for line in page.lines)
                         label = _LABELS.get(detect_language(said), _LABELS["en"])
                         self._builder.frame(FrameKind.TITLE, start, label)
+                    add_description(self._builder, self._source, picture, page)
         except LoadError:
             return
 

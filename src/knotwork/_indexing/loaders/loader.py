@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
 from knotwork.records import BoxedSpan, Frame, FrameKind, Heading, Page, Span, Table, TimedSpan
@@ -44,7 +45,8 @@ class Source:
 
     ``max_bytes`` limits the file itself and the text of an archive after decompression. The text of
     the document may have ``max_characters``, or `TEXT_FACTOR` for each byte of the file.
-    ``audio_model`` is the folder of the model that recognises speech.
+    ``audio_model`` is the folder of the model that recognises speech, ``descriptions`` are those of
+    pictures, None if no model describes them.
     """
 
     uri: str
@@ -53,6 +55,7 @@ class Source:
     password: str = ""
     max_characters: int = MAX_CHARACTERS
     audio_model: str = ""
+    descriptions: PictureDescriptions | None = None
 
     @property
     def name(self) -> str:
@@ -258,6 +261,17 @@ class TextBuilder:
     def text(self) -> str:
         """The text so far."""
         return "".join(self._parts)
+
+    def before(self, characters: int) -> str:
+        """Return the last blocks of the text so far, at most this many characters."""
+        found: list[str] = []
+        left = characters
+        for part in reversed(self._parts):
+            if left <= 0:
+                break
+            found.append(part[-left:])
+            left -= len(part)
+        return "".join(reversed(found)).strip()
 
     @property
     def tail(self) -> str:

@@ -29,6 +29,7 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     format_size,
 )
+from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions
 from knotwork._indexing.loaders.titles_and_captions import choose_title
 from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language
@@ -157,7 +158,7 @@ class RemoteFile(Protocol):
         """Return its bytes. Raises LoadError, as `load_file` does."""
 
 
-def load_file(
+def load_file(  # noqa: PLR0913  one for each option
     path: Path | RemoteFile,
     *,
     uri: str,
@@ -165,6 +166,7 @@ def load_file(
     max_characters: int = MAX_CHARACTERS,
     password: str = "",
     audio_model: str = "",
+    descriptions: Mapping[str, str] | None = None,
     repeated: Collection[int] = (),
     only_light: bool = False,
 ) -> Document:
@@ -172,12 +174,14 @@ def load_file(
 
     ``uri`` is the document's name in the index and in errors. ``max_characters`` limits the text of
     a small file; a larger one may have 4 characters for each byte. ``audio_model`` is the folder of
-    the model that recognises the speech of recordings. ``repeated`` are the keys of lines that the
+    the model that recognises the speech of recordings. ``descriptions`` are those of its pictures
+    by key, None if no model describes pictures. ``repeated`` are the keys of lines that the
     file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a file that is
     not a short plain text.
 
-    Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
-    "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
+    Raises UndescribedPictures if a description is not known, and LoadError, whose ``reason`` is
+    "missing", "unreadable", "not_a_file", "too_large", "empty", "binary", "encoding", "password",
+    "no_text", "broken" or "unsupported".
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
     return load_document(
@@ -187,6 +191,7 @@ def load_file(
         max_characters=max_characters,
         password=password,
         audio_model=audio_model,
+        descriptions=descriptions,
         repeated=repeated,
         only_light=only_light,
     )
@@ -239,7 +244,7 @@ def _read_file(path: Path | RemoteFile, *, uri: str, max_file_mb: float) -> byte
         ) from error
 
 
-def load_document(
+def load_document(  # noqa: PLR0913  one for each option
     data: bytes,
     *,
     uri: str,
@@ -247,6 +252,7 @@ def load_document(
     max_characters: int = MAX_CHARACTERS,
     password: str = "",
     audio_model: str = "",
+    descriptions: Mapping[str, str] | None = None,
     repeated: Collection[int] = (),
     only_light: bool = False,
 ) -> Document:
@@ -263,6 +269,7 @@ def load_document(
         password=password,
         max_characters=max_characters,
         audio_model=audio_model,
+        descriptions=PictureDescriptions(descriptions) if descriptions is not None else None,
     )
     content = _load_content(source, only_light=only_light)
     if repeated:
@@ -294,7 +301,11 @@ def _load_content(source: Source, *, only_light: bool = False) -> Content:
             # Parsers warn about sloppy files; the user only needs to know if one cannot be read.
             warnings.simplefilter("ignore")
             content = loader.load(source)
-    except (LoadError, MemoryError, ReadElsewhere):
+    except LoadError as error:
+        if error.reason == "no_text" and source.descriptions is not None:
+            source.descriptions.check()  # which may be the text
+        raise
+    except (MemoryError, ReadElsewhere):
         raise
     except Exception as error:
         if getattr(error, "code", None) == _LIBXML_OUT_OF_MEMORY:
@@ -308,6 +319,8 @@ def _load_content(source: Source, *, only_light: bool = False) -> Content:
             f"{loader.name} loader failed with {type(error).__name__}: {reason}.",
             fix="Open it in the program that made it, and save it again.",
         ) from error
+    if source.descriptions is not None:
+        source.descriptions.check()
     if not content.text.strip():
         raise _empty(source.uri)
     return content

@@ -1,7 +1,8 @@
-"""Load pictures (PNG, JPEG, TIFF, WebP) as the text that is recognised in them."""
+"""Load pictures (PNG, JPEG, TIFF, WebP): their text, and what a model says that they show."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import warnings
 from collections.abc import Iterator
@@ -16,13 +17,19 @@ from knotwork._indexing.loaders.loader import (
     broken_file_error,
 )
 from knotwork._indexing.loaders.page_layout import add_page
+from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
 from knotwork._indexing.loaders.recognition import (
     MAX_PIXELS,
+    RecognisedPage,
+    flattened,
     is_available,
     missing_extra_error,
     recognise,
+    shrunk,
 )
+from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
+from knotwork.records import FrameKind
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,9 +42,21 @@ _LEAST_PIXELS = 16
 MAX_FRAMES = 2_000
 """Pages of a TIFF, or pictures of a moving one."""
 
+DESCRIBED_SIDE = 1_024
+"""Pixels of the longer side of a picture that a model gets: the text of a figure can be read."""
+
+_MOST_CHARACTERS = 800
+"""A picture with more text is a page of text, which is not described."""
+_CONTEXT = 400
+"""Characters of the document before a picture that a model gets with it."""
+_DESCRIPTIONS = {
+    "en": ("Picture", "Picture, described by a model: {description}"),
+    "zh": ("图片", "图片（模型描述）：{description}"),
+}
+
 
 class PictureLoader:
-    """Recognises the text of a picture, or of each page of a TIFF."""
+    """Recognises the text of a picture, or of each page of a TIFF, and has pictures described."""
 
     name = "picture"
     suffixes, signatures = FORMATS["picture"]
@@ -50,7 +69,9 @@ class PictureLoader:
         media_type = ""
         for media_type, picture in checked(open_pictures(source)):  # noqa: B007 - used below
             pages += 1
-            add_page(builder, recognise(picture), str(pages))
+            page = recognise(picture)
+            add_page(builder, page, str(pages))
+            add_description(builder, source, picture, page)
         if not builder.length:
             raise LoadError(
                 "no_text",
@@ -58,6 +79,41 @@ class PictureLoader:
                 fix="Leave it out with `exclude`, or scan it with more dots per inch.",
             )
         return builder.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
+
+
+def add_description(
+    builder: TextBuilder, source: Source, picture: Image, recognised: RecognisedPage
+) -> None:
+    """Append what a model says that a picture shows, if one is to describe it and has.
+
+    The text says whose words these are. A picture that is ``recognised`` as a page of text is not
+    described.
+    """
+    if source.descriptions is None or recognised.characters > _MOST_CHARACTERS:
+        return
+    context = builder.before(_CONTEXT) or source.name
+    if description := source.descriptions.of(_describable(picture, context)):
+        label, words = _DESCRIPTIONS["zh" if detect_language(description) == "zh" else "en"]
+        start = builder.length
+        builder.add(words.format(description=description))
+        builder.frame(FrameKind.TITLE, start, label)
+
+
+def _describable(picture: Image, context: str) -> DescribablePicture:
+    seen = flattened(shrunk(picture, DESCRIBED_SIDE))
+    file = io.BytesIO()
+    seen.save(file, "JPEG", quality=85)
+    # Of the pixels, since another release of the library may write other bytes.
+    digest = hashlib.blake2b(seen.tobytes(), digest_size=16)
+    digest.update(f"{seen.size}\0{context}".encode("utf-8", "replace"))
+    return DescribablePicture(
+        digest.hexdigest(),
+        file.getvalue(),
+        "image/jpeg",
+        *seen.size,
+        context=context,
+        language="zh" if detect_language(context) == "zh" else "en",
+    )
 
 
 def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:

@@ -83,6 +83,11 @@ class RecognisedPage(NamedTuple):
     height: int
     turns: int = 0
 
+    @property
+    def characters(self) -> int:
+        """The number of characters of all lines."""
+        return sum(len(line.text) for line in self.lines)
+
 
 def is_available() -> bool:
     """Return True if the packages of the extra are installed."""
@@ -107,7 +112,7 @@ def recognise(picture: Image, *, may_be_turned: bool = True) -> RecognisedPage:
     """
     check_cancelled()
     allow_more(PAGE_SECONDS)
-    seen = _flattened(_shrunk(picture))
+    seen = flattened(shrunk(picture, LONGEST_SIDE))
     pixels = np.asarray(seen)[:, :, ::-1]
     best, most = RecognisedPage((), pixels.shape[1], pixels.shape[0]), 0.0
     for turns in _TURNS if may_be_turned else _TURNS[:1]:
@@ -157,9 +162,9 @@ def _line(text: str, corners: np.ndarray[Any, Any], width: int, height: int) -> 
     )
 
 
-def _shrunk(picture: Image) -> Image:
-    """Return a picture of at most `LONGEST_SIDE`, without a copy of its full size if it can."""
-    share = LONGEST_SIDE / max(picture.size)
+def shrunk(picture: Image, longest_side: int) -> Image:
+    """Return a picture of at most this size, without a copy of its full size if it can."""
+    share = longest_side / max(picture.size)
     if share >= 1:
         return picture
     if picture.mode in {"1", "P", "PA"}:  # their values are no brightness
@@ -168,7 +173,7 @@ def _shrunk(picture: Image) -> Image:
     return picture.resize((width, height), reducing_gap=2.0)
 
 
-def _flattened(picture: Image) -> Image:
+def flattened(picture: Image) -> Image:
     """Return a picture in colour, with white where it is transparent."""
     from PIL import Image as Images
 

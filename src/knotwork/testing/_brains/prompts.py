@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from knotwork._inference.chat import Message
+from knotwork._inference.chat import Message, MessagePicture
 from knotwork._text.terms import content_terms
 from knotwork.testing._brains.reading import sentences_of
 
@@ -55,6 +55,7 @@ class Assignment:
     """The last message of the user."""
     instructions: str = ""
     """The first message if it is a system message, else ""."""
+    pictures: tuple[MessagePicture, ...] = ()
 
     def section(self, *names: str) -> str:
         """Return the first of these sections that exists, else the user's message."""
@@ -84,7 +85,8 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
         if turn.role == "user":
             message = turn.content[found.end() :].strip() if found else turn.content
     first = messages[0].content if messages and messages[0].role == "system" else ""
-    return Assignment(task, sections, message, first)
+    pictures = tuple(picture for turn in messages for picture in turn.pictures)
+    return Assignment(task, sections, message, first, pictures)
 
 
 _UNSAFE = re.compile(r"\s*[\n\t|]+\s*")

@@ -14,6 +14,7 @@ from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.rules.chinese_sentences import is_chinese
 from knotwork._transform.rules.entity_names import is_short_for
+from knotwork.testing._brains.pictures import describe_picture, read_number
 from knotwork.testing._brains.prompts import (
     Assignment,
     LineForm,
@@ -269,6 +270,7 @@ TASKS: dict[str, Task] = {
     "ask-further": ask_further,
     "choose-fragments": choose_fragments,
     "choose-template": choose_template,
+    "describe-picture": describe_picture,
     "draft-steps": draft_steps,
     "expand-question": expand_question,
     "extract-graph": extract_graph,
@@ -283,6 +285,7 @@ TASKS: dict[str, Task] = {
     "propose-schema": propose_schema,
     "rate-passages": rate_passages,
     "rate-reports": rate_reports,
+    "read-number": read_number,
     "read-told": read_stated_facts,
     "reduce-points": reduce_points,
     "report-community": report_community,
