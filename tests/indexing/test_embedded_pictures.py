@@ -6,7 +6,7 @@ import docx
 import pptx
 import pytest
 from tests.indexing.loading import frames, load
-from tests.indexing.office_files import draw_page, make_picture
+from tests.indexing.office_files import draw_page, make_diagram, make_picture
 
 import knotwork
 from knotwork._indexing.loaders import embedded_pictures, recognition
@@ -21,13 +21,6 @@ DRAWN = [
     (30, 40, "The relief valve opens at 7.5 bar."),
     (30, 90, "It is tested every 14 months."),
 ]
-NOISE = 18_000
-
-
-def diagram(lines=DRAWN, size=(700, 240)):
-    """Return a picture file that is larger than an icon."""
-    data = make_picture(draw_page(lines, size=size))
-    return data + b"\0" * max(0, NOISE - len(data))
 
 
 def word_file(*pictures):
@@ -55,7 +48,7 @@ def slides(*pictures):
 
 @needs_extra
 def test_the_text_of_a_picture_stands_where_the_picture_stands():
-    document = load("a.docx", word_file(diagram()))
+    document = load("a.docx", word_file(make_diagram(DRAWN)))
     before, valve, after = (
         document.text.index(part)
         for part in ("drawing of the boiler", "relief valve", "installed in 2019")
@@ -68,8 +61,8 @@ def test_the_text_of_a_picture_stands_where_the_picture_stands():
 
 @needs_extra
 def test_a_picture_is_read_on_its_slide_and_once():
-    logo = diagram([(30, 40, "Ostrand Boilers and Pumps Limited")])
-    document = load("a.pptx", slides(logo, diagram(), logo))
+    logo = make_diagram([(30, 40, "Ostrand Boilers and Pumps Limited")])
+    document = load("a.pptx", slides(logo, make_diagram(DRAWN), logo))
     assert document.text.count("Ostrand Boilers") == 1
     assert document.page_at(document.text.index("relief valve")) == "2"
 
@@ -79,8 +72,8 @@ def test_a_picture_is_read_on_its_slide_and_once():
     "picture",
     [
         make_picture(draw_page([], size=(120, 120))),
-        diagram([], size=(600, 400)),
-        diagram([(20, 20, "ok")], size=(600, 400)),
+        make_diagram([], size=(600, 400)),
+        make_diagram([(20, 20, "ok")], size=(600, 400)),
     ],
     ids=["icon", "no text", "hardly any text"],
 )
@@ -91,8 +84,8 @@ def test_pictures_that_say_nothing_add_nothing(picture):
 
 @needs_extra
 def test_a_broken_picture_costs_nothing_else():
-    broken = diagram()
-    cut = broken[:900] + b"\0" * NOISE
+    broken = make_diagram(DRAWN)
+    cut = broken[:900] + b"\0" * len(broken)
     document = docx.Document()
     document.add_paragraph("All else is read.")
     document.add_picture(io.BytesIO(broken))
@@ -106,8 +99,10 @@ def test_a_broken_picture_costs_nothing_else():
 
 def test_without_the_extra_the_report_counts_the_pictures(tmp_path, monkeypatch):
     monkeypatch.setattr(embedded_pictures, "is_available", lambda: False)
-    (tmp_path / "a.docx").write_bytes(word_file(diagram(), diagram([(9, 9, "Another text.")])))
-    (tmp_path / "b.pptx").write_bytes(slides(diagram()))
+    (tmp_path / "a.docx").write_bytes(
+        word_file(make_diagram(DRAWN), make_diagram([(9, 9, "Another text.")]))
+    )
+    (tmp_path / "b.pptx").write_bytes(slides(make_diagram(DRAWN)))
     assert load("a.docx", (tmp_path / "a.docx").read_bytes()).metadata[UNREAD_PICTURES] == "2"
     with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
         report = kb.index(tmp_path)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import docx
 import pytest
-from tests.indexing.office_files import draw_page, make_picture
+from tests.indexing.office_files import make_diagram
 
 import knotwork
 from knotwork._indexing.loaders import recognition
@@ -22,13 +22,6 @@ pytestmark = [
 ]
 
 WORDS = [(30, 40, "Pump P-101"), (30, 120, "Valve V-7"), (400, 120, "Tank T-3")]
-NOISE = 18_000
-
-
-def diagram(lines=WORDS, size=(700, 240)):
-    """Return a picture file that is larger than an icon."""
-    data = make_picture(draw_page(lines, size=size))
-    return data + b"\0" * max(0, NOISE - len(data))
 
 
 def word_file(*pictures, before="The figure shows the cooling circuit."):
@@ -46,7 +39,7 @@ def word_file(*pictures, before="The figure shows the cooling circuit."):
 def folder(tmp_path):
     place = tmp_path / "docs"
     place.mkdir()
-    (place / "plant.docx").write_bytes(word_file(diagram()))
+    (place / "plant.docx").write_bytes(word_file(make_diagram(WORDS)))
     (place / "notes.md").write_text("Keld Works built the plant in 1987.", encoding="utf-8")
     return place
 
@@ -98,7 +91,7 @@ def test_what_is_described_is_paid_for_once(tmp_path, folder, server):
         base.index(folder)
         again = base.index(folder)
         assert (again.changed, again.unchanged) == (0, 2)
-        (folder / "copy.docx").write_bytes(word_file(diagram()))
+        (folder / "copy.docx").write_bytes(word_file(make_diagram(WORDS)))
         base.index(folder)
         assert described(server) == 1
         assert "Tank T-3." in texts(base)["docs/copy.docx"]
@@ -107,7 +100,7 @@ def test_what_is_described_is_paid_for_once(tmp_path, folder, server):
 def test_a_picture_without_words_is_indexed_by_its_description(tmp_path, server):
     place = tmp_path / "docs"
     place.mkdir()
-    (place / "barn.png").write_bytes(diagram([], size=(500, 400)))
+    (place / "barn.png").write_bytes(make_diagram([], size=(500, 400)))
     server.brain = RuleBrain(tasks={"describe-picture": lambda *_: "A photo of a red barn."})
     with open_base(tmp_path, server) as base:
         report = base.index(place)
@@ -117,7 +110,7 @@ def test_a_picture_without_words_is_indexed_by_its_description(tmp_path, server)
         }
     server.brain = RuleBrain()
     with open_base(tmp_path, server, llm_describe="openai:other") as base:
-        (place / "other.png").write_bytes(diagram([], size=(500, 300)))
+        (place / "other.png").write_bytes(make_diagram([], size=(500, 300)))
         (failure,) = base.index(place).failures
         assert (failure.uri, failure.reason) == ("docs/other.png", "no_text")
 
@@ -132,7 +125,7 @@ def test_the_setting_decides_and_documents_that_no_model_reads_are_not_described
         report = base.index(folder)  # read again, since the setting changed
         assert (report.changed, described(server)) == (2, 1)
     with open_base(tmp_path, server, llm_tier="lean") as base:
-        (folder / "new.docx").write_bytes(word_file(diagram(), before="Another circuit."))
+        (folder / "new.docx").write_bytes(word_file(make_diagram(WORDS), before="Another circuit."))
         base.index(folder, tier="lean")
         assert described(server) == 1
 
@@ -143,7 +136,7 @@ def test_a_page_of_text_is_not_described(tmp_path, server):
     ]
     place = tmp_path / "docs"
     place.mkdir()
-    (place / "scan.png").write_bytes(diagram(page, size=(800, 860)))
+    (place / "scan.png").write_bytes(make_diagram(page, size=(800, 860)))
     with open_base(tmp_path, server) as base:
         assert base.index(place).failures == ()
     assert described(server) == 0
@@ -233,7 +226,7 @@ def test_an_unusable_reply_is_named_and_not_asked_for_again(tmp_path, folder):
     assert len(asked) == 1
     assert report.changed == 0
     with open_scripted(tmp_path, empty) as base:
-        (folder / "plant.docx").write_bytes(word_file(diagram(), before="A second text."))
+        (folder / "plant.docx").write_bytes(word_file(make_diagram(WORDS), before="A second text."))
         (note,) = base.index(folder).notes
     assert note == "1 picture was not described. The first reason: The reply is empty."
 

@@ -133,6 +133,6 @@ def test_a_model_that_does_not_see_describes_no_picture(model_file, tmp_path):
     settings = SETTINGS.format(model=model_file, store=tmp_path / "index.knot")
     (tmp_path / "knotwork.toml").write_text(f'{settings}[index]\npictures = "model"\n')
     report = knotwork(tmp_path, "index", "docs", "--tier", "full")
-    assert (report["added"], report["failures"]) == (1, [])
+    assert (report["added"], report["skipped"]) == (1, [])
     (note,) = [note for note in report["notes"] if "described" in note]
     assert "image input is not supported" in note
