@@ -91,13 +91,13 @@ def test_a_bookmark_of_a_line_that_is_left_out_takes_no_later_sentence():
     assert outline(document) == [(1, "Start")]
 
 
-def test_lines_in_forms_are_ruling_lines_and_pictures_have_pixels():
+def test_lines_in_forms_are_ruling_lines():
     data = make_pdf([[("q 72 600 200 0.5 re f 72 600 m 72 700 l S Q",), printed("a", 650)]])
     with open_pdf(Source("a.pdf", data)) as document:
         content = read_page(document, 0)
     assert [round(line.place) for line in content.drawn.level] == [600]
     assert [round(line.place) for line in content.drawn.upright] == [72]
-    assert (content.pixels, content.is_complete) == (0, True)
+    assert (content.pictures, content.is_complete) == ([], True)
 
 
 @pytest.mark.parametrize("size", [0, 9, 200, 600])

@@ -184,7 +184,7 @@ def test_scanned_pages_of_a_pdf_are_read_between_pages_of_text():
 
 @needs_extra
 def test_a_page_that_cannot_be_rendered_is_named(monkeypatch):
-    monkeypatch.setattr(scanned_pages, "_render", lambda document, number: None)
+    monkeypatch.setattr(scanned_pages, "_render", lambda document, number, region: None)
     scan = make_picture(draw_page(TERMS), form="PDF")
     document = load(
         "a.pdf", join(make_pdf([["A page of text that is long enough to stay."]]), scan)

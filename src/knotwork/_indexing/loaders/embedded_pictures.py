@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._indexing.loaders.loader import Source, TextBuilder
-from knotwork._indexing.loaders.page_layout import add_picture
-from knotwork._indexing.loaders.pictures import add_description, open_pictures
-from knotwork._indexing.loaders.recognition import EXTRA, is_available, recognise
+from knotwork._indexing.loaders.page_layout import Placement, add_picture
+from knotwork._indexing.loaders.pictures import (
+    ShownPicture,
+    add_description,
+    open_pictures,
+    shown_to_model,
+)
+from knotwork._indexing.loaders.recognition import EXTRA, RecognisedPage, is_available, recognise
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
-from knotwork.records import FrameKind
+from knotwork.records import BoxedSpan, FrameKind
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 UNREAD_PICTURES = "pictures_without_text"
 """The key of the metadata that says how many pictures were not read."""
@@ -25,6 +34,39 @@ MOST_PICTURES = 200
 _FEWEST_CHARACTERS = 8
 """A picture with less text has none that a question could be about."""
 _LABELS = {"en": "Text in a picture", "zh": "图中文字"}
+
+
+class ReadPicture(NamedTuple):
+    """A picture with the text in it, and as a model gets it."""
+
+    page: RecognisedPage
+    shown: ShownPicture | None
+
+    @property
+    def has_text(self) -> bool:
+        """True if it has text that a question could be about."""
+        return self.page.characters >= _FEWEST_CHARACTERS
+
+
+def read_picture(source: Source, picture: Image) -> ReadPicture:
+    """Recognise the text of a picture in a document. Raises Cancelled."""
+    page = recognise(picture, may_be_turned=False)
+    return ReadPicture(page, shown_to_model(source, picture, page))
+
+
+def add_read_picture(
+    builder: TextBuilder, source: Source, read: ReadPicture, *, place: Placement | None = None
+) -> None:
+    """Append the text and the description of a picture, with boxes if its ``place`` is known."""
+    if read.has_text:
+        start = builder.length
+        add_picture(builder, read.page, place=place)
+        said = " ".join(line.text for line in read.page.lines)
+        label = _LABELS.get(detect_language(said), _LABELS["en"])
+        builder.frame(FrameKind.TITLE, start, label)
+    described = add_description(builder, source, read.shown)
+    if described is not None and place is not None:
+        builder.boxes.append(BoxedSpan(described, *place))
 
 
 class EmbeddedPictures:
@@ -56,14 +98,8 @@ class EmbeddedPictures:
             for _, picture in open_pictures(Source(self._source.uri, data)):
                 if picture.width * picture.height >= LEAST_PIXELS:
                     self._read += 1
-                    page = recognise(picture, may_be_turned=False)
-                    if page.characters >= _FEWEST_CHARACTERS:
-                        start = self._builder.length
-                        add_picture(self._builder, page)
-                        said = " ".join(line.text for line in page.lines)
-                        label = _LABELS.get(detect_language(said), _LABELS["en"])
-                        self._builder.frame(FrameKind.TITLE, start, label)
-                    add_description(self._builder, self._source, picture, page)
+                    read = read_picture(self._source, picture)
+                    add_read_picture(self._builder, self._source, read)
         except LoadError:
             return
 

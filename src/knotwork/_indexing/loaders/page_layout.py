@@ -84,10 +84,36 @@ def add_page(builder: TextBuilder, page: RecognisedPage, label: str) -> None:
         builder.boxes.append(_boxed(span, row, page))
 
 
-def add_picture(builder: TextBuilder, picture: RecognisedPage) -> None:
-    """Append the text of a picture that stands in a document, in reading order."""
-    for _ in _add_rows(builder, _in_order(picture)):
-        pass
+class Placement(NamedTuple):
+    """Where a picture is on its page, as fractions of the width and height of the page."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def of(self, part: BoxedSpan) -> BoxedSpan:
+        """Return where a part of the picture is on the page."""
+        width, height = self.right - self.left, self.bottom - self.top
+        edges = (
+            self.left + part.left * width,
+            self.top + part.top * height,
+            self.left + part.right * width,
+            self.top + part.bottom * height,
+        )
+        return BoxedSpan(part.span, *(round(edge, _PRECISION) for edge in edges))
+
+
+def add_picture(
+    builder: TextBuilder, picture: RecognisedPage, *, place: Placement | None = None
+) -> None:
+    """Append the text of a picture that stands in a document, in reading order.
+
+    With its ``place`` on a page, each line has a box.
+    """
+    for span, row in _add_rows(builder, _in_order(picture)):
+        if place is not None:
+            builder.boxes.append(place.of(_boxed(span, row, picture)))
 
 
 def _in_order(page: RecognisedPage) -> list[_Row]:

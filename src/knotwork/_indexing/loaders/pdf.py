@@ -9,6 +9,7 @@ from itertools import groupby, islice, pairwise
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -20,6 +21,15 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.page_layout import add_page
+from knotwork._indexing.loaders.pdf_figures import (
+    PARAGRAPH_GAP,
+    Figure,
+    ReadFigures,
+    add_figures,
+    figures_of,
+    place_figures,
+    read_figures,
+)
 from knotwork._indexing.loaders.pdf_lines import (
     WIDE,
     PdfLine,
@@ -93,16 +103,20 @@ class PdfLoader:
     def load(self, source: Source) -> Content:
         file = _read_file(source)
         scans = read_scanned_pages(source, file.scanned)
+        figures = read_figures(source, file.figures)
         pages = [[] if number in scans.pages else page for number, page in enumerate(file.pages)]
-        if not any(pages) and not scans.pages:
+        if not any(pages) and not scans.pages and not figures.by_page:
             raise no_text_error(source, len(pages), scans.unread)
         lines = [line for page in without_running_lines(pages) for line in page]
         builder = TextBuilder(source)
-        placed = _add_pages(builder, without_contents(lines, len(pages)) or lines, scans.pages)
+        writer = _PageWriter(builder, source, figures)
+        placed = writer.add(without_contents(lines, len(pages)) or lines, scans.pages)
         headings = _outline_headings(file.bookmarks, builder) or headings_by_type(placed)
         frame_lines(builder, placed, headings)
         builder.headings.extend(headings)
         unread = {UNREAD_PAGES: page_ranges(scans.unread)} if scans.unread else {}
+        if figures.unread:
+            unread[UNREAD_PICTURES] = str(figures.unread)
         return builder.content(
             "application/pdf",
             title=clean_line(file.information.get("Title", "")),
@@ -119,10 +133,11 @@ class _Bookmark(NamedTuple):
 
 
 class _File(NamedTuple):
-    """The lines of each page, the numbers of scanned pages, the outline and the information."""
+    """The lines of each page, scanned pages, figures on others, the outline, the information."""
 
     pages: list[list[PdfLine]]
     scanned: list[int]
+    figures: list[Figure]
     bookmarks: list[_Bookmark]
     information: Mapping[str, str]
 
@@ -131,7 +146,8 @@ def _read_file(source: Source) -> _File:
     """Read all that is needed of a file, while nothing else uses pdfium."""
     meter = TextMeter(source)
     pages: list[list[PdfLine]] = []
-    scanned = []
+    scanned: list[int] = []
+    figures: list[Figure] = []
     with open_pdf(source) as document:
         for number in checked(range(len(document))):
             content = read_page(document, number)
@@ -140,7 +156,10 @@ def _read_file(source: Source) -> _File:
             meter.add(length)
             if is_scanned(content, length):
                 scanned.append(number)
-        return _File(pages, scanned, list(_bookmarks(document)), document.get_metadata_dict())
+            else:
+                figures += figures_of(content, number)
+        bookmarks = list(_bookmarks(document))
+        return _File(pages, scanned, figures, bookmarks, document.get_metadata_dict())
 
 
 def _bookmarks(document: Any) -> Iterator[_Bookmark]:  # noqa: ANN401 - a library without types
@@ -151,45 +170,75 @@ def _bookmarks(document: Any) -> Iterator[_Bookmark]:  # noqa: ANN401 - a librar
             yield _Bookmark(entry.level + 1, clean_text(entry.get_title()), page + 1)
 
 
-def _add_pages(
-    builder: TextBuilder, lines: Sequence[PdfLine], scans: Mapping[int, RecognisedPage]
-) -> list[PlacedLine]:
-    """Append lines and scanned pages in the order of pages; return the lines with spans."""
-    placed: list[PlacedLine] = []
-    for number in sorted(scans):
-        placed += _add_lines(builder, [line for line in lines if line.page < number])
-        add_page(builder, scans[number], str(number + 1))
-        lines = [line for line in lines if line.page > number]
-    return placed + _add_lines(builder, lines)
+class _PageWriter:
+    """Appends the lines, the figures and the scanned pages of a file to a builder."""
+
+    def __init__(self, builder: TextBuilder, source: Source, figures: ReadFigures) -> None:
+        self._builder = builder
+        self._source = source
+        self._figures = figures
+
+    def add(
+        self, lines: Sequence[PdfLine], scans: Mapping[int, RecognisedPage]
+    ) -> list[PlacedLine]:
+        """Append all in the order of pages; return the lines with spans."""
+        placed: list[PlacedLine] = []
+        with_lines = {line.page for line in lines}
+        for number in sorted({*scans, *self._figures.by_page} - with_lines):
+            placed += self._add_lines([line for line in lines if line.page < number])
+            if number in scans:
+                add_page(self._builder, scans[number], str(number + 1))
+            else:
+                self._builder.page(str(number + 1))
+                add_figures(self._builder, self._source, self._figures.by_page[number])
+            lines = [line for line in lines if line.page > number]
+        return placed + self._add_lines(lines)
+
+    def _add_lines(self, lines: Sequence[PdfLine]) -> list[PlacedLine]:
+        """Append lines as paragraphs, joining hyphenated words, and return the lines with spans."""
+        words = _Words(lines)
+        prose = [line for line in lines if line.row is None]
+        pitch = _usual_pitch(prose)
+        pages = _measure_pages(prose)
+        lines = name_cells_of_rows(lines, words.join)
+        gaps = [
+            _gap_behind(line, following, words, pitch, pages)
+            for line, following in pairwise([*lines, None])
+            if line is not None
+        ]
+        figures = place_figures(lines, [gap for gap, _ in gaps], self._figures)
+        builder = self._builder
+        placed: list[PlacedLine] = []
+        gap = PARAGRAPH_GAP if builder.length else ""
+        for number, (line, (after, cut)) in enumerate(zip(lines, gaps, strict=True)):
+            begins_paragraph = gap == PARAGRAPH_GAP or not placed
+            if not placed or placed[-1].line.page != line.page:
+                builder.page(str(line.page + 1), gap=len(gap))
+            kept = len(line.text.rstrip()) - (0 if number in figures else cut)
+            span = builder.add(line.text[:kept], gap=gap)
+            placed.append(PlacedLine(line, span, begins_paragraph=begins_paragraph))
+            if line.row:
+                builder.frame(FrameKind.ROW, span.start, row_key(line.row.cells))
+            add_figures(builder, self._source, figures.get(number, ()))
+            gap = PARAGRAPH_GAP if number in figures else after
+        return placed
 
 
-def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLine]:
-    """Append lines as paragraphs, joining hyphenated words, and return the lines with spans."""
-    words = _Words(lines)
-    prose = [line for line in lines if line.row is None]
-    pitch = _usual_pitch(prose)
-    pages = _measure_pages(prose)
-    lines = name_cells_of_rows(lines, words.join)
-    placed: list[PlacedLine] = []
-    gap = "\n\n" if builder.length else ""
-    for line, following in pairwise([*lines, None]):
-        assert line is not None
-        begins_paragraph = gap == "\n\n" or not placed
-        if not placed or placed[-1].line.page != line.page:
-            builder.page(str(line.page + 1), gap=len(gap))
-        after, cut = "", 0
-        if following is not None and (line.row or following.row):
-            after = "\n" if following.row and following.row.place else "\n\n"
-        elif following is not None:
-            begins = _is_indented(following, pages[following.page].margin)
-            wrapped = _is_wrapped(line, following, pages[line.page].columns)
-            after, cut = _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
-        span = builder.add(line.text[: len(line.text.rstrip()) - cut], gap=gap)
-        placed.append(PlacedLine(line, span, begins_paragraph=begins_paragraph))
-        if line.row:
-            builder.frame(FrameKind.ROW, span.start, row_key(line.row.cells))
-        gap = after
-    return placed
+def _gap_behind(
+    line: PdfLine,
+    following: PdfLine | None,
+    words: _Words,
+    pitch: float,
+    pages: Mapping[int, _Measure],
+) -> tuple[str, int]:
+    """Return what stands behind a line, and the number of characters to drop before it."""
+    if following is None:
+        return "", 0
+    if line.row or following.row:
+        return ("\n" if following.row and following.row.place else PARAGRAPH_GAP), 0
+    begins = _is_indented(following, pages[following.page].margin)
+    wrapped = _is_wrapped(line, following, pages[line.page].columns)
+    return _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
 
 
 class _Measure(NamedTuple):
@@ -226,9 +275,9 @@ def _gap_between(
     the first is a line of Chinese that continues in the second.
     """
     if _ends_paragraph(line, following, pitch):
-        return "\n\n", 0
+        return PARAGRAPH_GAP, 0
     if begins and _ENDS_SENTENCE.search(line.text):
-        return "\n\n", 0
+        return PARAGRAPH_GAP, 0
     hyphenated = _HYPHENATED.search(line.text.rstrip()[-_MAX_WORD_LENGTH:])
     rest = _FIRST_WORD.match(following.text)
     if hyphenated and rest and not line.monospaced:

@@ -1,4 +1,4 @@
-"""Read positioned words, ruling lines and the size of pictures from PDF pages, with pdfium.
+"""Read positioned words, ruling lines and the places of pictures from PDF pages, with pdfium.
 
 pdfium gives each character with its place, its font and the text object that shows it. Words are
 made of them here, by the gaps between characters, since the spaces of many files are gaps.
@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
@@ -47,6 +48,8 @@ _MOST_PIECES = 20_000
 _MOST_RULES = 5_000
 """Largest number of words and ruling lines on a page; a page with more is a drawing."""
 _MOST_OBJECTS = 100_000
+_MOST_PICTURE_BYTES = 50_000_000
+"""A picture with more is told from others by its size alone."""
 _DEEPEST_FORM = 5
 _LONGEST_FONT_NAME = 256
 _HYPHENS = frozenset({"\x02", "\ufffe"})
@@ -94,15 +97,42 @@ class RulingLines(NamedTuple):
     upright: list[RulingLine]
 
 
-class PageContent(NamedTuple):
-    """What a page shows: its words in file order, its lines, and the pixels of its pictures.
+class Region(NamedTuple):
+    """A rectangle on a page, in points from the lower left."""
 
-    ``is_complete`` is False if it is a drawing, whose lines were not all read.
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def area(self) -> float:
+        """The area in square points."""
+        return max(self.right - self.left, 0.0) * max(self.top - self.bottom, 0.0)
+
+
+_NOWHERE = Region(0, 0, 0, 0)
+
+
+class PagePicture(NamedTuple):
+    """A picture on a page: where it is, its size in pixels, and a hash of its data."""
+
+    region: Region
+    pixels: int
+    digest: bytes
+
+
+class PageContent(NamedTuple):
+    """What a page shows: its words in file order, its lines, and its pictures.
+
+    ``region`` is that of the whole page, empty if the page is turned. ``is_complete`` is False
+    if it is a drawing, whose lines were not all read.
     """
 
     pieces: list[Piece]
     drawn: RulingLines
-    pixels: int
+    pictures: list[PagePicture]
+    region: Region
     is_complete: bool
 
 
@@ -144,12 +174,13 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
     try:
         with closing(document[number]) as page:
             drawing.read(page.raw)
+            region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             with closing(page.get_textpage()) as text:
                 pieces = list(_pieces(_characters(text.raw)))
     except pypdfium2.PdfiumError:
-        return PageContent([], RulingLines([], []), 0, is_complete=False)
+        return PageContent([], RulingLines([], []), [], _NOWHERE, is_complete=False)
     is_complete = drawing.is_complete and len(pieces) < _MOST_PIECES
-    return PageContent(pieces, drawing.drawn, drawing.pixels, is_complete)
+    return PageContent(pieces, drawing.drawn, drawing.pictures, region, is_complete)
 
 
 class _Style(NamedTuple):
@@ -314,11 +345,11 @@ def _is_wide(text: str) -> bool:
 
 
 class _Drawing:
-    """Collects the ruling lines of a page, and counts the pixels of its pictures."""
+    """Collects the ruling lines and the pictures of a page."""
 
     def __init__(self) -> None:
         self.drawn = RulingLines([], [])
-        self.pixels = 0
+        self.pictures: list[PagePicture] = []
         self._left = _MOST_OBJECTS
 
     @property
@@ -342,9 +373,7 @@ class _Drawing:
             return
         kind = pdfium.FPDFPageObj_GetType(shown)
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-            width, height = ctypes.c_uint(), ctypes.c_uint()
-            if pdfium.FPDFImageObj_GetImagePixelSize(shown, width, height):
-                self.pixels += width.value * height.value
+            self._add_picture(shown, outer)
             return
         if kind not in (pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_FORM):
             return
@@ -357,6 +386,25 @@ class _Drawing:
             return
         for number in range(pdfium.FPDFFormObj_CountObjects(shown)):
             self._read_object(pdfium.FPDFFormObj_GetObject(shown, number), matrices, depth + 1)
+
+    def _add_picture(self, picture: Any, outer: Sequence[Any]) -> None:  # noqa: ANN401
+        import pypdfium2.raw as pdfium
+
+        width, height = ctypes.c_uint(), ctypes.c_uint()
+        if not pdfium.FPDFImageObj_GetImagePixelSize(picture, width, height):
+            return
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFPageObj_GetMatrix(picture, matrix)
+        corners = [_moved(x, y, (matrix, *outer)) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+        across, up = zip(*corners, strict=True)
+        region = Region(min(across), min(up), max(across), max(up))
+        size = pdfium.FPDFImageObj_GetImageDataRaw(picture, None, 0)
+        data = (ctypes.c_ubyte * min(size, _MOST_PICTURE_BYTES))()
+        if size <= _MOST_PICTURE_BYTES:
+            pdfium.FPDFImageObj_GetImageDataRaw(picture, data, size)
+        sizes = f"{width.value} {height.value} {size}".encode()
+        digest = blake2b(sizes + bytes(data), digest_size=16).digest()
+        self.pictures.append(PagePicture(region, width.value * height.value, digest))
 
     def _read_path(self, path: Any, matrices: Sequence[Any]) -> None:  # noqa: ANN401
         """Add the lines and boxes of a path that is drawn or filled; curves are ignored."""

@@ -6,7 +6,7 @@ import hashlib
 import io
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._indexing.loaders.loader import (
@@ -29,7 +29,7 @@ from knotwork._indexing.loaders.recognition import (
 )
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
-from knotwork.records import FrameKind
+from knotwork.records import FrameKind, Span, content_id
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -71,7 +71,7 @@ class PictureLoader:
             pages += 1
             page = recognise(picture)
             add_page(builder, page, str(pages))
-            add_description(builder, source, picture, page)
+            add_description(builder, source, shown_to_model(source, picture, page))
         if not builder.length:
             raise LoadError(
                 "no_text",
@@ -81,39 +81,55 @@ class PictureLoader:
         return builder.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
 
 
-def add_description(
-    builder: TextBuilder, source: Source, picture: Image, recognised: RecognisedPage
-) -> None:
-    """Append what a model says that a picture shows, if one is to describe it and has.
+class ShownPicture(NamedTuple):
+    """A picture as a model gets it: the bytes of a file, its size in pixels, and their hash."""
 
-    The text says whose words these are. A picture that is ``recognised`` as a page of text is not
-    described.
+    data: bytes
+    width: int
+    height: int
+    digest: str
+
+
+def shown_to_model(
+    source: Source, picture: Image, recognised: RecognisedPage
+) -> ShownPicture | None:
+    """Return a picture for a model; None if no model describes it.
+
+    A picture that is ``recognised`` as a page of text is not described.
     """
     if source.descriptions is None or recognised.characters > _MOST_CHARACTERS:
-        return
-    context = builder.before(_CONTEXT) or source.name
-    if description := source.descriptions.of(_describable(picture, context)):
-        label, words = _DESCRIPTIONS["zh" if detect_language(description) == "zh" else "en"]
-        start = builder.length
-        builder.add(words.format(description=description))
-        builder.frame(FrameKind.TITLE, start, label)
-
-
-def _describable(picture: Image, context: str) -> DescribablePicture:
+        return None
     seen = flattened(shrunk(picture, DESCRIBED_SIDE))
     file = io.BytesIO()
     seen.save(file, "JPEG", quality=85)
     # Of the pixels, since another release of the library may write other bytes.
-    digest = hashlib.blake2b(seen.tobytes(), digest_size=16)
-    digest.update(f"{seen.size}\0{context}".encode("utf-8", "replace"))
-    return DescribablePicture(
-        digest.hexdigest(),
-        file.getvalue(),
-        "image/jpeg",
-        *seen.size,
-        context=context,
-        language="zh" if detect_language(context) == "zh" else "en",
+    digest = hashlib.blake2b(seen.tobytes(), digest_size=16).hexdigest()
+    return ShownPicture(file.getvalue(), *seen.size, digest)
+
+
+def add_description(
+    builder: TextBuilder, source: Source, shown: ShownPicture | None
+) -> Span | None:
+    """Append what a model says that a picture shows, if it has, and return where.
+
+    The text says whose words these are.
+    """
+    if source.descriptions is None or shown is None:
+        return None
+    context = builder.before(_CONTEXT) or source.name
+    known = content_id("picture", shown.digest, context)
+    language = "zh" if detect_language(context) == "zh" else "en"
+    description = source.descriptions.of(
+        DescribablePicture(
+            known, shown.data, "image/jpeg", shown.width, shown.height, context, language
+        )
     )
+    if not description:
+        return None
+    label, words = _DESCRIPTIONS["zh" if detect_language(description) == "zh" else "en"]
+    span = builder.add(words.format(description=description))
+    builder.frame(FrameKind.TITLE, span.start, label)
+    return span
 
 
 def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:

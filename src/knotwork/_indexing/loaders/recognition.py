@@ -120,7 +120,7 @@ def recognise(picture: Image, *, may_be_turned: bool = True) -> RecognisedPage:
         page, certainty = _recognise(pixels, turns)
         if certainty > most:
             best, most = page, certainty
-        if certainty >= _CERTAIN:
+        if certainty >= _CERTAIN or not page.lines:  # a photo has no lines, however it lies
             break
     return best
 

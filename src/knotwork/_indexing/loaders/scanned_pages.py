@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent
+from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, Region
 from knotwork._indexing.loaders.recognition import (
     EXTRA,
     LONGEST_SIDE,
@@ -43,7 +43,8 @@ class ScannedPages(NamedTuple):
 
 def is_scanned(content: PageContent, characters: int) -> bool:
     """Return True if a page has a picture and next to no text."""
-    return characters < FEWEST_CHARACTERS and content.pixels >= LEAST_PIXELS
+    pixels = sum(picture.pixels for picture in content.pictures)
+    return characters < FEWEST_CHARACTERS and pixels >= LEAST_PIXELS
 
 
 def read_scanned_pages(source: Source, scanned: Sequence[int]) -> ScannedPages:
@@ -55,7 +56,7 @@ def read_scanned_pages(source: Source, scanned: Sequence[int]) -> ScannedPages:
         return ScannedPages({}, tuple(scanned))
     pages: dict[int, RecognisedPage] = {}
     unread = []
-    for number, picture in _rendered(source, scanned):
+    for number, picture in rendered(source, ((number, None) for number in scanned)):
         if picture is None:
             unread.append(number)
         else:
@@ -100,22 +101,24 @@ def unread_note(uri: str, pages: str) -> str:
     return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
 
 
-def _rendered(source: Source, numbers: Sequence[int]) -> Iterator[tuple[int, Image | None]]:
-    """Yield pages as pictures, None for one that pdfium cannot render."""
+def rendered(
+    source: Source, places: Iterable[tuple[int, Region | None]]
+) -> Iterator[tuple[int, Image | None]]:
+    """Yield pages, or regions of them, as pictures, None for what pdfium cannot render."""
     import pypdfium2
 
     try:
         with PDFIUM_LOCK:
             document = pypdfium2.PdfDocument(source.data, password=source.password or None)
     except pypdfium2.PdfiumError:
-        yield from ((number, None) for number in numbers)
+        yield from ((number, None) for number, _ in places)
         return
     try:
-        for number in numbers:
+        for number, region in places:
             check_cancelled()
             with PDFIUM_LOCK:
                 try:
-                    picture = _render(document, number)
+                    picture = _render(document, number, region)
                 except (pypdfium2.PdfiumError, IndexError, ValueError):
                     picture = None
             yield number, picture
@@ -124,14 +127,23 @@ def _rendered(source: Source, numbers: Sequence[int]) -> Iterator[tuple[int, Ima
             document.close()
 
 
-def _render(document: Any, number: int) -> Image | None:  # noqa: ANN401 - a library without types
+def _render(
+    document: Any,  # noqa: ANN401 - a library without types
+    number: int,
+    region: Region | None,
+) -> Image | None:
     page = document[number]
     try:
-        longest = max(page.get_size())
+        longest, cut = max(page.get_size()), (0.0, 0.0, 0.0, 0.0)
+        if region is not None:
+            left, bottom, right, top = page.get_bbox()
+            longest = max(region.right - region.left, region.top - region.bottom)
+            beyond = (right - region.right, top - region.top)
+            cut = (region.left - left, region.bottom - bottom, *beyond)
         if not longest > 0:
             return None
         scale = min(_DPI / _POINTS, LONGEST_SIDE / longest)
-        bitmap = page.render(scale=scale)
+        bitmap = page.render(scale=scale, crop=cut)
         picture: Image = bitmap.to_pil().convert("RGB")
         bitmap.close()
         return picture
