@@ -258,6 +258,16 @@ def make_diagram(lines, size=(700, 240)):
     return data + b"\0" * max(0, LEAST_BYTES_OF_A_FIGURE - len(data))
 
 
+def join(*files):
+    """Return a PDF with the pages of several."""
+    writer = PdfWriter()
+    for file in files:
+        writer.append(PdfReader(io.BytesIO(file)))
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
 def small_picture():
     """Return a PNG with one line of text."""
     return make_picture(draw_page([(10, 10, "The pump runs.")], size=(240, 60)))

@@ -6,11 +6,12 @@ import docx
 import pptx
 import pytest
 from tests.indexing.loading import frames, load
-from tests.indexing.office_files import draw_page, make_diagram, make_picture
+from tests.indexing.office_files import draw_page, join, make_diagram, make_pdf, make_picture
 
 import knotwork
-from knotwork._indexing.loaders import embedded_pictures, recognition
+from knotwork._indexing.loaders import embedded_pictures, recognition, scanned_pages
 from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
+from knotwork.records import Document
 
 pytestmark = pytest.mark.slow
 
@@ -21,6 +22,9 @@ DRAWN = [
     (30, 40, "The relief valve opens at 7.5 bar."),
     (30, 90, "It is tested every 14 months."),
 ]
+
+
+SCAN = make_picture(draw_page(DRAWN, size=(900, 500)), form="PDF")
 
 
 def word_file(*pictures):
@@ -109,3 +113,26 @@ def test_without_the_extra_the_report_counts_the_pictures(tmp_path, monkeypatch)
     (note,) = [note for note in report.notes if "pictures" in note]
     assert "3 pictures in 2 documents" in note
     assert "knotwork[ocr]" in note
+
+
+@needs_extra
+def test_a_retry_with_the_extra_reads_the_pictures_and_pages_that_were_left_out(
+    tmp_path, monkeypatch
+):
+    place = tmp_path / "docs"
+    place.mkdir()
+    (place / "a.docx").write_bytes(word_file(make_diagram(DRAWN)))
+    (place / "b.pdf").write_bytes(
+        join(make_pdf([["A page of text that is long enough to stay as it is."]]), SCAN)
+    )
+    (place / "c.md").write_text("The stack is 42 metres high.", encoding="utf-8")
+    with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
+        with monkeypatch.context() as without:
+            for module in (embedded_pictures, scanned_pages):
+                without.setattr(module, "is_available", lambda: False)
+            assert "--retry" in " ".join(kb.index(place).notes)
+        assert kb.index(place).unchanged == 3
+        report = kb.index(place, retry=True)
+        assert (report.changed, report.unchanged, report.notes) == (2, 1, ())
+        found = {hit.chunk.document_id for hit in kb.search("relief valve").hits}
+        assert found == {Document(f"docs/{name}", "").id for name in ("a.docx", "b.pdf")}

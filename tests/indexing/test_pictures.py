@@ -1,12 +1,15 @@
 """Pictures and scanned pages of PDF files: what is recognised, in which order, and where it is."""
 
-import io
-
 import pytest
 from PIL import Image
-from pypdf import PdfReader, PdfWriter
 from tests.indexing.loading import load
-from tests.indexing.office_files import draw_page, make_pdf, make_picture, small_picture
+from tests.indexing.office_files import (
+    draw_page,
+    join,
+    make_pdf,
+    make_picture,
+    small_picture,
+)
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
@@ -27,15 +30,6 @@ LEASE = [
 ]
 TERMS = [(120, 150, "The rent is 1,450 crowns a month."), (120, 190, "The notice is three months.")]
 SMALL = (900, 500)
-
-
-def join(*files):
-    writer = PdfWriter()
-    for file in files:
-        writer.append(PdfReader(io.BytesIO(file)))
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
 
 
 def failure(name, data):

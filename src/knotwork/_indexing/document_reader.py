@@ -11,7 +11,6 @@ from knotwork._cancellation import in_context, wait_for
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.call_limits import PATIENCE, Patience
-from knotwork._stores.base import Store
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork.records import ChunkReading, ReadingStatus
 
@@ -143,12 +142,3 @@ def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
         raw=outcome.raw,
         complaints=tuple(": ".join(filter(None, (c.line, c.reason))) for c in outcome.complaints),
     )
-
-
-def quarantined_documents(store: Store) -> frozenset[str]:
-    """Return the ids of the documents with a quarantined chunk."""
-    readings = store.capabilities.readings
-    if readings is None:
-        return frozenset()
-    chunks = [reading.chunk_id for reading in readings.quarantined()]
-    return frozenset(chunk.document_id for chunk in store.documents.chunks(chunks).values())

@@ -38,7 +38,6 @@ from knotwork._indexing.commits import (
 from knotwork._indexing.document_reader import (
     READ_AHEAD_CHUNKS,
     DocumentReader,
-    quarantined_documents,
 )
 from knotwork._indexing.embedding import (
     EMBEDDING_CHUNKS,
@@ -62,6 +61,7 @@ from knotwork._indexing.report import (
     IndexingInterrupted,
     IndexReport,
 )
+from knotwork._indexing.rereading import documents_read_in_part
 from knotwork._indexing.stages import IndexingStages
 from knotwork._indexing.tally import Tally
 from knotwork._stores.base import (
@@ -182,7 +182,8 @@ class _Run:
 
     def _index(self, sources: Sequence[Candidate], *, retry: bool) -> Iterator[IndexEvent]:
         """Prepare what changed, have a model read it if one should, and fill batches."""
-        reread = quarantined_documents(self.store) if retry and self.reader else frozenset()
+        has_model = self.reader is not None
+        reread = documents_read_in_part(self.store, has_model=has_model) if retry else frozenset()
         candidates = list(
             compare_with_ledger(
                 sources, self.store.ledger, self.stages.tiers, retry=retry, reread=reread

@@ -13,7 +13,6 @@ from typing import TypedDict
 from knotwork._config import Settings
 from knotwork._indexing.batch_reading import BATCH_STEP, Reading, read_in_batches
 from knotwork._indexing.changes import Tier
-from knotwork._indexing.document_reader import quarantined_documents
 from knotwork._indexing.embedding import check_embedder, check_not_switching
 from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.pipeline import Pipeline
@@ -25,6 +24,7 @@ from knotwork._indexing.report import (
     IndexingInterrupted,
     IndexReport,
 )
+from knotwork._indexing.rereading import documents_read_in_part
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import compose_stages
@@ -197,7 +197,9 @@ class IndexingRun:
             self.stages,
             self.engine,
             retry=self._retry,
-            reread=quarantined_documents(self._store) if self._retry else frozenset(),
+            reread=documents_read_in_part(self._store, has_model=True)
+            if self._retry
+            else frozenset(),
         )
 
     def _read_in_batches(self, selection: SourceSelection) -> Iterator[IndexEvent]:

@@ -39,7 +39,8 @@ TIERS = ("none", "lean", "full")
 @click.option(
     "--retry",
     is_flag=True,
-    help="Retry files that could not be read, and chunks for which the model's reply was unusable.",
+    help="Retry files that could not be read in full, and chunks for which the model's reply was "
+    "unusable.",
 )
 @click.option(
     "--tier",

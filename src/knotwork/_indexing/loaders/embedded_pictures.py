@@ -118,5 +118,5 @@ def unread_pictures_note(pictures: int, documents: int) -> str:
         return f"The text of {held} in {where} {verb} not read: {MOST_PICTURES} are, of each."
     return (
         f"The text of {held} in {where} {verb} not read. Install text recognition with: "
-        f"pip install 'knotwork[{EXTRA}]', then index these documents again."
+        f"pip install 'knotwork[{EXTRA}]', then index with `--retry`."
     )

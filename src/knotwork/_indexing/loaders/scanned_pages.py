@@ -95,8 +95,8 @@ def unread_note(uri: str, pages: str) -> str:
     advice = (
         "They could not be rendered."
         if is_available()
-        else f"Install text recognition with: pip install 'knotwork[{EXTRA}]', then run "
-        "`knotwork delete` on the document, and index again."
+        else f"Install text recognition with: pip install 'knotwork[{EXTRA}]', then index with "
+        "`--retry`."
     )
     return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
 
