@@ -25,8 +25,13 @@ endcodespacerange
 <0020> <0020> <003D>
 <0021> <007E> <0021>
 endbfrange
+2 beginbfchar
+<0200> <D835DEFC>
+<0201> <D840DC00>
+endbfchar
 endcmap"""
-"""Codes that are numbers of glyphs, none of them a space: glyph 32 is "="."""
+"""Codes that are numbers of glyphs, none of them a space: glyph 32 is "=", 512 a letter of formulas
+and 513 a rare Chinese character, both above U+FFFF."""
 
 
 def escaped(text):

@@ -75,6 +75,18 @@ def test_rows_name_their_cells_with_and_without_ruled_lines(drawn):
     assert ("lead", "The models are these:", "\n".join(NAMED)) in frames(document)
 
 
+def test_a_header_between_two_ruled_lines_may_be_far_from_the_rows():
+    document = load_pdf(
+        [
+            *ruled([628, 608, 552]),
+            *cells(MODELS[0], 614),
+            *table(MODELS[1:], top=590),
+            printed("All of them are sold in Europe.", 520),
+        ]
+    )
+    assert document.text.startswith("\n".join(NAMED))
+
+
 def test_cells_may_be_strings_of_one_line_with_gaps():
     """pdfTeX prints a row as one array of strings, with the distances between them."""
 

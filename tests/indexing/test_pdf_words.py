@@ -2,7 +2,7 @@
 
 import pytest
 from tests.indexing.loading import load, outline
-from tests.indexing.office_files import make_pdf, printed
+from tests.indexing.office_files import make_pdf, printed, printed_glyphs
 
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
@@ -34,6 +34,40 @@ def shown(*parts, settings=""):
 )
 def test_a_gap_parts_words_and_kerning_does_not(parts, text):
     assert text_of(shown(*parts)) == text
+
+
+def test_an_ellipsis_is_no_letter_spaced_word():
+    stream = (
+        "BT /F1 10 Tf 1 0 0 1 72 700 Tm [(the form) -260] TJ "
+        "/FM 10 Tf [($) -200 (.) -200 (.) -200 (.) -200 ($)] TJ ET"
+    )
+    assert text_of(stream) == "the form $ . . . $"
+
+
+def test_letters_above_the_first_plane_are_read():
+    """pdfium gives them in two halves. Those of formulas are letters as people type them."""
+    (line,) = printed_glyphs(["Let", "\u0200", "and", "\u0201", "be"], 700, gap=400)
+    assert text_of(line) == "Let α and \U00020000 be"
+
+
+@pytest.mark.parametrize("codes", ["\\013\\014\\015\\016\\017", "\\033\\034\\035\\036\\037"])
+def test_ligatures_of_fonts_that_name_no_characters_are_read(codes):
+    stream = f"BT /F1 10 Tf 1 0 0 1 72 700 Tm ({codes}) Tj ET"
+    assert text_of(stream) == "fffiflffiffl"
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (r"[(Caf) (\253) 333 (e)] TJ", "Café"),
+        (r"[(Caf) (e) 445 (\253) (s)] TJ", "Cafés"),
+        (r"(K) Tj 2 Ts 1 0 0 1 80.9 700 Tm (\254) Tj 0 Ts 1 0 0 1 78.67 700 Tm (OLN) Tj", "KÖLN"),
+        (r"[(na) (\365) 306 (\254) (ve)] TJ", "naïve"),
+        (r"[(a \253b\253 c)] TJ", "a ´b´ c"),
+    ],
+)
+def test_accents_are_joined_with_the_letter_below_them(shown, text):
+    assert text_of(f"BT /F1 10 Tf 1 0 0 1 72 700 Tm {shown} ET") == text
 
 
 def test_letter_spaced_words_stay_whole():

@@ -65,7 +65,7 @@ _MIN_WRAPPED_WIDTH = 24
 _FULL_SHARE = 0.6
 """Length of a wrapped line of Chinese, at least, as a share of the longest line of its page; rows
 of tables are shorter."""
-_HYPHENATED = re.compile(r"([a-zß-ÿ]{2,})[-\u00ad\u2010]\Z")
+_HYPHENATED = re.compile(r"((?:[A-ZÀ-Þ]|[a-zß-ÿ])[a-zß-ÿ]+)[-\u00ad\u2010]\Z")
 _MAX_WORD_LENGTH = 60
 _FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -340,6 +340,7 @@ class _Words:
 
     def has_hyphen(self, first: str, second: str) -> bool:
         """Return True if the document has the parts more often with a hyphen than as one word."""
+        first = first.casefold()
         return self._counts[f"{first}-{second}"] > self._counts[f"{first}{second}"]
 
     def join(self, line: str, following: str) -> str:

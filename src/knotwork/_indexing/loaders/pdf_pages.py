@@ -1,14 +1,12 @@
 """Read positioned words, ruling lines and the places of pictures from PDF pages, with pdfium.
 
-pdfium gives each character with its place, its font and the text object that shows it. Words are
-made of them here, by the gaps between characters, since the spaces of many files are gaps.
+Words are made of characters by the gaps between them, since the spaces of many files are gaps.
 """
 
 from __future__ import annotations
 
 import ctypes
 import logging
-import math
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,15 +20,13 @@ from typing import Any, NamedTuple
 from knotwork._indexing.loaders.loader import (
     Source,
     broken_file_error,
-    clean_text,
     encrypted_file_error,
 )
+from knotwork._indexing.loaders.pdf_characters import Character, Style, characters_of
 
 PDFIUM_LOCK = threading.Lock()
 """Held while pdfium is used, which is not made for several threads."""
 
-_LEVEL = 1e-3
-"""Largest slope of text that counts as horizontal."""
 _WORD_GAP = 0.1
 """Sizes between characters from which they belong to two words, as in Poppler. In the manuals that
 were measured, kerning is below 0.03, and spaces in narrow lines are above 0.2."""
@@ -51,11 +47,6 @@ _MOST_OBJECTS = 100_000
 _MOST_PICTURE_BYTES = 50_000_000
 """A picture with more is told from others by its size alone."""
 _DEEPEST_FORM = 5
-_LONGEST_FONT_NAME = 256
-_HYPHENS = frozenset({"\x02", "\ufffe"})
-"""What pdfium makes of a hyphen at the end of a line."""
-_COMPATIBLE = (("\ufb00", "\ufb06"), ("\u2e80", "\u2fdf"))
-"""Ligatures, and Chinese radicals used in place of characters, to be replaced."""
 
 Point = tuple[float, float]
 
@@ -176,89 +167,14 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
             drawing.read(page.raw)
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             with closing(page.get_textpage()) as text:
-                pieces = list(_pieces(_characters(text.raw)))
+                pieces = list(_pieces(characters_of(text.raw)))
     except pypdfium2.PdfiumError:
         return PageContent([], RulingLines([], []), [], _NOWHERE, is_complete=False)
     is_complete = drawing.is_complete and len(pieces) < _MOST_PIECES
     return PageContent(pieces, drawing.drawn, drawing.pictures, region, is_complete)
 
 
-class _Style(NamedTuple):
-    """What the characters of a text object share; ``spacing`` is the usual gap in sizes."""
-
-    y: float
-    size: float
-    font: str
-    is_level: bool
-
-
-class _Character(NamedTuple):
-    """A character with its ends in points; ``text`` is " " for a space."""
-
-    text: str
-    left: float
-    right: float
-    style: _Style
-    begins_line: bool
-
-
-def _characters(page: Any) -> Iterator[list[_Character]]:  # noqa: ANN401
-    """Yield the characters of each text object of a page, in the order of pdfium."""
-    import pypdfium2.raw as pdfium
-
-    box = pdfium.FS_RECTF()
-    address = None
-    own: list[_Character] = []
-    style = _Style(0.0, 0.0, "", is_level=True)
-    begins_line = True
-    for number in range(pdfium.FPDFText_CountChars(page)):
-        code = pdfium.FPDFText_GetUnicode(page, number)
-        shown_by = pdfium.FPDFText_GetTextObject(page, number)
-        if not shown_by:  # a space or a line end that pdfium adds
-            begins_line |= code in (10, 13)
-            continue
-        at = ctypes.addressof(shown_by.contents)
-        if at != address or begins_line:
-            if own:
-                yield own
-            own, address = [], at
-            style = _style(page, number)
-        pdfium.FPDFText_GetLooseCharBox(page, number, box)
-        text = chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
-        own.append(_Character(_usual(text), box.left, box.right, style, begins_line))
-        begins_line = False
-    if own:
-        yield own
-
-
-def _style(page: Any, number: int) -> _Style:  # noqa: ANN401
-    import pypdfium2.raw as pdfium
-
-    x, y, flags = ctypes.c_double(), ctypes.c_double(), ctypes.c_int()
-    pdfium.FPDFText_GetCharOrigin(page, number, x, y)
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(page, number, matrix)
-    name = ctypes.create_string_buffer(_LONGEST_FONT_NAME)
-    pdfium.FPDFText_GetFontInfo(page, number, name, _LONGEST_FONT_NAME, flags)
-    font = name.value.decode("utf-8", "replace").rpartition("+")[2]
-    scale = math.hypot(matrix.c, matrix.d)
-    size = round(abs(pdfium.FPDFText_GetFontSize(page, number) * scale), 2)
-    is_level = abs(matrix.b) < _LEVEL * matrix.a and matrix.d > 0
-    return _Style(y.value, size, font, is_level)
-
-
-def _usual(text: str) -> str:
-    """Return a character as people type it: "fi" for the ligature, "-" for a hyphen."""
-    if text in _HYPHENS:
-        return "-"
-    if text.isspace():
-        return " "
-    if any(first <= text <= last for first, last in _COMPATIBLE):
-        text = unicodedata.normalize("NFKC", text)
-    return clean_text(text)
-
-
-def _pieces(objects: Iterable[Sequence[_Character]]) -> Iterator[Piece]:
+def _pieces(objects: Iterable[Sequence[Character]]) -> Iterator[Piece]:
     """Join the characters of text objects to words."""
     builder = _PieceBuilder()
     count = 0
@@ -273,10 +189,12 @@ def _pieces(objects: Iterable[Sequence[_Character]]) -> Iterator[Piece]:
     yield from builder.finish()
 
 
-def _spacing(characters: Sequence[_Character]) -> float:
+def _spacing(characters: Sequence[Character]) -> float:
     """Return the gap between the letters of a text object in sizes, 0 unless they are spaced."""
     size = characters[0].style.size
     inked = [character for character in characters if character.text.strip()]
+    if 2 * sum(character.text.isalnum() for character in inked) < len(inked):
+        return 0.0  # points of ellipsis
     gaps = [(after.left - before.right) / size for before, after in pairwise(inked) if size]
     usual = median(gaps) if len(gaps) >= _LEAST_SPACED else 0.0
     return usual if usual > _WORD_GAP / 2 else 0.0
@@ -288,13 +206,13 @@ class _PieceBuilder:
 
     text: str = ""
     left: float = 0.0
-    last: _Character | None = None
-    style: _Style | None = None
+    last: Character | None = None
+    style: Style | None = None
     is_spaced: bool = False
     begins_line: bool = True
     had_space: bool = False
 
-    def add(self, character: _Character, spacing: float) -> Iterator[Piece]:
+    def add(self, character: Character, spacing: float) -> Iterator[Piece]:
         """Add a character, and yield the word that ended before it."""
         if not character.text.strip():
             self.had_space |= bool(character.text)
@@ -322,7 +240,7 @@ class _PieceBuilder:
         self.text = ""
 
     @staticmethod
-    def _is_in_another_line(last: _Character, character: _Character) -> bool:
+    def _is_in_another_line(last: Character, character: Character) -> bool:
         """Return True if a character is not in the line of the one before it."""
         one, other = last.style, character.style
         if not (one.is_level and other.is_level):
@@ -332,7 +250,7 @@ class _PieceBuilder:
         return is_below or character.left < last.left - _BACK * size
 
 
-def _has_gap(last: _Character, character: _Character, spacing: float) -> bool:
+def _has_gap(last: Character, character: Character, spacing: float) -> bool:
     """Return True if there is a gap between two characters of a line that parts words."""
     size = max(last.style.size, character.style.size)
     is_wide = _is_wide(last.text) and _is_wide(character.text)

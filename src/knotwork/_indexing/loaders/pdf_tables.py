@@ -380,7 +380,7 @@ class ColumnFinder:
                 if len(block) >= _MIN_LINES:
                     after = start + len(block)
                     is_drawn = any(all(map(post.is_beside, block)) for post in self._posts)
-                    rows = block if is_drawn else _without_edges(block)
+                    rows = block if is_drawn else _without_edges(block, self.levels(block))
                     yield ColumnBlock(rows, lines[:start], lines[after:])
                     start = after
                 else:
@@ -617,13 +617,19 @@ def _overlaps_any(gutter: _Gutter, others: Sequence[_Gutter]) -> bool:
     return any(other.left < gutter.right and gutter.left < other.right for other in others)
 
 
-def _without_edges(block: list[TextLine]) -> list[TextLine]:
-    """Drop a first or last line that is far from the others, such as a running head or foot."""
+def _without_edges(block: list[TextLine], levels: Sequence[float]) -> list[TextLine]:
+    """Drop a first or last line that is far from the others, such as a running head or foot.
+
+    A first line between two ruling lines is the header of the table.
+    """
     distances = [above.y - below.y for above, below in pairwise(block)]
     if len(distances) >= _MIN_LINES:
+        is_header = any(y > block[0].y for y in levels) and any(
+            block[1].y < y < block[0].y for y in levels
+        )
         if distances[-1] > _APART * max(distances[1:-1]):
             block = block[:-1]
-        if distances[0] > _APART * max(distances[1:-1]):
+        if distances[0] > _APART * max(distances[1:-1]) and not is_header:
             block = block[1:]
     return block
 
