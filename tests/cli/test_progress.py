@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -87,6 +88,25 @@ def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
         "1 of 3 files, 40 chunks, 5 chunks/s, 16 s left",
     ]
     assert not any("\x1b" in line for line in lines)
+
+
+def test_a_long_file_is_named_with_its_seconds_and_the_share_that_was_read(capsys, monkeypatch):
+    reading = IndexEvent(EventKind.READING, "scan.pdf", total=1, seconds=35.0)
+    half = replace(reading, share=0.5)
+    clock = Clock(6, 12)
+    with PlainView(Terminal(), clock=clock) as view:
+        clock.show(view, [reading, half])
+    before, after = capsys.readouterr().err.splitlines()
+    assert before.endswith("reading scan.pdf for 35 s")
+    assert after.endswith("reading scan.pdf for 35 s (50%)")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+    clock = Clock(1)
+    view = BarView(Terminal(color="always"), clock=clock)
+    with view:
+        clock.show(view, [half])
+        view._progress.refresh()
+    assert "scan.pdf (50%)" in capsys.readouterr().err
 
 
 def test_a_log_says_that_a_model_is_loaded_and_leaves_that_time_out(capsys):

@@ -84,6 +84,7 @@ def _describe_event(event: IndexEvent) -> dict[str, Any]:
     }
     if event.kind is EventKind.READING:
         described["seconds"] = round(event.seconds, 1)
+        described["share"] = round(event.share, 3)
     if event.kind is EventKind.ENRICHING:
         described["step"] = event.message
     if event.kind is EventKind.LOADING:
@@ -126,6 +127,7 @@ class PlainView(SilentView):
             line = self._describe_counts(event, left)
             if event.kind is EventKind.READING:
                 line += f", reading {join_lines(event.uri)} for {format_seconds(event.seconds)}"
+                line += _format_share(event.share)
             self._terminal.note(line)
 
     def _show_step(self, event: IndexEvent, now: float) -> None:
@@ -149,6 +151,11 @@ class PlainView(SilentView):
             return line
         line += f", {event.chunks / worked_s:,.0f} chunks/s"
         return f"{line}, {left}" if left else line
+
+
+def _format_share(share: float) -> str:
+    """Return how much of a file was read, behind its name; "" if that is unknown."""
+    return f" ({share:.0%})" if share else ""
 
 
 class BarView(SilentView):
@@ -187,7 +194,9 @@ class BarView(SilentView):
             rate=_format_rate(event.done, worked_s),
             left=left,
             skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=_shorten_name(event.uri) if event.kind in _NAMED_KINDS else "",
+            name=f"{_shorten_name(event.uri)}{_format_share(event.share)}"
+            if event.kind in _NAMED_KINDS
+            else "",
         )
         self._progress.update(
             self._chunks,

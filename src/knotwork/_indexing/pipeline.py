@@ -232,7 +232,8 @@ class _Run:
             check_cancelled()
             self.attempts.wait_for(preparer.oldest)
             event = self.tally.event(EventKind.READING, preparer.oldest)
-            yield replace(event, seconds=self.pipeline.clock() - started_s)
+            seconds = self.pipeline.clock() - started_s
+            yield replace(event, seconds=seconds, share=preparer.share)
             if self.batch.is_full(self.batch_chunks):
                 yield from self._flush()
         found = preparer.take()

@@ -29,7 +29,12 @@ from knotwork._indexing.parcels import Parcel, collect_unpacked, pack, unpack
 from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.splitters import Splitter
-from knotwork._indexing.worker_pool import UNSENDABLE, WorkerPool, WorkersUnavailable
+from knotwork._indexing.worker_pool import (
+    UNSENDABLE,
+    FileFuture,
+    WorkerPool,
+    WorkersUnavailable,
+)
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import recall_similar
 from knotwork.errors import KnotworkError, LoadError
@@ -133,6 +138,10 @@ class Preparer(Protocol):
     def oldest(self) -> str:
         """The uri of the document that `take` returns next; "" if no document is open."""
 
+    @property
+    def share(self) -> float:
+        """How much of the oldest document was read, from 0 to 1; 0 if that is unknown."""
+
     def begin(self, source: Candidate) -> None:
         """Add a document to the queue."""
 
@@ -186,6 +195,10 @@ class SerialPreparer:
     def oldest(self) -> str:
         return self._sources[0].uri if self._sources else ""
 
+    @property
+    def share(self) -> float:
+        return 0.0
+
     def begin(self, source: Candidate) -> None:
         self._sources.append(source)
 
@@ -207,7 +220,7 @@ class _Item:
     """A document in the queue: in progress in a worker (``future``), or not begun."""
 
     source: Candidate
-    future: Future[Preparation | Parcel | _Loaded] | None = None
+    future: FileFuture[Preparation | Parcel | _Loaded] | None = None
     result: Preparation | None = None
 
 
@@ -240,6 +253,11 @@ class WorkerPreparer:
     @property
     def oldest(self) -> str:
         return self._items[0].source.uri if self._items else ""
+
+    @property
+    def share(self) -> float:
+        future = self._items[0].future if self._items else None
+        return future.share if future is not None else 0.0
 
     def begin(self, source: Candidate) -> None:
         item = _Item(source)

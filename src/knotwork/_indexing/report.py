@@ -56,7 +56,8 @@ class IndexEvent:
     ``done`` of ``total`` sources have their outcome. ``chunks`` were read by a model, embedded or
     stored so far, out of ``chunks_known`` found so far; the whole run will have about
     ``chunks_expected``, 0 if unknown. ``bytes_read`` of ``bytes_total`` of the files that changed
-    were read. ``READING`` repeats these while a large file is read, with the seconds so far.
+    were read. ``READING`` repeats these while a large file is read, with the seconds so far and the
+    ``share`` of the file that was read, from 0 to 1, 0 if that is unknown.
     ``reason`` and ``message`` explain a failure. In ``LOADING``,
     ``message`` names the embedding model that is loaded next. In ``ENRICHING``, ``message`` names
     the step, and ``done`` and ``total`` are those of the step. ``FINISHED`` and ``STOPPED`` have
@@ -73,6 +74,7 @@ class IndexEvent:
     bytes_read: int = 0
     bytes_total: int = 0
     seconds: float = 0.0
+    share: float = 0.0
     reason: str = ""
     message: str = ""
     report: IndexReport | None = None

@@ -74,12 +74,18 @@ class WorkersUnavailable(Exception):
     """No worker process can be started, or it cannot import what it needs."""
 
 
+class FileFuture(Future[Result]):
+    """The result to come of a task about a file; ``share`` of it was read, from 0 to 1."""
+
+    share = 0.0
+
+
 @dataclass(slots=True)
 class _Task:
     uri: str
     size: int
     message: bytes
-    future: Future[Any] = field(default_factory=Future)
+    future: FileFuture[Any] = field(default_factory=FileFuture)
     starts: int = 0
 
 
@@ -116,7 +122,7 @@ class WorkerPool:
         *,
         uri: str,
         size: int,
-    ) -> Future[Result]:
+    ) -> FileFuture[Result]:
         """Start ``function(argument, shared)`` about a file of ``size`` bytes.
 
         The future raises what the function raises; LoadError ("too_slow", "out_of_memory",
@@ -295,7 +301,10 @@ class _Lane(threading.Thread):
             self._deadline = float("inf")
 
     def _take(self, reply: Reply) -> bool:
-        """Settle the first task, and return True if the process exits."""
+        """Settle the first task, or note how far it is; return True if the process exits."""
+        if reply.outcome is Outcome.IN_PROGRESS:
+            self._sent[0].future.share = reply.value
+            return False
         task = self._sent.popleft()
         self._begin()
         if reply.outcome is Outcome.RETURNED:

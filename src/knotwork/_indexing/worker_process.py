@@ -1,7 +1,8 @@
 """Run tasks in a process of its own, each under limits of memory and processor time.
 
-The process reads messages from standard input and writes one to standard output for each: a length
-of 8 bytes, then a pickle. It exits when its parent has, and when it has had no task for a while.
+The process reads messages from standard input and writes one to standard output for each, and any
+number before it that say how far it is: a length of 8 bytes, then a pickle. It exits when its
+parent has, and when it has had no task for a while.
 
 A task that exceeds its processor time is ended by the system (``SIGXCPU``), and takes the process
 with it. One that exceeds its memory raises MemoryError. Limits are those of ``resource``: on
@@ -22,9 +23,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from types import ModuleType
 from typing import IO, Any
 
+from knotwork._indexing.file_progress import listening
 from knotwork._indexing.kept_memory import data_bytes, kept_bytes
 from knotwork._indexing.processor_time import note_limit
 
@@ -73,8 +76,10 @@ class Call:
 
 
 class Outcome(StrEnum):
-    """How a task or a setup ended."""
+    """How a task or a setup ended, or that a task goes on."""
 
+    IN_PROGRESS = "in progress"
+    """The task goes on; the value is the share of its file that was read, from 0 to 1."""
     RETURNED = "returned"
     RAISED = "raised"
     OUT_OF_MEMORY = "out of memory"
@@ -146,7 +151,11 @@ class _Worker:
         """Serve one message; return False if the process should exit."""
         self._busy = True
         message = pickle.loads(data)  # noqa: S301 - of the parent
-        reply = self._set_up(message) if isinstance(message, Setup) else self._run(message)
+        if isinstance(message, Setup):
+            reply = self._set_up(message)
+        else:
+            with listening(partial(_write_share, replies)):
+                reply = self._run(message)
         write_message(replies, reply)
         self._since = time.monotonic()
         self._busy = False
@@ -213,6 +222,10 @@ class _Worker:
                 used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
                 if used > self._ceiling_bytes + kept_bytes():
                     os._exit(MEMORY_EXIT)
+
+
+def _write_share(replies: IO[bytes], share: float) -> None:
+    write_message(replies, pickle.dumps(Reply(Outcome.IN_PROGRESS, share)))
 
 
 def _lower(kind: int, value: int) -> None:

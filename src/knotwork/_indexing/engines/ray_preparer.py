@@ -83,6 +83,10 @@ class RayPreparer:
     def oldest(self) -> str:
         return self._items[0].source.uri if self._items else ""
 
+    @property
+    def share(self) -> float:
+        return 0.0
+
     def begin(self, source: Candidate) -> None:
         item = _Item(source)
         self._items.append(item)

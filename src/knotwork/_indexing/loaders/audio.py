@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from knotwork._cancellation import checked
+from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source, TextBuilder
-from knotwork._indexing.loaders.sound import SECONDS_FOR_A_SECOND, Piece, open_recording
+from knotwork._indexing.loaders.sound import (
+    SECONDS_FOR_A_SECOND,
+    Piece,
+    Recording,
+    open_recording,
+)
 from knotwork._indexing.loaders.speech import (
     Speech,
     Transcriber,
@@ -35,7 +41,7 @@ class AudioLoader:
         transcriber = open_transcriber(source)
         ends = [0.0]
         with open_recording(source) as recording:
-            words = list(_words(transcriber, recording.pieces, ends))
+            words = list(_words(transcriber, recording, ends))
             builder = TextBuilder(source)
             add_utterances(builder, utterances(words))
             if not builder.length:
@@ -48,10 +54,10 @@ class AudioLoader:
             return builder.content(recording.media_type, title=recording.title, metadata=metadata)
 
 
-def _words(transcriber: Transcriber, pieces: Iterable[Piece], ends: list[float]) -> Iterator[Word]:
+def _words(transcriber: Transcriber, recording: Recording, ends: list[float]) -> Iterator[Word]:
     """Yield the words of all pieces with their times in the recording; add the ends of pieces."""
     language = ""
-    for piece in checked(pieces):
+    for piece in checked(recording.pieces):
         allow_more(math.ceil(SECONDS_FOR_A_SECOND * (piece.end_s - piece.start_s)))
         speech = _hear(transcriber, piece, language)
         if speech.certainty >= _CERTAIN:
@@ -59,6 +65,7 @@ def _words(transcriber: Transcriber, pieces: Iterable[Piece], ends: list[float])
         words = spoken_words(speech.parts)
         yield from timely_words(words, speech.voiced, start_s=piece.start_s)
         ends.append(piece.end_s)
+        report_share(piece.end_s, recording.declared_s)
 
 
 def _hear(transcriber: Transcriber, piece: Piece, language: str) -> Speech:

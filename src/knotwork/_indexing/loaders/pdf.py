@@ -48,6 +48,7 @@ from knotwork._indexing.loaders.pdf_structure import (
 from knotwork._indexing.loaders.recognition import RecognisedPage
 from knotwork._indexing.loaders.scanned_pages import (
     UNREAD_PAGES,
+    PictureProgress,
     is_scanned,
     no_text_error,
     page_ranges,
@@ -102,8 +103,9 @@ class PdfLoader:
 
     def load(self, source: Source) -> Content:
         file = _read_file(source)
-        scans = read_scanned_pages(source, file.scanned)
-        figures = read_figures(source, file.figures)
+        progress = PictureProgress(len(file.scanned) + len(file.figures))
+        scans = read_scanned_pages(source, file.scanned, progress)
+        figures = read_figures(source, file.figures, progress)
         pages = [[] if number in scans.pages else page for number, page in enumerate(file.pages)]
         if not any(pages) and not scans.pages and not figures.by_page:
             raise no_text_error(source, len(pages), scans.unread)

@@ -21,7 +21,7 @@ from knotwork._indexing.loaders.page_layout import Placement
 from knotwork._indexing.loaders.pdf_lines import PdfLine
 from knotwork._indexing.loaders.pdf_pages import PageContent, PagePicture, Region
 from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.scanned_pages import rendered
+from knotwork._indexing.loaders.scanned_pages import PictureProgress, rendered
 
 _MOST_OF_PAGE = 0.8
 """A larger share of the page is a background, or a scan whose text is in the file."""
@@ -103,7 +103,9 @@ def _is_next(one: Region, other: Region) -> bool:
     return (left and right and stands_on) or (bottom and top and stands_beside)
 
 
-def read_figures(source: Source, figures: Sequence[Figure]) -> ReadFigures:
+def read_figures(
+    source: Source, figures: Sequence[Figure], progress: PictureProgress
+) -> ReadFigures:
     """Read the figures of a PDF, each once if it is repeated. Raises Cancelled.
 
     Without the extra, and beyond `MOST_PICTURES`, figures are counted.
@@ -115,6 +117,7 @@ def read_figures(source: Source, figures: Sequence[Figure]) -> ReadFigures:
     by_page: dict[int, list[tuple[Figure, ReadPicture]]] = {}
     places = ((figure.number, figure.region) for figure in wanted)
     for figure, (_, picture) in zip(wanted, rendered(source, places), strict=True):
+        progress.add()
         if picture is not None:
             read = read_picture(source, picture)
             if read.has_text or read.shown is not None:

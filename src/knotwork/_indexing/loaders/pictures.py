@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -69,6 +70,7 @@ class PictureLoader:
         media_type = ""
         for media_type, picture in checked(open_pictures(source)):  # noqa: B007 - used below
             pages += 1
+            report_share(pages - 1, getattr(picture, "n_frames", 1))
             page = recognise(picture)
             add_page(builder, page, str(pages))
             add_description(builder, source, shown_to_model(source, picture, page))

@@ -7,6 +7,7 @@ from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._cancellation import check_cancelled
+from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, Region
 from knotwork._indexing.loaders.recognition import (
@@ -41,13 +42,28 @@ class ScannedPages(NamedTuple):
     unread: tuple[int, ...]
 
 
+class PictureProgress:
+    """Counts the pictures of a PDF that are read, of ``total``, and reports the share."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._read = 0
+
+    def add(self) -> None:
+        """Report how many were read before this one."""
+        report_share(self._read, self._total)
+        self._read += 1
+
+
 def is_scanned(content: PageContent, characters: int) -> bool:
     """Return True if a page has a picture and next to no text."""
     pixels = sum(picture.pixels for picture in content.pictures)
     return characters < FEWEST_CHARACTERS and pixels >= LEAST_PIXELS
 
 
-def read_scanned_pages(source: Source, scanned: Sequence[int]) -> ScannedPages:
+def read_scanned_pages(
+    source: Source, scanned: Sequence[int], progress: PictureProgress
+) -> ScannedPages:
     """Recognise these pages of a PDF.
 
     Without the extra, and where a page cannot be rendered, the page is left as it is.
@@ -57,6 +73,7 @@ def read_scanned_pages(source: Source, scanned: Sequence[int]) -> ScannedPages:
     pages: dict[int, RecognisedPage] = {}
     unread = []
     for number, picture in rendered(source, ((number, None) for number in scanned)):
+        progress.add()
         if picture is None:
             unread.append(number)
         else:
