@@ -256,3 +256,41 @@ def test_facts_of_a_server_are_beside_the_index(place):
     (key,) = KeyFile(place.keys_path).listed()
     assert [fact.object for fact in memory.owned_by(key.id).facts()] == ["Oslo"]
     memory.close()
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_clients_of_openai_may_have_the_memory_searched_first(place, streams):
+    def complete(**options):
+        body = {"model": "open", "messages": [{"role": "user", "content": WHERE}]}
+        sent = client.post(
+            "/v1/chat/completions", json={**body, "stream": streams, "knotwork": options}
+        )
+        assert sent.status_code == 200
+        if not streams:
+            return sent.json()["choices"][0]["message"]["content"]
+        lines = [line[6:] for line in sent.text.splitlines() if line.startswith("data: {")]
+        choices = [choice for line in lines for choice in json.loads(line)["choices"]]
+        return "".join(choice["delta"].get("content", "") for choice in choices)
+
+    with open_client(place) as client:
+        data(say(client, REMEMBER))
+        assert "Oslo" not in complete()
+        assert complete(memory=True).endswith("Ann Lee lives in Oslo (since 2020-05). [M1]")
+        listed = complete(memory=True, sources="markdown")
+        assert "\n- [M1] Ann Lee lives in Oslo" in listed
+        assert objects(client) == ["Oslo"], "a question stores nothing"
+
+
+def test_clients_of_openai_see_only_the_facts_of_their_key(place):
+    one, other = (add_key(place, name, "write", "open") for name in ("one", "other"))
+    asked = {
+        "model": "open",
+        "messages": [{"role": "user", "content": WHERE}],
+        "knotwork": {"memory": True},
+    }
+    with open_client(place) as client:
+        data(say(client, REMEMBER, headers=one))
+        for headers, knows in ((one, True), (other, False)):
+            sent = client.post("/v1/chat/completions", json=asked, headers=headers).json()
+            assert ("Oslo" in sent["choices"][0]["message"]["content"]) is knows
+            assert bool(sent["knotwork"]["memory"]) is knows

@@ -75,7 +75,7 @@ class WorkersUnavailable(Exception):
 
 
 class FileFuture(Future[Result]):
-    """The result to come of a task about a file; ``share`` of it was read, from 0 to 1."""
+    """The future of a task about a file; ``share`` of the file was read, from 0 to 1."""
 
     share = 0.0
 

@@ -11,11 +11,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._service.keys import AccessKey
 from knotwork._service.workspaces import Workspace
 from knotwork._stores.base import companions_of
+from knotwork._synthesis.ask_request import AskRequest
+from knotwork._synthesis.questions.follow_ups import index_names
+from knotwork.agents._chat import Conversation, local_now
 from knotwork.agents._fact_memory import FACTS, FactMemory
 from knotwork.agents._offers import OpenOffers
 from knotwork.errors import Conflict, StoreReadOnly
@@ -46,6 +50,15 @@ def known_facts(workspace: Workspace, key: AccessKey) -> Iterator[FactMemory]:
         facts = IN_MEMORY_COMPANIONS.open(FACTS)
     with closing(FactMemory(facts, owner=key.id)) as memory:
         yield memory
+
+
+@contextmanager
+def recalling(key: AccessKey, workspace: Workspace, request: AskRequest) -> Iterator[AskRequest]:
+    """Give a request the facts of a key, which are searched before the documents; store none."""
+    with known_facts(workspace, key) as memory:
+        names = index_names(workspace.base.store)
+        conversation = Conversation(memory, now=local_now, names=names)
+        yield replace(request, recall=conversation.cite)
 
 
 def check_room(memory: FactMemory) -> None:

@@ -1573,6 +1573,7 @@ export interface components {
         ChatRequest: {
             /**
              * @default {
+             *       "memory": false,
              *       "mode": "auto",
              *       "sources": "none"
              *     }
@@ -2908,6 +2909,12 @@ export interface components {
             } | null;
             /** K */
             k?: number | null;
+            /**
+             * Memory
+             * @description Whether facts that the key has stated in …/chat are searched first, and cited as [M1]. They are listed in `memory` of the answer.
+             * @default false
+             */
+            memory: boolean;
             /** Min Score */
             min_score?: number | null;
             /**

@@ -10,9 +10,10 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +22,8 @@ from fastapi import APIRouter, Request, Response
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._service.access import Caller, Server, lease
 from knotwork._service.keys import AccessKey
-from knotwork._service.questions import ask, ask_events, check_question
+from knotwork._service.memories import recalling
+from knotwork._service.questions import ask_events, check_question
 from knotwork._service.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
@@ -62,6 +64,10 @@ TURN_CHARACTERS = 2_000
 _DONE = b"data: [DONE]\n\n"
 _WITHDRAWN_NOTICE = "\n\n(Please disregard the text above.)\n\n"
 _SENTENCE = re.compile(r".*?\]\s*|.+", re.DOTALL)
+
+
+Recalling = Callable[[Workspace, AskRequest], AbstractContextManager[AskRequest]]
+"""`recalling` for one key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +145,12 @@ async def complete_chat(
     base_url = str(request.base_url)
     conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
     lease = lease_model(server, key, asked.model)
+    recall = partial(recalling, key) if options.memory else None
     if asked.stream:
-        return await _stream(server, lease, question, conversation)
+        return await _stream(server, lease, question, conversation, recall)
     with lease as workspace:
-        answer = await server.threads_for(question).run(ask, server, workspace, question)
+        threads = server.threads_for(question)
+        answer = await threads.run(_ask, server, workspace, question, recall)
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
@@ -169,17 +177,35 @@ def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
     return turns[-1 - MOST_TURNS : -1]
 
 
+def _ask_events(
+    server: Service, workspace: Workspace, question: AskRequest, recall: Recalling | None
+) -> Iterator[AskEvent]:
+    """Answer a question, with the facts of the key if they are asked for."""
+    recalled = recall(workspace, question) if recall else nullcontext(question)
+    with recalled as asked:
+        yield from ask_events(server, workspace, asked)
+
+
+def _ask(
+    server: Service, workspace: Workspace, question: AskRequest, recall: Recalling | None
+) -> Answer:
+    *_, last = _ask_events(server, workspace, question, recall)
+    assert last.answer is not None, "the last event has the answer"
+    return last.answer
+
+
 async def _stream(
     server: Service,
     lease: AbstractContextManager[Workspace],
     question: AskRequest,
     conversation: _Conversation,
+    recall: Recalling | None,
 ) -> Response:
     """Return the stream of an answer, which keeps the workspace open until it ends."""
 
     def steps() -> Iterator[AskEvent]:
         with lease as workspace:
-            yield from ask_events(server, workspace, question)
+            yield from _ask_events(server, workspace, question, recall)
 
     started = await start_stream(server.threads_for(question).iterate(steps))
     return EventStream(keep_alive(_stream_chunks(started, conversation)))
@@ -411,7 +437,10 @@ def annotate_citations(
 
 def list_sources(answer: Answer, *, workspace: str, base_url: str) -> str:
     """Return the sources of an answer as a Markdown list, for clients without annotations."""
-    lines = []
+    lines = [
+        f"- [M{fact.number}] {_escape_markdown(fact.text)} ({_escape_markdown(fact.source)})"
+        for fact in answer.memory
+    ]
     for citation in answer.citations:
         page = citation_url(citation, workspace=workspace, base_url=base_url)
         place = ", ".join(part for part in (citation.document, citation.section) if part)

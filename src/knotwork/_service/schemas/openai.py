@@ -72,6 +72,11 @@ class KnotworkOptions(BaseModel):
         default=None, description="Cypher over the passages found, as in /api/v1/…/ask."
     )
     query_params: dict[str, Any] | None = None
+    memory: bool = Field(
+        default=False,
+        description="Whether facts that the key has stated in …/chat are searched first, and cited "
+        "as [M1]. They are listed in `memory` of the answer.",
+    )
 
 
 class ChatRequest(BaseModel):
