@@ -141,6 +141,23 @@ def test_a_very_long_sentence_is_parted_at_its_pauses(hearing):
     assert [(t.start_s, t.end_s) for t in document.times] == [(0.0, 8.5), (9.5, 18.5)]
 
 
+def test_a_short_pause_behind_a_comma_begins_a_part_with_its_time(hearing):
+    """The model may write two sentences as one, with a comma between them."""
+    said = [*words("It rains, tea", 0.0), *words("is hot,", 1.9), *words("we wait now.", 3.2)]
+    document = load_said(hearing, said)
+    assert document.text == "It rains, tea is hot, we wait now."
+    assert spans(document) == [
+        ("It rains, tea is hot,", 0.0, 2.9),
+        ("we wait now.", 3.2, 4.7),
+    ]
+
+
+def test_a_long_sentence_has_times_at_short_pauses_and_no_more_paragraphs(hearing):
+    document = load_said(hearing, words(MUMBLED, 0.0), words(f"{MUMBLED} now.", 8.8))
+    assert document.text == f"{MUMBLED} {MUMBLED} now."
+    assert [(t.start_s, t.end_s) for t in document.times] == [(0.0, 8.5), (8.8, 17.8)]
+
+
 def test_a_stop_and_a_pause_end_a_sentence_even_before_a_small_letter(hearing):
     document = load_said(hearing, words("It protects them from the sun. | water it. on Monday."))
     assert document.text == "It protects them from the sun. Water it. on Monday."

@@ -52,6 +52,10 @@ _SILENCE_S = 2.0
 PAUSE_S = 0.5
 """Times are those of sentences, and of their parts between pauses of this length."""
 
+_CLAUSE_S = 0.2
+"""The same behind a comma, which the model sometimes writes for a stop, and in long sentences,
+which it sometimes writes without any mark."""
+
 _STOP_S = 0.2
 """A sentence begins behind a stop and a pause of this length, even with a small letter."""
 
@@ -76,6 +80,7 @@ _MOST_EQUAL = 2
 """Equal sentences in succession that are kept."""
 
 _STOP = re.compile(r"[.!?][\"'”’)]*\s*$")
+_COMMA = re.compile(r"[,;:，；：、—–]\s*$")
 _NO_WORDS = re.compile(r"[\[(（【*♪][^\])）】*♪]{0,60}[\])）】*♪]")
 _CREDITS = re.compile(
     r"(?:subtitles?|captions?|transcri\w+|translat\w+) (?:(?:made|provided|created) )?by .{0,60}"
@@ -305,7 +310,8 @@ def _key(text: str) -> str:
 
 
 def utterances(words: Sequence[Word]) -> Iterator[Utterance]:
-    """Yield the sentences of successive words with their times, cut at pauses too.
+    """Yield the sentences of successive words with their times, cut at pauses too, and at shorter
+    ones behind commas.
 
     A part of a sentence behind a pause begins a paragraph if the sentence is very long. Of equal
     sentences in succession, two are kept.
@@ -318,10 +324,12 @@ def utterances(words: Sequence[Word]) -> Iterator[Utterance]:
         before = key
         if not key or equal > _MOST_EQUAL:
             continue
-        for number, run in enumerate(_between_pauses(sentence)):
+        before_s = sentence[0].start_s
+        for run in _between_pauses(sentence, least_s=_CLAUSE_S if is_long else PAUSE_S):
             said = "".join(word.text for word in run).strip()
             end_s = max(word.end_s for word in run)
-            begins = is_long and number > 0
+            begins = is_long and run[0].start_s - before_s >= PAUSE_S
+            before_s = run[-1].end_s
             yield Utterance(said, run[0].start_s, end_s, begins_paragraph=begins)
 
 
@@ -348,10 +356,13 @@ def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
         yield [word for _, word in sentence]
 
 
-def _between_pauses(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+def _between_pauses(words: Sequence[Word], *, least_s: float) -> Iterator[Sequence[Word]]:
+    """Yield words between pauses of ``least_s``, or of less behind a comma."""
     first = 0
     for number in range(1, len(words)):
-        if words[number].start_s - words[number - 1].end_s >= PAUSE_S:
+        before = words[number - 1]
+        pause_s = words[number].start_s - before.end_s
+        if pause_s >= (_CLAUSE_S if _COMMA.search(before.text) else least_s):
             yield words[first:number]
             first = number
     yield words[first:]
