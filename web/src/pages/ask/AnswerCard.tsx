@@ -7,8 +7,11 @@ import { count, duration, moment, percent, t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { go, linkTo } from "../../state/location";
 import { AnswerText } from "./AnswerText";
+import { factMark } from "./facts";
 import { queryOf } from "./HistoryPanel";
 import type { Answer, Citation, Run, Stage } from "./runs";
+
+const NO_FACTS: Answer["memory"] = [];
 
 interface AnswerCardProps {
   run: Run;
@@ -44,6 +47,7 @@ export function AnswerCard(props: AnswerCardProps) {
         <AnswerText
           text={text}
           citations={citations}
+          facts={answer?.memory ?? NO_FACTS}
           open={open}
           onOpen={onOpen}
           isWhole={answer !== null}
@@ -208,6 +212,7 @@ async function copy(text: string, answer: Answer | null): Promise<void> {
     ({ number, document, section, page }) =>
       `[${number}] ${[document, section, page && t.value.source.page(page)].filter(Boolean).join(", ")}`,
   );
-  await navigator.clipboard.writeText([text, ...sources].join("\n"));
+  const facts = (answer?.memory ?? []).map((fact) => `[${factMark(fact)}] ${fact.text}`);
+  await navigator.clipboard.writeText([text, ...facts, ...sources].join("\n"));
   announce(t.value.common.copied);
 }

@@ -3,13 +3,16 @@ import { createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useMemo } from "preact/hooks";
 import { t } from "../../i18n";
-import { Chip } from "./Chip";
+import { Chip, FactChip } from "./Chip";
+import type { StatedFact } from "./facts";
 import { cutAtMarks, findUncited, splitBlocks } from "./markdown";
 import type { Citation } from "./runs";
 
 interface Marks {
   citations: ReadonlyMap<number, Citation>;
-  /** The one that is open. */
+  /** The remembered facts that the text cites as [M1]. */
+  facts: readonly StatedFact[];
+  /** The citation that is open. */
   open: number;
   onOpen: (number: number) => void;
   /** Whether the text is whole: what is not cited yet may still be. */
@@ -18,6 +21,7 @@ interface Marks {
 
 const MarksOf = createContext<Marks>({
   citations: new Map(),
+  facts: [],
   open: 0,
   onOpen: () => undefined,
   isWhole: false,
@@ -28,11 +32,11 @@ interface AnswerTextProps extends Marks {
 }
 
 /** The text of an answer, with its citations as buttons. Nothing in it is ever taken for HTML. */
-export function AnswerText({ text, citations, open, onOpen, isWhole }: AnswerTextProps) {
+export function AnswerText({ text, citations, facts, open, onOpen, isWhole }: AnswerTextProps) {
   const blocks = useMemo(() => splitBlocks(text), [text]);
   const marks = useMemo(
-    () => ({ citations, open, onOpen, isWhole }),
-    [citations, open, onOpen, isWhole],
+    () => ({ citations, facts, open, onOpen, isWhole }),
+    [citations, facts, open, onOpen, isWhole],
   );
   return (
     <MarksOf.Provider value={marks}>
@@ -182,9 +186,10 @@ function InlineToken({ token, isLast }: { token: Token; isLast: boolean }) {
 }
 
 function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
-  const { citations, open, onOpen, isWhole } = useContext(MarksOf);
+  const { citations, facts, open, onOpen, isWhole } = useContext(MarksOf);
   // While a text comes, what its marks lead to is not known yet.
-  const pieces = cutAtMarks(text, isWhole ? new Set(citations.keys()) : "all");
+  const cited = new Set(facts.map(({ number }) => number));
+  const pieces = cutAtMarks(text, isWhole ? new Set(citations.keys()) : "all", cited);
   const uncited = isWhole && isLast ? findUncited(pieces) : new Set();
   return (
     <>
@@ -197,11 +202,14 @@ function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
             </span>
           );
         }
-        const citation = citations.get(piece.number);
+        const fact =
+          piece.kind === "fact" ? facts.find(({ number }) => number === piece.number) : undefined;
+        if (fact) return <FactChip key={index} fact={fact} />;
+        const citation = piece.kind === "mark" ? citations.get(piece.number) : undefined;
         if (!citation) {
           return (
             <span key={index} class="chip pending">
-              {piece.number}
+              {piece.kind === "fact" ? `M${piece.number}` : piece.number}
             </span>
           );
         }

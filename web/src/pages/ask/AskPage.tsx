@@ -14,6 +14,7 @@ import { Compare } from "./Compare";
 import { EvidencePath } from "./EvidencePath";
 import { HistoryPanel, queryOf } from "./HistoryPanel";
 import { useAskKeys, useSaidCitation } from "./keys";
+import { CitedFacts, Heard, MemoryPanel } from "./Memory";
 import type { Place } from "./path";
 import { QuestionBox, type Wanted, type Ways } from "./QuestionBox";
 import { AGENT, openRun, type Run } from "./runs";
@@ -95,7 +96,12 @@ export default function AskPage() {
           />
         </div>
       ) : (
-        runs.length < 2 && <HistoryPanel workspace={here} />
+        runs.length < 2 && (
+          <div class="stack">
+            <HistoryPanel workspace={here} />
+            <MemoryPanel workspace={here} />
+          </div>
+        )
       )}
     </div>
   );
@@ -114,8 +120,10 @@ function Answered({ run, onAgain, onPlace }: AnsweredProps) {
   const answer = run.answer.value;
   const evidence = run.evidence.value;
   const openCitation = (number: number) => setQuery({ cite: number, at: null });
+  if (run.reply.value && !answer) return <Heard run={run} />;
   return (
     <>
+      <Heard run={run} />
       <AnswerCard
         run={run}
         open={open}
@@ -133,6 +141,7 @@ function Answered({ run, onAgain, onPlace }: AnsweredProps) {
           {words.why.open}
         </Button>
       </AnswerCard>
+      <CitedFacts facts={answer?.memory ?? []} />
       {showsWhy && evidence && <Why run={run} />}
       {answer?.answered && evidence && (
         <EvidencePath answer={answer} evidence={evidence} onPlace={onPlace} />

@@ -1,6 +1,7 @@
 import { useId, useRef, useState } from "preact/hooks";
 import { SourcePlace } from "../../components/SourceCard";
 import { decimal, t } from "../../i18n";
+import { factMark, factPlace, type StatedFact } from "./facts";
 import type { Citation } from "./runs";
 
 const CARD_WIDTH = 340;
@@ -68,6 +69,24 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
           <span class="chip-quote">{citation.quote}</span>
         </span>
       )}
+    </span>
+  );
+}
+
+/** The mark of a remembered fact: it leads to the fact below the answer. */
+export function FactChip({ fact }: { fact: StatedFact }) {
+  return (
+    <span class="chip-place">
+      {"\u2060"}
+      <button
+        type="button"
+        class="chip fact"
+        aria-label={t.value.ask.memory.mark(factMark(fact), fact.text)}
+        title={fact.text}
+        onClick={() => document.getElementById(factPlace(fact))?.focus()}
+      >
+        {factMark(fact)}
+      </button>
     </span>
   );
 }

@@ -48,6 +48,16 @@ describe("marks", () => {
     ]);
   });
 
+  it("are those of known facts, with an M; a fact has no number of a citation", () => {
+    const pieces = cutAtMarks("She lives there. [M1] [M2] [1]", new Set([2]), new Set([1]));
+    expect(pieces).toEqual([
+      { kind: "text", text: "She lives there." },
+      { kind: "fact", number: 1 },
+      { kind: "text", text: " [M2] [1]" },
+    ]);
+    expect(cutAtMarks("So. [M1]", "all").at(-1)).toEqual({ kind: "fact", number: 1 });
+  });
+
   it("know what nothing was cited for, where something was", () => {
     const pieces = cutAtMarks("Cited. [1] Not cited.", new Set([1]));
     expect([...findUncited(pieces)]).toEqual([{ kind: "text", text: " Not cited." }]);

@@ -33,21 +33,31 @@ export function splitBlocks(text: string): string[] {
   return blocks;
 }
 
-export type Piece = { kind: "text"; text: string } | { kind: "mark"; number: number };
+/** A text, the mark of a citation such as `[1]`, or that of a remembered fact such as `[M1]`. */
+export type Piece =
+  | { kind: "text"; text: string }
+  | { kind: "mark"; number: number }
+  | { kind: "fact"; number: number };
 
-const MARK = /\[(\d{1,4})\]/g;
+const MARK = /\[(M?)(\d{1,4})\]/g;
 
-/** Cut a text at marks such as `[1]` that are known, or at all of them; others are text. */
-export function cutAtMarks(text: string, known: ReadonlySet<number> | "all"): Piece[] {
+/** Cut a text at marks that are known, or at all of them; others are text. */
+export function cutAtMarks(
+  text: string,
+  known: ReadonlySet<number> | "all",
+  facts: ReadonlySet<number> = new Set(),
+): Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(MARK)) {
-    const number = Number(match[1]);
-    if (known !== "all" && !known.has(number)) continue;
+    const kind = match[1] ? "fact" : "mark";
+    const number = Number(match[2]);
+    const named = kind === "fact" ? facts : known;
+    if (known !== "all" && named !== "all" && !named.has(number)) continue;
     // The space before a mark is the mark's: it must not stand alone at the end of a line.
     const before = text.slice(from, match.index).replace(/ $/, "");
     if (before) pieces.push({ kind: "text", text: before });
-    pieces.push({ kind: "mark", number });
+    pieces.push({ kind, number });
     from = match.index + match[0].length;
   }
   if (from < text.length) pieces.push({ kind: "text", text: text.slice(from) });
@@ -56,7 +66,7 @@ export function cutAtMarks(text: string, known: ReadonlySet<number> | "all"): Pi
 
 /** Return the pieces without a citation mark, if others have one: nothing was cited for them. */
 export function findUncited(pieces: readonly Piece[]): Set<Piece> {
-  const last = pieces.findLastIndex(({ kind }) => kind === "mark");
+  const last = pieces.findLastIndex(({ kind }) => kind !== "text");
   const uncited = pieces
     .slice(last + 1)
     .filter((piece) => piece.kind === "text" && /\p{L}/u.test(piece.text));

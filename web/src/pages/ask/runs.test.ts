@@ -48,6 +48,16 @@ describe("a run", () => {
     expect([run.text.value, run.state.value]).toEqual(["half", "stopped"]);
   });
 
+  it("has the reply of a conversation, with an answer or without", () => {
+    const told = new Run(question);
+    told.take(event("done", { message: "Ann lives in Oslo.", answer: null, offer: { id: "o" } }));
+    expect([told.state.value, told.answer.value]).toEqual(["done", null]);
+    expect(told.reply.value?.offer?.id).toBe("o");
+    const chosen = new Run({ ...question, retriever: "bm25" });
+    chosen.take(event("done", { answer: "Ann." }));
+    expect([chosen.reply.value, chosen.answer.value?.answer]).toEqual([null, "Ann."]);
+  });
+
   it("counts a stage on in its place", () => {
     const run = new Run(question);
     run.take(event("stage", { stage: "map", done: 1, total: 3 }));
@@ -86,8 +96,11 @@ describe("a run", () => {
       filters: filter,
     });
     openRun({ ...question, filter }, ways);
-    expect(asked[1]?.url).toMatch(/\/ask\/stream$/);
+    expect(asked[1]?.url).toMatch(/\/chat\/stream$/);
     expect(await asked[1]?.json()).toMatchObject({ filters: filter });
+    openRun({ ...question, retriever: "bm25" }, ways);
+    expect(asked[2]?.url).toMatch(/\/ask\/stream$/);
+    expect(await asked[2]?.json()).toMatchObject({ question: "Who?", retriever: "bm25" });
   });
 
   it("is not asked twice, unless on request or after a failure", () => {

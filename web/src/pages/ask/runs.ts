@@ -8,6 +8,7 @@ export type Answer = Shapes["AnswerShape"];
 export type Evidence = Shapes["EvidenceShape"];
 export type Citation = Shapes["CitationShape"];
 export type Hit = Shapes["HitShape"];
+export type Reply = Shapes["ChatReplyShape"];
 
 export interface Question {
   workspace: string;
@@ -55,6 +56,8 @@ export class Run {
   /** Why the text so far does not count, where it does not. */
   readonly withdrawn = signal("");
   readonly answer: Signal<Answer | null> = signal(null);
+  /** What was made of statements in the message: facts that were stored, or are offered. */
+  readonly reply: Signal<Reply | null> = signal(null);
   readonly error: Signal<Error | null> = signal(null);
   readonly state: Signal<RunState> = signal("running");
   /** When it was asked, if it is one of before. */
@@ -115,7 +118,9 @@ export class Run {
       this.text.value = "";
       this.withdrawn.value = String(data.reason ?? "");
     } else if (event.name === "done") {
-      this.answer.value = event.data as Answer;
+      const reply = isConversation(this.question) ? (event.data as Reply) : null;
+      this.reply.value = reply;
+      this.answer.value = reply ? reply.answer : (event.data as Answer);
       this.end("done");
     } else if (event.name === "error") {
       const { code, message, fix } = data;
@@ -170,22 +175,25 @@ function addStage(stages: readonly Stage[], stage: Stage): readonly Stage[] {
   return [...stages.slice(0, -1), { ...stage, at: last.at }];
 }
 
+/** Whether the memory is searched first: ways that are chosen or compared search documents alone. */
+export function isConversation({ retriever }: Question): boolean {
+  return retriever === "";
+}
+
 function requestOf(question: Question, turns: readonly Turn[], signal: AbortSignal): Request {
   const { workspace, text, retriever, mode, usesModel, filter } = question;
   const filters = filter || null;
-  const isAgent = retriever.startsWith(AGENT);
-  const body = isAgent
-    ? { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel, filters }
-    : {
-        question: text,
-        retriever: retriever || null,
-        mode: mode || "auto",
-        use_llm: usesModel,
-        turns,
-        filters,
-      };
+  const options = { mode: mode || "auto", use_llm: usesModel, turns, filters };
+  const [path, body] = isConversation(question)
+    ? ["chat/stream", { message: text, ...options }]
+    : retriever.startsWith(AGENT)
+      ? [
+          "agent",
+          { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel, filters },
+        ]
+      : ["ask/stream", { question: text, retriever, ...options }];
   const base = `/api/v1/workspaces/${encodeURIComponent(workspace)}`;
-  return new Request(`${base}/${isAgent ? "agent" : "ask/stream"}`, {
+  return new Request(`${base}/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
