@@ -53,8 +53,26 @@ def read_passages(folder: Path) -> Iterator[Row]:
     """Yield the passages of a folder of ``bench/qa/`` without questions."""
     for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
-        language = "zh" if re.search("[\u4e00-\u9fff]", row["text"]) else "en"
-        yield Row("", "", row["text"], row.get("title", ""), language)
+        yield Row("", "", row["text"], row.get("title", ""), _language_of(row["text"]))
+
+
+def read_quotes(path: Path) -> Iterator[Row]:
+    """Yield what is quoted of a manual: for each question alone, and all quotes of a page."""
+    pages: dict[str, list[str]] = {}
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        quotes = [" ".join(quote.split()) for quote in row["quotes"]]
+        pages.setdefault(row["page"], []).extend(quotes)
+        if quotes:
+            text = "\n\n".join(quotes)
+            yield Row(row["question"], row["answer"], text, row["page"], _language_of(text))
+    for page, quotes in pages.items():
+        text = "\n\n".join(dict.fromkeys(quotes))
+        yield Row("", "", text, page, _language_of(text))
+
+
+def _language_of(text: str) -> str:
+    return "zh" if re.search("[\u4e00-\u9fff]", text) else "en"
 
 
 KINDS = ("number", "name", "negation", "roles")

@@ -177,6 +177,46 @@ def test_what_a_chinese_passage_says_of_another_is_found(statement, question):
     assert fault(statement, HARBOUR, question) is not None
 
 
+@pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        ("Bolt Systems was approached by Acme.", "Acme approached Bolt Systems in May."),
+        ("Acme approached Bolt Systems.", "Bolt Systems was approached by Acme in May."),
+        ("Ina Berg founded Acme.", "Acme, which Ina Berg founded, left Norway."),
+        ("太宗被蒙军击败。", "蒙军击败太宗之后回师。"),
+        ("蒙军击败了太宗。", "越南太宗被蒙军击败，上表称臣。"),
+    ],
+)
+def test_the_voice_of_a_clause_may_change(statement, source):
+    assert fault(statement, source) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        ("Bolt Systems approached Acme.", "Acme approached Bolt Systems in May."),
+        ("Acme was approached by Bolt Systems.", "Acme approached Bolt Systems in May."),
+        ("Acme was approached by Bolt Systems.", "Bolt Systems was approached by Acme in May."),
+        ("Acme founded Ina Berg.", "Acme, which Ina Berg founded, left Norway."),
+        ("蒙军被太宗击败。", "蒙军击败太宗之后回师。"),
+        ("太宗击败了蒙军。", "越南太宗被蒙军击败，上表称臣。"),
+    ],
+)
+def test_who_acts_may_not_change(statement, source):
+    assert fault(statement, source) is not None
+
+
+def test_a_denied_verb_is_denied_though_the_passage_denies_it_elsewhere():
+    source = "一年级不可以离校。高年级学生午间可以离校。访客不是学生。"
+    assert fault("高年级学生午间不可以离校。", source) is Fault.NEGATION
+    assert fault("一年级不可以离校。", source) is None
+
+
+def test_a_chinese_sentence_full_of_commands_is_compared_with_chinese():
+    source = "amd64 是 64-bit 架构。Debian Edu 的主服务器提供 DHCP。"
+    assert fault("amd64 不是 64-bit 架构。", source) is Fault.NEGATION
+
+
 def test_words_are_placed_by_stem_by_beginning_and_by_relation():
     sources = SourcePlaces([read_text("Ina Berg, the founder, wrote a song in Oslo.")])
     said = read_text("Ina founded it, an author of songs in Kyoto.")

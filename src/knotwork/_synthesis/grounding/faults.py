@@ -30,6 +30,7 @@ from knotwork._synthesis.grounding.texts import (
     ReadText,
     Word,
     covered_share,
+    has_more_han,
     read_text,
     states_number,
     word_behind,
@@ -90,7 +91,7 @@ class CitedSources:
         self._terms = titles.terms.union(*(sentence.terms for sentence in sentences))
         self._plain = simplify(" ".join(s.text for s in (*sentences, titles))).casefold()
         self._asked = simplify(question.text).casefold()
-        self.is_chinese = sum(s.is_chinese for s in sentences) * 2 > len(sentences)
+        self.is_chinese = has_more_han(self._plain)
 
     @cached_property
     def places(self) -> SourcePlaces:
@@ -102,7 +103,7 @@ class CitedSources:
         said = read_text(statement)
         if not (said.words or said.numbers) or _ABOUT_SOURCES.search(statement):
             return None
-        if said.is_chinese != self.is_chinese:
+        if has_more_han(said.text) != self.is_chinese:
             return self.find_number(said) or self.find_name(said)
         return (
             self.find_number(said)
@@ -163,9 +164,10 @@ class CitedSources:
             or shown in _TITLES_OF_PEOPLE
         ):
             return True
-        if self.is_chinese != said.is_chinese and shown.isalpha() and not shown.isupper():
+        is_chinese = has_more_han(said.text)
+        if self.is_chinese != is_chinese and shown.isalpha() and not shown.isupper():
             # Names are translated; what has digits or signs is not.
-            return not said.is_chinese or bool(HAN_CHARACTER.match(shown))
+            return not is_chinese or bool(HAN_CHARACTER.match(shown))
         if HAN_CHARACTER.match(shown):
             return self._has_parts(shown.lstrip(_BEFORE_NAMES_ZH))
         if shown in MONTHS:
@@ -222,9 +224,14 @@ class CitedSources:
         return denials_of(max(denied, key=lambda s: covered_share(said, s)))[0][0]
 
     def _is_part_of_word(self, mark: re.Match[str], text: str) -> bool:
-        """Return True if the passage too has the Chinese word that a mark begins."""
+        """Return True if the passage too has the Chinese word that a mark begins.
+
+        A mark before a verb such as 是 and 能 denies, whatever the passage has elsewhere.
+        """
         word = simplify(text[mark.start() : mark.start() + 2])
-        return bool(HAN_CHARACTER.match(word)) and word in self._plain
+        return (
+            bool(HAN_CHARACTER.match(word)) and word[1:] not in _DENIED_ZH and word in self._plain
+        )
 
     def find_reversal(self, said: ReadText) -> Finding | None:
         """Find two names on both sides of the same words, but in the other order."""
@@ -269,6 +276,8 @@ class CitedSources:
 
 _BEFORE_NAMES_ZH = "由被在于为对把跟与和"
 """Words of one character that the segmentation joins with a name after them."""
+_DENIED_ZH = frozenset("是能会可要需应该得必用有在再曾位属由被将")
+"""Characters before which a negation is a word of its own."""
 _ONE = frozenset([Decimal(1)])
 _ROUNDING = Decimal("0.06")
 _SAME_SPELLING = 0.78

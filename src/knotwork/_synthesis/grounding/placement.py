@@ -9,6 +9,7 @@ order of the words. Boosted trees, trained in `training/grounding/`, make log-od
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +24,7 @@ from knotwork._synthesis.grounding.aligned_mentions import (
     place_in_order,
     turned_pairs,
 )
+from knotwork._synthesis.grounding.clause_roles import ROLE_FEATURES, RoleReader
 from knotwork._synthesis.grounding.shipped_models import read_model
 from knotwork._synthesis.grounding.source_places import Grid, Item, Nearness, Place, SourcePlaces
 from knotwork._synthesis.grounding.texts import NAME, Mention, ReadText, word_behind
@@ -36,7 +38,8 @@ FEATURES = (
     "other_near", "other_order", "other_between", "asked_before", "asked_after", "asked_other",
     "is_whole", "position", "aligned", "is_displaced", "is_turned", "aligned_asked",
     "is_displaced_asked", "terms", "best_rivals", "near_others", "same_unit", "is_elsewhere",
-    "said_by", "held_by", "other_said_by", "other_held_by", "other_behind",
+    "said_by", "held_by", "other_said_by", "other_held_by", "other_behind", "shown_share",
+    "same_before", "same_after", *ROLE_FEATURES,
 )  # fmt: skip
 """In a feature, -1 means that there is nothing to compare."""
 
@@ -48,6 +51,7 @@ _FAR = 30.0
 """The distance to a word that the sources lack, in words."""
 _BEHIND = 4
 """How far behind two names their verb may be, as in "Acme, which Ina Berg founded"."""
+_MOST_BESIDE = 8
 _OF_TITLES = 0.4
 """The weight of a word of the titles, which a passage may leave out."""
 
@@ -121,6 +125,12 @@ class _Compared:
         self._weights = self._weigh(titles)
         self._titles = simplify(titles.text).casefold()
         self._asked = simplify(question.text).casefold()
+        names = [
+            (mention, [self._places[p] for p in own])
+            for mention, own in zip(self.mentions, self.own, strict=True)
+            if mention.kind == NAME and len(own)
+        ]
+        self._roles = RoleReader(said, sources, self._items, names)
         self._turned = {m for pair in turned_pairs(said, sources.sentences) for m in pair}
 
     def may_be_wrong(self, number: int) -> bool:
@@ -158,6 +168,8 @@ class _Compared:
             **self._relation(number, best),
             **self._as_asked(one.mention),
             **self._by_rules(one.mention),
+            **self._roles.features(one.mention),
+            **self._beside(one.mention, own),
             "items": (~one.inside).sum(),
             "matched": sum(w for w, i in zip(one.weights, self._items, strict=True) if i.matches)
             / one.total,
@@ -363,6 +375,29 @@ class _Compared:
             "asked_after": is_asked(after, own[-1] + 1) if own and after else -1.0,
             "asked_other": others,
         }
+
+    def _beside(self, mention: Mention, own: Numbers) -> dict[str, float]:
+        """Return the share of a mention's words that a place has, and whether the words right
+        before and after it are beside a place too, at the one with most of them.
+        """
+        said = self._said.words
+        before = [w.term for w in said if w.end <= mention.start][-1:]
+        after = [w.term for w in said if w.start >= mention.end][:1]
+        best = (0.0, 0.0, 0.0)
+        for number in own[:_MOST_BESIDE]:
+            place = self._places[number]
+            words = self._sources.sentences[place.sentence].words
+            start = bisect_left(words, place.start, key=lambda w: w.start)
+            end = start + max(len(mention.terms), 1)
+            share = sum(w.term in mention.terms for w in words[start:end]) / (end - start)
+            found = (
+                share if mention.kind == NAME else 1.0,
+                float([w.term for w in words[max(start - 1, 0) : start]] == before),
+                float([w.term for w in words[end - (mention.kind != NAME) :][:1]] == after),
+            )
+            if sum(found) > sum(best):
+                best = found
+        return dict(zip(("shown_share", "same_before", "same_after"), best, strict=True))
 
     def _by_rules(self, mention: Mention) -> dict[str, float]:
         """Return what the comparison with sentences in nearly the same words finds."""

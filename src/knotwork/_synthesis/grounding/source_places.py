@@ -84,6 +84,12 @@ class SourcePlaces:
         place = min(bisect_left(starts, offset), max(len(starts) - 1, 0))
         return self._bases[sentence] + place
 
+    def word_at(self, position: int) -> Word | None:
+        """Return the word with a number, or None for that of a sentence without words."""
+        sentence = self.sentence_of[position]
+        words = self.sentences[sentence].words
+        return words[position - self._bases[sentence]] if words else None
+
     def _place(self, mention: Mention, shown: str, sentence: int, start: int) -> Place:
         return Place(mention, shown, self.position(sentence, start), sentence, start)
 

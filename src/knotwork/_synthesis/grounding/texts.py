@@ -60,6 +60,16 @@ class ReadText:
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 _TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}](?:[^\W{HAN}]|[-.'’/:+#@](?=[^\W{HAN}]))*")
 _LETTERS = re.compile(rf"[^\W\d_{HAN}]+")
+
+
+def has_more_han(text: str) -> bool:
+    """Return True if a text has more Chinese characters than words of letters.
+
+    Chinese manuals have sentences in which every third word is a command in Latin letters.
+    """
+    return len(HAN_CHARACTER.findall(text)) > len(_LETTERS.findall(text))
+
+
 _BEFORE_FIRST = re.compile(r"(?:^|[.!?:;。！？：；\n]|^\W*[-*•\d.)]+)[\s\"'“‘(]*$")
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
 _EMPTY_ZH = frozenset(
