@@ -43,9 +43,9 @@ LEAST_SHARE = 0.34
 """The least share of a statement's words that its passages contain."""
 LEAST_NEW_SHARE = 0.25
 """The same for the words that the question does not have."""
-LEAST_ODDS = 1.35
+LEAST_ODDS = 1.5
 """The log-odds above which a name or number is taken for one that replaced another."""
-LEAST_ODDS_OF_DENIAL = 1.0
+LEAST_ODDS_OF_DENIAL = 1.5
 """The log-odds above which a statement is taken to deny what the sources say."""
 
 

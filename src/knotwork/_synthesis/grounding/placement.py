@@ -52,6 +52,7 @@ _FAR = 30.0
 _BEHIND = 4
 """How far behind two names their verb may be, as in "Acme, which Ina Berg founded"."""
 _MOST_BESIDE = 8
+"""The places of a mention whose neighbours are compared."""
 _OF_TITLES = 0.4
 """The weight of a word of the titles, which a passage may leave out."""
 
