@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -174,6 +175,32 @@ def test_the_times_of_words_leave_out_silence():
     ]
     assert list(timely_words(stretched, [], start_s=0.0)) == stretched
     assert list(timely_words(stretched[1:2], [(5.0, 6.0)], start_s=0.0)) == stretched[1:2]
+
+
+@pytest.mark.parametrize(
+    ("detected", "asked", "heard"),
+    [
+        ("en", "", [(None, None)]),
+        ("zh", "", [(None, None), ("zh", True)]),
+        ("zh", "zh", [("zh", True)]),
+    ],
+)
+def test_chinese_is_heard_with_an_example_of_marks_and_script(detected, asked, heard, monkeypatch):
+    calls = []
+
+    class Model:
+        def transcribe(self, samples, *, language, hotwords, **options):
+            calls.append((language, "，" in hotwords if hotwords else None))
+            return iter([]), SimpleNamespace(language=detected, language_probability=0.9)
+
+    monkeypatch.setattr(speech, "_voiced", lambda samples: [])
+    found = speech._Whisper(Model()).hear(np.zeros(9, np.float32), asked)
+    assert (found.language, calls) == (detected, heard)
+
+
+def test_the_example_of_chinese_is_not_text():
+    echoed = [Word("以下是普通话的句子，", 0.0, 1.0), Word("有标点符号。", 1.0, 2.0)]
+    assert list(spoken_words([echoed])) == []
 
 
 def test_chinese_has_no_spaces_between_sentences(hearing):

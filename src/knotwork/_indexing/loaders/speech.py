@@ -86,10 +86,14 @@ _CREDITS = re.compile(
     r"(?:subtitles?|captions?|transcri\w+|translat\w+) (?:(?:made|provided|created) )?by .{0,60}"
     r"|.{0,20}amara\.org.{0,20}|thanks? (?:you )?for watching"
     r"|.{0,20}(?:字幕|字幕由|字幕志愿者|字幕製作|字幕制作|字幕提供).{0,30}"
-    r"|請不吝點[贊讚].{0,40}|请不吝点赞.{0,40}",
+    r"|請不吝點[贊讚].{0,40}|请不吝点赞.{0,40}|以下是普通话的句子.{0,10}",
     re.IGNORECASE,
 )
 """What Whisper writes for music and silence, as its training data ended with it."""
+
+_STYLES = {"zh": "以下是普通话的句子，有标点符号。"}
+"""What the model is given as if it had been said before, in languages that it writes in two scripts
+and mostly without marks otherwise."""
 
 _NO_MEMORY = re.compile(r"alloc|out of memory", re.IGNORECASE)
 
@@ -205,18 +209,28 @@ class _Whisper:
 
     def hear(self, samples: np.ndarray[Any, Any], language: str = "") -> Speech:
         with _lock, _memory_errors():
-            parts, info = self._model.transcribe(
-                samples,
-                language=language or None,
-                beam_size=_BEAM_SIZE,
-                temperature=0.0,  # other values draw at random
-                condition_on_previous_text=False,  # a repetition would go on to the end
-                vad_filter=True,
-                word_timestamps=True,
-                hallucination_silence_threshold=_SILENCE_S,
-            )
+            parts, info = self._transcribe(samples, language)
+            if not language and info.language in _STYLES:
+                # Nothing but the language is recognised before parts are taken.
+                parts, _ = self._transcribe(samples, info.language)
             voiced = _voiced(samples)
         return Speech(info.language, info.language_probability, self._parts(parts), voiced)
+
+    def _transcribe(
+        self, samples: np.ndarray[Any, Any], language: str
+    ) -> tuple[Iterator[Any], Any]:
+        parts, info = self._model.transcribe(
+            samples,
+            language=language or None,
+            beam_size=_BEAM_SIZE,
+            temperature=0.0,  # other values draw at random
+            condition_on_previous_text=False,  # a repetition would go on to the end
+            vad_filter=True,
+            word_timestamps=True,
+            hallucination_silence_threshold=_SILENCE_S,
+            hotwords=_STYLES.get(language),
+        )
+        return parts, info
 
     def _parts(self, parts: Iterator[Any]) -> Iterator[Sequence[Word]]:
         while True:
