@@ -143,6 +143,8 @@ def test_a_question_in_chinese_is_answered_from_chinese_documents(visitor):
 
 def test_a_statement_is_offered_remembered_cited_and_forgotten(visit):
     page = visit.open(f"/{MEASURED_WORKSPACE}/ask")
+    ask(page, "Where does Ina Berg work?")
+    page.get_by_role("heading", name="No answer found in the documents").wait_for()
     box = page.get_by_role("textbox", name="Your question")
     box.fill("My colleague Ina Berg works in Bergen.")
     page.keyboard.press("Control+Enter")
@@ -163,7 +165,16 @@ def test_a_statement_is_offered_remembered_cited_and_forgotten(visit):
     visit.check_width()
     memory.get_by_role("button", name="Forget: Ina Berg works in Bergen").click()
     memory.get_by_text("Ina Berg works in Bergen").wait_for(state="hidden")
+    assert "in Bergen" not in page.evaluate("JSON.stringify(localStorage)")
     memory.get_by_role("button", name=re.compile("^Forget: Ina Berg")).click()
     memory.wait_for(state="hidden")
+    told = visit.visitor.call("GET", f"/workspaces/{MEASURED_WORKSPACE}/memory")
+    assert told["facts"] == []
+
+
+def test_a_link_stores_nothing_before_somebody_agrees(visit):
+    page = visit.open(f"/{MEASURED_WORKSPACE}/ask?q=Remember+that+Ann+Lee+lives+in+Rome.")
+    offer = page.get_by_role("region", name="Remember this?")
+    offer.get_by_text("Ann Lee lives in Rome").wait_for()
     told = visit.visitor.call("GET", f"/workspaces/{MEASURED_WORKSPACE}/memory")
     assert told["facts"] == []

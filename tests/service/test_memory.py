@@ -75,6 +75,20 @@ def test_an_offer_is_stored_only_if_it_is_accepted(place):
         assert "Riga" not in objects(client)
 
 
+def test_a_message_that_nobody_sent_on_purpose_stores_nothing(place):
+    readers = add_key(place, "r", "read", "open")
+    writers = add_key(place, "w", "write", "open")
+    with open_client(place) as client:
+        reply = data(say(client, REMEMBER, headers=writers, offers_only=True))
+        assert (reply["told"], reply["answer"]) == (None, None)
+        assert objects(client, writers) == []
+        accepted = client.post(f"{MEMORY}/offers/{reply['offer']['id']}/accept", headers=writers)
+        assert [fact["object"] for fact in data(accepted)["learned"]] == ["Oslo"]
+        read = data(say(client, REMEMBER, headers=readers, offers_only=True))
+        assert (read["told"], read["offer"]) == (None, None)
+        assert say(client, REMEMBER, headers=readers).status_code == 403
+
+
 def test_no_key_sees_or_changes_the_memory_of_another(place):
     ours, theirs = (add_key(place, name, "write", "open") for name in ("a", "b"))
     admin = add_key(place, "admin", "admin", "*")

@@ -77,9 +77,10 @@ class Chat:
     facts of one owner; by default those kept with the index. ``now`` returns the current time as
     ISO text. ``turns`` are earlier messages with their answers, and ``offers`` are open ones of
     earlier conversations. Without ``stores``, messages are questions only: nothing is stored or
-    offered. ``options`` are those of `KnowledgeBase.ask`; ``budget`` applies to each question, and
-    once to all statements together. If the file is not writable, ``unsaved`` is the error,
-    ``notes`` has it as a warning for the user, and facts are remembered until the conversation
+    offered. With ``offers_only``, facts of "Remember that …" are offered too. ``options`` are those
+    of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
+    together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
+    for the user, and facts are remembered until the conversation
     ends. Close it, or use it in a ``with`` statement.
     """
 
@@ -92,11 +93,13 @@ class Chat:
         turns: Sequence[tuple[str, str]] = (),
         offers: OpenOffers | None = None,
         stores: bool = True,
+        offers_only: bool = False,
         **options: Any,  # noqa: ANN401  those of `KnowledgeBase.ask`
     ) -> None:
         self._base = knowledge_base
         self._options = options
         self._stores = stores
+        self._offers_only = offers_only
         self.notes: tuple[str, ...] = ()
         self.unsaved: StoreError | None = None
         store, settings = knowledge_base.store, knowledge_base.settings
@@ -151,8 +154,9 @@ class Chat:
         before = self.tokens_for_memory
         said = split_message(message) if self._stores else MessageParts("", message)
         statement, question, is_explicit = said
-        told = self.tell(statement) if is_explicit else None
-        offer = self._conversation.offer(statement) if statement and not is_explicit else None
+        is_stored = is_explicit and not self._offers_only
+        told = self.tell(statement) if is_stored else None
+        offer = self._conversation.offer(statement) if statement and not is_stored else None
         heard = ChatResponse(
             message, told=told, offer=offer, tokens=self.tokens_for_memory - before
         )

@@ -2868,6 +2868,12 @@ export interface components {
              */
             mode: string;
             /**
+             * Offers Only
+             * @description Whether to offer facts also if the message asks to remember them, as for messages that come from a link.
+             * @default false
+             */
+            offers_only: boolean;
+            /**
              * Retriever
              * @description A name from GET /api/v1/retrievers, or a composition of several.
              */

@@ -105,10 +105,15 @@ def _check_message(server: Service, key: AccessKey, asked: ChatMessage) -> ask_r
     """
     request = ask_request.AskRequest(asked.message, budget=asked.budget, use_llm=asked.use_llm)
     checked = check_question(server, key, request)
-    if split_message(asked.message).is_explicit:
+    if _stores_at_once(asked):
         require(key, KeyRole.WRITE)
         server.jobs.check()
     return checked
+
+
+def _stores_at_once(asked: ChatMessage) -> bool:
+    """Return whether a message asks to remember facts, and may do so without an offer."""
+    return not asked.offers_only and split_message(asked.message).is_explicit
 
 
 def _chat_events(
@@ -119,10 +124,10 @@ def _chat_events(
     request: ask_request.AskRequest,
 ) -> Iterator[ChatEvent]:
     stores = key.role.covers(KeyRole.WRITE) and not server.config.read_only
-    is_explicit = split_message(asked.message).is_explicit
-    opened = stored_facts if is_explicit else known_facts
+    stores_now = _stores_at_once(asked)
+    opened = stored_facts if stores_now else known_facts
     with trace("chat", workspace.name, asked.retriever) as span, opened(workspace, key) as memory:
-        if is_explicit:
+        if stores_now:
             check_room(memory)
         with Chat(
             workspace.base,
@@ -130,6 +135,7 @@ def _chat_events(
             turns=[(turn.question, turn.answer) for turn in asked.turns],
             offers=server.offers.of(workspace.name, key),
             stores=stores,
+            offers_only=asked.offers_only,
             retriever=asked.retriever,
             k=asked.k,
             filters=asked.filters,

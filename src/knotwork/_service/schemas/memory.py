@@ -53,6 +53,11 @@ class ChatMessage(RequestModel):
     budget: str = Field(
         "", max_length=40, description='Ceiling in tokens, such as "3k", or in money.'
     )
+    offers_only: bool = Field(
+        default=False,
+        description="Whether to offer facts also if the message asks to remember them, as for "
+        "messages that come from a link.",
+    )
 
 
 class NewFact(RequestModel):

@@ -17,7 +17,7 @@ import { useAskKeys, useSaidCitation } from "./keys";
 import { CitedFacts, Heard, MemoryPanel } from "./Memory";
 import type { Place } from "./path";
 import { QuestionBox, type Wanted, type Ways } from "./QuestionBox";
-import { AGENT, openRun, type Run } from "./runs";
+import { AGENT, keyOf, markSent, openRun, type Question, type Run } from "./runs";
 import { Sources } from "./Sources";
 import { Start } from "./Start";
 import { Why } from "./Why";
@@ -41,6 +41,16 @@ export default function AskPage() {
     setQuery({ cite: null, at: null, turn: Number(asked("turn") || 0) + 1 }, { replace: true });
   };
   const ask = (next: Wanted) => {
+    if (next.compared.length === 0) {
+      const { compared: _, ...question } = next;
+      const sent: Question = { workspace: here, ...question };
+      // The address stays as it is: without this, the same words would do nothing.
+      if (run && keyOf(run.question) === keyOf(sent)) {
+        if (!isRunning) again(run);
+        return;
+      }
+      markSent(sent);
+    }
     go(linkTo("ask", { ...queryOf(next), vs: next.compared.join(",") }));
   };
   const openPlace = ({ document, start, end }: Place) =>

@@ -10,6 +10,7 @@ import {
   factPlace,
   forgetFact,
   memoryTurn,
+  noteChange,
   type Offer,
   type StatedFact,
   sayFact,
@@ -22,7 +23,7 @@ export function Heard({ run }: { run: Run }) {
   const reply = run.reply.value;
   const { told, offer } = reply ?? {};
   useEffect(() => {
-    if (told) memoryTurn.value += 1;
+    if (told) noteChange(run.question.workspace);
   }, [told]);
   const words = t.value.ask.memory;
   return (

@@ -2,13 +2,14 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { asked, setQuery } from "../../state/location";
+import { changedAt } from "./facts";
 import { addToHistory, restoreRun, turnsBefore } from "./history";
 import type { Place } from "./path";
 import type { Wanted } from "./QuestionBox";
 import { openRun, type Question, type Run } from "./runs";
 
 /** How a run that is not there is found or begun. */
-export const WAYS = { restore: restoreRun, before: turnsBefore, onDone: addToHistory };
+export const WAYS = { restore: restoreRun, before: turnsBefore, onDone: addToHistory, changedAt };
 
 /** Return what the address asks. */
 export function readWanted(): Wanted {

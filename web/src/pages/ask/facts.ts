@@ -2,6 +2,9 @@
 
 import { signal } from "@preact/signals";
 import { api, type Shapes, take } from "../../api/client";
+import { keep, recall } from "../../state/preferences";
+import { forgetAnswers } from "./history";
+import { type Answer, dropRuns } from "./runs";
 
 export type Fact = Shapes["FactShape"];
 export type Offer = Shapes["OfferShape"];
@@ -10,6 +13,19 @@ export type StatedFact = Shapes["MemoryCitation"];
 
 /** Counts up with every change, so that lists are loaded again. */
 export const memoryTurn = signal(0);
+
+const name = (workspace: string) => `memory.${workspace}`;
+
+/** Say that the facts of a workspace changed: answers of before may be out of date. */
+export function noteChange(workspace: string): void {
+  keep(name(workspace), String(Date.now()));
+  memoryTurn.value += 1;
+}
+
+/** Return when the facts of a workspace changed last, as far as this browser knows. */
+export function changedAt(workspace: string): number {
+  return Number(recall(name(workspace)) ?? 0) || 0;
+}
 
 export const factMark = ({ number }: StatedFact) => `M${number}`;
 export const factPlace = ({ number }: StatedFact) => `fact-${number}`;
@@ -26,12 +42,24 @@ export async function settleOffer(here: string, { id }: Offer, stores: boolean):
     await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/accept", { params }));
   else
     await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/refuse", { params }));
-  memoryTurn.value += 1;
+  noteChange(here);
 }
 
-/** Delete a fact. Throws ApiError. */
-export async function forgetFact(here: string, { id }: Fact): Promise<void> {
-  const params = { path: { workspace: here, fact: id } };
+/** Delete a fact, and the answers kept in this browser that cite it. Throws ApiError. */
+export async function forgetFact(here: string, fact: Fact): Promise<void> {
+  const params = { path: { workspace: here, fact: fact.id } };
   await take(api.DELETE("/api/v1/workspaces/{workspace}/memory/{fact}", { params }));
-  memoryTurn.value += 1;
+  const cites = (answer: Answer) => isCited(answer, fact);
+  forgetAnswers(here, cites);
+  dropRuns(here, cites);
+  noteChange(here);
+}
+
+function isCited({ memory }: Pick<Answer, "memory">, fact: Fact): boolean {
+  return memory.some(
+    (cited) =>
+      cited.subject === fact.subject &&
+      cited.relation === fact.relation &&
+      cited.object === fact.object,
+  );
 }

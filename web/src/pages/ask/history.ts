@@ -53,11 +53,11 @@ function fill(entry: Kept): Kept {
   const { after = "", filter = "" } = entry.question;
   const { answered, confidence } = entry.answer;
   const rated = confidence === null ? null : confidence >= LIKELY_RIGHT ? "strong" : "weak";
-  const { strength = answered ? rated : "none" } = entry.answer;
+  const { strength = answered ? rated : "none", memory = [] } = entry.answer;
   return {
     ...entry,
     question: { ...entry.question, after, filter },
-    answer: { ...entry.answer, strength },
+    answer: { ...entry.answer, strength, memory },
   };
 }
 
@@ -104,6 +104,14 @@ export function turnsBefore({ workspace, after }: Question): Turn[] {
     text = found.question.after;
   }
   return turns;
+}
+
+/** Forget the questions of a workspace whose answers are meant. */
+export function forgetAnswers(workspace: string, isMeant: (answer: Answer) => boolean): void {
+  writeHistory(
+    workspace,
+    readHistory(workspace).filter(({ answer }) => !isMeant(answer)),
+  );
 }
 
 /** Forget one question, or all of a workspace. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { openRun, type Question, Run } from "./runs";
+import { type Answer, markSent, openRun, type Question, Run } from "./runs";
 
 const question: Question = {
   workspace: "w",
@@ -101,6 +101,41 @@ describe("a run", () => {
     openRun({ ...question, retriever: "bm25" }, ways);
     expect(asked[2]?.url).toMatch(/\/ask\/stream$/);
     expect(await asked[2]?.json()).toMatchObject({ question: "Who?", retriever: "bm25" });
+  });
+
+  it("lets only what was sent here store facts, not what a link says", async () => {
+    const asked: Request[] = [];
+    vi.stubGlobal("fetch", (request: Request) => {
+      asked.push(request);
+      return new Promise(() => undefined);
+    });
+    const ways = { restore: () => null, before: () => [], onDone: () => undefined };
+    openRun({ ...question, text: "Remember that I am a." }, ways);
+    const sent = { ...question, text: "Remember that I am b." };
+    markSent(sent);
+    openRun(sent, ways);
+    openRun(sent, { ...ways, fresh: true });
+    const bodies = await Promise.all(asked.map((request) => request.json()));
+    expect(bodies.map(({ offers_only }) => offers_only)).toEqual([true, false, false]);
+  });
+
+  it("is asked again when it is sent after the memory changed", () => {
+    const asked: Request[] = [];
+    vi.stubGlobal("fetch", (request: Request) => {
+      asked.push(request);
+      return new Promise(() => undefined);
+    });
+    const answer = { answer: "No.", memory: [] as unknown[] } as Answer;
+    const local = { ...question, text: "Changed?" };
+    const restore = () => Run.restore(local, answer, null, 5);
+    const ways = { restore, before: () => [], onDone: () => undefined };
+    openRun(local, { ...ways, changedAt: () => 9 });
+    markSent(local);
+    openRun(local, { ...ways, changedAt: () => 4 });
+    expect(asked).toHaveLength(0);
+    markSent(local);
+    openRun(local, { ...ways, changedAt: () => 9 });
+    expect(asked).toHaveLength(1);
   });
 
   it("is not asked twice, unless on request or after a failure", () => {

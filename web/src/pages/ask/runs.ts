@@ -85,9 +85,9 @@ export class Run {
   }
 
   /** Ask, and take what comes until it is over; `onDone` gets a complete answer. */
-  async start(turns: readonly Turn[], onDone: (run: Run) => void): Promise<void> {
+  async start(way: Way, onDone: (run: Run) => void): Promise<void> {
     try {
-      const request = requestOf(this.question, turns, this.abort.signal);
+      const request = requestOf(this.question, way, this.abort.signal);
       for await (const event of streamEvents(request)) {
         this.take(event);
       }
@@ -180,12 +180,19 @@ export function isConversation({ retriever }: Question): boolean {
   return retriever === "";
 }
 
-function requestOf(question: Question, turns: readonly Turn[], signal: AbortSignal): Request {
+/** How a question is put. */
+export interface Way {
+  turns: readonly Turn[];
+  /** Whether somebody sent it here; what a link asks to be remembered is only offered. */
+  isSent: boolean;
+}
+
+function requestOf(question: Question, { turns, isSent }: Way, signal: AbortSignal): Request {
   const { workspace, text, retriever, mode, usesModel, filter } = question;
   const filters = filter || null;
   const options = { mode: mode || "auto", use_llm: usesModel, turns, filters };
   const [path, body] = isConversation(question)
-    ? ["chat/stream", { message: text, ...options }]
+    ? ["chat/stream", { message: text, offers_only: !isSent, ...options }]
     : retriever.startsWith(AGENT)
       ? [
           "agent",
@@ -202,13 +209,32 @@ function requestOf(question: Question, turns: readonly Turn[], signal: AbortSign
 }
 
 const runs = new Map<string, Run>();
+/** Questions that were sent here and not opened yet. */
+const sent = new Set<string>();
 
 export function keyOf(question: Question): string {
   const { workspace, text, retriever, mode, usesModel, after, filter } = question;
   return JSON.stringify([workspace, text, retriever, mode, usesModel, after, filter]);
 }
 
-/** Return the run of a question: the one there is, or one of before, or a new one. */
+/** Note that somebody sends a question here: neither a link nor the history asks it. */
+export function markSent(question: Question): void {
+  sent.add(keyOf(question));
+}
+
+/** Forget the runs of a workspace whose answers are meant. */
+export function dropRuns(workspace: string, isMeant: (answer: Answer) => boolean): void {
+  for (const [key, { question, answer }] of runs) {
+    const known = answer.peek();
+    if (question.workspace === workspace && known && isMeant(known)) runs.delete(key);
+  }
+}
+
+/** Return the run of a question: the one there is, or one of before, or a new one.
+ *
+ * One that was sent here is asked again if it only stated something, or if the memory has
+ * changed since.
+ */
 export function openRun(
   question: Question,
   {
@@ -216,23 +242,34 @@ export function openRun(
     before,
     onDone,
     fresh = false,
+    changedAt = () => 0,
   }: {
     restore: (question: Question) => Run | null;
     before: (question: Question) => readonly Turn[];
     onDone: (run: Run) => void;
     fresh?: boolean;
+    /** When the memory of a workspace changed last. */
+    changedAt?: (workspace: string) => number;
   },
 ): Run {
   const key = keyOf(question);
+  const wasSent = sent.delete(key);
+  const isCurrent = (run: Run) =>
+    !fresh && !(wasSent && (hasOnlyHeard(run) || run.at < changedAt(question.workspace)));
   const known = runs.get(key);
   const isUsable = known && known.state.peek() !== "failed";
-  if (isUsable && !fresh) return known;
+  if (isUsable && isCurrent(known)) return known;
   known?.stop();
-  const kept = fresh ? null : restore(question);
+  const restored = fresh ? null : restore(question);
+  const kept = restored && isCurrent(restored) ? restored : null;
   const run = kept ?? new Run(question);
   runs.delete(key);
   runs.set(key, run);
   for (const old of [...runs.keys()].slice(0, -MOST_KEPT)) runs.delete(old);
-  if (!kept) void run.start(before(question), onDone);
+  if (!kept) void run.start({ turns: before(question), isSent: fresh || wasSent }, onDone);
   return run;
+}
+
+function hasOnlyHeard({ state, answer }: Run): boolean {
+  return state.peek() === "done" && answer.peek() === null;
 }
