@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { changedAt, type Fact, forgetFact } from "./facts";
+import { changedAt, type Fact, forgetFact, sayFact } from "./facts";
 import { addToHistory, readHistory } from "./history";
 import { type Answer, type Question, Run } from "./runs";
 
@@ -27,6 +27,14 @@ const citing = (object: string) =>
     answered: true,
     memory: [{ ...fact(object), number: 1 }],
   }) as unknown as Answer;
+
+describe("a fact", () => {
+  it("is told with spaces in English and without them in Chinese", () => {
+    const told = { ...fact("杭州"), subject: "温青岚", relation: "住在" };
+    expect([sayFact(fact("Oslo")), sayFact(told)]).toEqual(["Ann lives in Oslo", "温青岚住在杭州"]);
+    expect(sayFact({ ...told, subject: "Ann Lee" })).toBe("Ann Lee 住在杭州");
+  });
+});
 
 describe("the memory", () => {
   beforeEach(() => localStorage.clear());

@@ -30,9 +30,11 @@ export function changedAt(workspace: string): number {
 export const factMark = ({ number }: StatedFact) => `M${number}`;
 export const factPlace = ({ number }: StatedFact) => `fact-${number}`;
 
-/** Return a fact as a sentence without its times. */
+const BETWEEN_HAN = /(?<=\p{Script=Han}) (?=\p{Script=Han})/gu;
+
+/** Return a fact as a sentence without its times; Chinese has no spaces between its words. */
 export function sayFact({ subject, relation, object }: Fact): string {
-  return [subject, relation, object].filter(Boolean).join(" ");
+  return [subject, relation, object].filter(Boolean).join(" ").replace(BETWEEN_HAN, "");
 }
 
 /** Store the facts of an offer, or drop it. Throws ApiError. */
