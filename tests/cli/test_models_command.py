@@ -22,7 +22,7 @@ def test_each_model_is_listed_once_with_its_roles_and_what_its_server_offers(ser
     outcome = knotwork("models", "list", "--set", "llm.answer=openai:large", "--json")
     small, large = outcome.json["models"]
     assert small["name"] == "openai:knotwork-test"
-    assert small["roles"] == ["extract", "summarize", "keyword", "judge"]
+    assert small["roles"] == ["extract", "summarize", "keyword", "judge", "describe"]
     assert large["roles"] == ["answer"]
     assert small["offered"]
     assert server.traffic.totals.calls == 0

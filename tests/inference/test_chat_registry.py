@@ -36,6 +36,7 @@ def test_each_role_may_have_a_model_of_its_own_or_none():
         "keyword": "openai:small",
         "answer": "openai:small",
         "judge": "openai:large",
+        "describe": "openai:small",
     }
     assert models.open("answer") is models.open() is models.open("keyword")
     assert chat_model_spec(replace(settings, model="none"), "judge") == "openai:large"
