@@ -1,6 +1,7 @@
 """Measure the recognition of speech: `python -m benchmarks.recognition.measure_speech --model DIR`.
 
-Texts are spoken by espeak-ng, saved in five formats, and indexed. The error is the edit distance of
+Texts are spoken by espeak-ng, or by flite (`--voice flite:slt`), saved in five formats, and
+indexed. The error is the edit distance of
 the recognised to the spoken words, as a share of the spoken ones; numbers count as digits. Each
 question is answered without a language model. An answer is found if its words are in the quote of
 the first citation or in the answer. The errors of times are those of the citation that quotes the

@@ -21,6 +21,8 @@ HELD_OUT_TEXTS = Path(__file__).with_name("spoken_texts_held_out.json")
 FORMATS = (".wav", ".mp3", ".m4a", ".ogg", ".flac")
 
 PROGRAM = "espeak-ng"
+FLITE = "flite"
+"""Speaks with the voices of people, in pieces; a voice is `flite:slt` or another of `flite -lv`."""
 VOICE = "en-us"
 WORDS_A_MINUTE = 145
 PAUSE_S = 0.4
@@ -101,7 +103,11 @@ def speak(text: SpokenText, *, voice: str = VOICE, pause_s: float = PAUSE_S) -> 
 def _say(text: str, voice: str) -> Samples:
     import av
 
-    command = [PROGRAM, "-v", voice, "-s", str(WORDS_A_MINUTE), "--stdout", text]
+    program, _, name = voice.rpartition(":")
+    if program == FLITE:
+        command = [FLITE, "-voice", name, "-t", text, "-o", "/dev/stdout"]
+    else:
+        command = [PROGRAM, "-v", voice, "-s", str(WORDS_A_MINUTE), "--stdout", text]
     spoken = subprocess.run(command, capture_output=True, check=True).stdout
     resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
     with av.open(io.BytesIO(spoken), "r") as file:
