@@ -1,11 +1,10 @@
 """Measure the recognition of speech: `python -m benchmarks.recognition.measure_speech --model DIR`.
 
 Texts are spoken by espeak-ng, or by flite (`--voice flite:slt`), saved in five formats, and
-indexed. The error is the edit distance of
-the recognised to the spoken words, as a share of the spoken ones; numbers count as digits. Each
-question is answered without a language model. An answer is found if its words are in the quote of
-the first citation or in the answer. The errors of times are those of the citation that quotes the
-answer, compared with the sentence that has it.
+indexed. The error is the edit distance of the recognised to the spoken words, as a share of the
+spoken ones; numbers count as digits. Each question is answered without a language model. An answer
+is found if its words are in the quote of the first citation or in the answer. The errors of times
+are those of the citation that quotes the answer, compared with the sentence that has it.
 
 `--held-out` uses the texts that were not looked at while the loader was written. `--joined SECONDS`
 instead joins the texts, three times, to one recording with so much silence between sentences, and
