@@ -157,11 +157,12 @@ export function QuestionBox(props: QuestionBoxProps) {
         <FilterToggle filter={way.filter} isOpen={filters} onClick={() => setFilters(!filters)} />
         <span class="grow" />
         {isRunning ? (
-          <Button icon="stop" onClick={onStop}>
+          // Keys: else the pressed button became the one that sends, and asked again.
+          <Button key="stop" icon="stop" onClick={onStop}>
             {words.stop}
           </Button>
         ) : (
-          <Button kind="main" type="submit" icon="send" disabled={!isReady}>
+          <Button key="ask" kind="main" type="submit" icon="send" disabled={!isReady}>
             {words.ask}
           </Button>
         )}
