@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,11 +88,16 @@ def read_texts(path: Path) -> list[SpokenText]:
 
 def speak(text: SpokenText, *, voice: str = VOICE, pause_s: float = PAUSE_S) -> Speech:
     """Return a text as speech, each sentence spoken by itself."""
+    spelled = (_SPELLED.sub(r"\1", sentence) for sentence in text.sentences)
+    return join_sentences((_say(sentence, voice) for sentence in spelled), pause_s=pause_s)
+
+
+def join_sentences(sentences: Iterable[Samples], *, pause_s: float) -> Speech:
+    """Return spoken sentences as one speech, with silence after each."""
     parts: list[Samples] = []
     times = []
     length = 0
-    for sentence in text.sentences:
-        said = _say(_SPELLED.sub(r"\1", sentence), voice)
+    for said in sentences:
         loud = np.flatnonzero(np.abs(said) > _SOUND)
         times.append(((length + loud[0]) / SAMPLE_RATE, (length + loud[-1]) / SAMPLE_RATE))
         parts += [said, np.zeros(int(pause_s * SAMPLE_RATE), np.float32)]

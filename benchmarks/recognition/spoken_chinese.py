@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from benchmarks.recognition.spoken import Samples, Speech, SpokenText
+from benchmarks.recognition.spoken import Samples, Speech, SpokenText, join_sentences
 
 from knotwork._indexing.loaders.sound import SAMPLE_RATE
 
@@ -28,21 +28,12 @@ TEXTS = Path(__file__).with_name("spoken_texts_zh.json")
 _HAN = re.compile(r"[\u4e00-\u9fff]+|[^\u4e00-\u9fff]")
 _MARKS = {"，": ", ", "。": ".", "？": "?", "、": ", "}
 _TONES = {"˧˩˧": "↓", "˧˥": "↗", "˥˩": "↘", "˥": "→", "ɻ̩": "ɨ", "ɹ̩": "ɨ"}
-_SOUND = 0.01
 
 
 def speak(text: SpokenText, voice: str, *, pause_s: float) -> Speech:
     """Return a text as speech, each sentence spoken by itself."""
-    parts: list[Samples] = []
-    times = []
-    length = 0
-    for sentence in text.sentences:
-        said = _say(sentence, voice)
-        loud = np.flatnonzero(np.abs(said) > _SOUND)
-        times.append(((length + loud[0]) / SAMPLE_RATE, (length + loud[-1]) / SAMPLE_RATE))
-        parts += [said, np.zeros(int(pause_s * SAMPLE_RATE), np.float32)]
-        length += sum(map(len, parts[-2:]))
-    return Speech(np.concatenate(parts), times)
+    said = (_say(sentence, voice) for sentence in text.sentences)
+    return join_sentences(said, pause_s=pause_s)
 
 
 def _say(text: str, voice: str) -> Samples:

@@ -1,4 +1,4 @@
-"""How much of a long file was read, while it is read."""
+"""The share of a long file that has been read is reported while it is read."""
 
 import os
 import threading

@@ -12,7 +12,7 @@ from knotwork._diagnosis.index import IndexFindings
 from knotwork._diagnosis.installation import Check, failed_check
 from knotwork._indexing.embedding import REEMBED_COMMAND
 from knotwork._indexing.loaders import recognition
-from knotwork._indexing.picture_describer import find_blindness
+from knotwork._indexing.picture_describer import BLINDNESS_FIX, find_blindness
 from knotwork._inference import (
     ChatModels,
     ChatRequest,
@@ -176,8 +176,7 @@ def check_picture_model(settings: Settings) -> Iterator[Check]:
         yield failed_check(name, error)
         return
     if model is None or blindness:
-        fix = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
-        yield Check(name, ok=False, detail=blindness, fix=fix)
+        yield Check(name, ok=False, detail=blindness, fix=BLINDNESS_FIX)
     else:
         yield Check(name, ok=True, detail=f"{model.name} reads a number in a picture")
 

@@ -6,7 +6,6 @@ for these. Further requests about a chunk, and reports and descriptions, are usu
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from knotwork._indexing.changes import compare_with_ledger
 from knotwork._indexing.document_reader import jobs_of
 from knotwork._indexing.engines.engine import Engine
-from knotwork._indexing.preparation import Recipe, load_error_of
+from knotwork._indexing.preparation import Preparer, Recipe, load_error_of
 from knotwork._indexing.prepared import Candidate, Undescribed, Unprepared
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_batches import BatchProgress, CallBatches
@@ -58,18 +57,25 @@ class Reading:
         size = sum(source.size for source in wanted)
         preparer = self.engine.open_preparer(recipe, total_bytes=size)
         with closing(preparer):
-            waiting = deque(wanted)
-            while waiting or preparer.open:
-                if waiting:
-                    preparer.begin(self.stages.as_begun(waiting.popleft()))
-                while preparer.is_ready() or (preparer.open and not waiting):
-                    found = preparer.take()
-                    if isinstance(found, Undescribed):
-                        preparer.begin(describe(found))
-                    elif isinstance(found, Unprepared):
-                        load_error_of(found)  # raises what concerns more than this document
-                    else:
-                        yield from jobs_of(found, extractor)
+            for source in wanted:
+                preparer.begin(self.stages.as_begun(source))
+                while preparer.is_ready():
+                    yield from _take_jobs(preparer, extractor, describe)
+            while preparer.open:
+                yield from _take_jobs(preparer, extractor, describe)
+
+
+def _take_jobs(
+    preparer: Preparer, extractor: ModelExtractor, describe: Callable[[Undescribed], Candidate]
+) -> Iterator[ChunkJob]:
+    """Yield the jobs of the oldest document; one with pictures is prepared again first."""
+    found = preparer.take()
+    if isinstance(found, Undescribed):
+        preparer.begin(describe(found))
+    elif isinstance(found, Unprepared):
+        load_error_of(found)  # raises what concerns more than this document
+    else:
+        yield from jobs_of(found, extractor)
 
 
 def read_in_batches(

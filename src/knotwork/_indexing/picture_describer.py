@@ -30,6 +30,7 @@ from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._transform.model.model_extractor import concerns_one_chunk
+from knotwork._transform.model.prompts import prompt_language
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 TASK = "describe-picture"
@@ -38,6 +39,8 @@ _ROOM = "knotwork._indexing"
 STAGE = "describe"
 OPEN_PICTURES = 64
 """Pictures that may wait for the model: enough to keep its server busy, at 200 kB each."""
+
+BLINDNESS_FIX = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
 
 _OUTPUT_TOKENS = 400
 _LONGEST = 2_000
@@ -184,8 +187,7 @@ class PictureDescriber:
         if self._unseen:
             notes.append(
                 f"{_count(self._unseen)} not described: {_ended(self._blindness or '')} "
-                "Set llm.describe to a "
-                'model that takes pictures, or index.pictures to "text".'
+                f"{BLINDNESS_FIX}"
             )
         if self._absences:
             notes.append(
@@ -222,7 +224,8 @@ def _count(pictures: int) -> str:
 def picture_request(model: ChatModel, picture: DescribablePicture, uri: str) -> ChatRequest:
     """Return the request for the description of a picture of a document."""
     blanks = {"context": escape_tags(picture.context)}
-    messages = fill_prompt(_ROOM, TASK, picture.language, blanks, prompts_of(model))
+    language = prompt_language(picture.context)
+    messages = fill_prompt(_ROOM, TASK, language, blanks, prompts_of(model))
     shown = MessagePicture(picture.data, picture.media_type, picture.width, picture.height)
     return _request(messages, shown, source=uri)
 

@@ -12,8 +12,8 @@ from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.picture_describer import BLINDNESS_FIX, PictureDescriber
 from knotwork._indexing.picture_describer import TASK as PICTURES_TASK
-from knotwork._indexing.picture_describer import PictureDescriber
 from knotwork._indexing.preparation import Recipe
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
@@ -331,7 +331,7 @@ def _describes_pictures(wanted: str, models: ModelRun) -> bool:
     if wanted == "model" and not models.has("describe"):
         raise ConfigError(
             'index.pictures is "model", and no language model is set.',
-            fix='Set llm.describe to a model that takes pictures, or index.pictures to "text".',
+            fix=BLINDNESS_FIX,
         )
     return wanted == "model"
 

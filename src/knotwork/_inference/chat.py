@@ -27,12 +27,13 @@ class MessagePicture:
     @property
     def url(self) -> str:
         """The picture as a data URL."""
-        return f"data:{self.media_type};base64,{self.base64}"
+        return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
 
-    @property
-    def base64(self) -> str:
-        """The bytes as text."""
-        return b64encode(self.data).decode("ascii")
+
+def split_data_url(url: str) -> tuple[str, str]:
+    """Return the media type and the bytes, in base64, of a data URL of `MessagePicture`."""
+    media_type, _, data = url.removeprefix("data:").partition(";base64,")
+    return media_type, data
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,10 @@ _SLOW_FIXES = {
 }
 _FAULT_FIX = "Try again later, or check the log of the server."
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+_UNSUPPORTED_INPUT = re.compile(
+    r"\b(?:images?|vision|multi-?modal)\b.{0,60}\b(?:not support|unsupported)", re.IGNORECASE
+)
+"""What llama.cpp says of pictures for a model that does not see, with a status of 500."""
 _STATED_SIZES = ("n_prompt_tokens", "n_ctx")
 """Sizes that llama.cpp states beside the message of an error."""
 _SHOWN_CHARACTERS = 300
@@ -354,12 +358,6 @@ class ModelServer:
     def timeout_s(self) -> float:
         """The longest silence of the server, in seconds."""
         return self._timeout_s
-
-
-_UNSUPPORTED_INPUT = re.compile(
-    r"\b(?:images?|vision|multi-?modal)\b.{0,60}\b(?:not support|unsupported)", re.IGNORECASE
-)
-"""What llama.cpp says of pictures for a model that does not see, with a status of 500."""
 
 
 class _LineDecoder:

@@ -12,6 +12,7 @@ from contextlib import closing
 from typing import Any
 
 from knotwork._config import SecretRef
+from knotwork._inference.chat import split_data_url
 from knotwork._inference.model_servers import ModelServer
 
 OLLAMA_CONTEXT = 8_192
@@ -98,8 +99,7 @@ def _parts(content: Iterable[Mapping[str, Any]]) -> tuple[str, list[tuple[str, s
         if part["type"] == "text":
             texts.append(part["text"])
         else:
-            kind, _, data = part["image_url"]["url"].removeprefix("data:").partition(";base64,")
-            pictures.append((kind, data))
+            pictures.append(split_data_url(part["image_url"]["url"]))
     return "\n".join(texts), pictures
 
 

@@ -80,8 +80,8 @@ class Chat:
     offered. With ``offers_only``, facts of "Remember that …" are offered too. ``options`` are those
     of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
     together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
-    for the user, and facts are remembered until the conversation
-    ends. Close it, or use it in a ``with`` statement.
+    for the user, and facts are remembered until the conversation ends. Close it, or use it in a
+    ``with`` statement.
     """
 
     def __init__(

@@ -29,6 +29,7 @@ from knotwork._indexing.loaders.pdf_figures import (
     figures_of,
     place_figures,
     read_figures,
+    without_repetitions,
 )
 from knotwork._indexing.loaders.pdf_lines import (
     WIDE,
@@ -161,7 +162,8 @@ def _read_file(source: Source) -> _File:
             else:
                 figures += figures_of(content, number)
         bookmarks = list(_bookmarks(document))
-        return _File(pages, scanned, figures, bookmarks, document.get_metadata_dict())
+        information = document.get_metadata_dict()
+        return _File(pages, scanned, without_repetitions(figures), bookmarks, information)
 
 
 def _bookmarks(document: Any) -> Iterator[_Bookmark]:  # noqa: ANN401 - a library without types

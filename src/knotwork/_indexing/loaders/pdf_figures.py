@@ -23,11 +23,12 @@ from knotwork._indexing.loaders.pdf_pages import PageContent, PagePicture, Regio
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.loaders.scanned_pages import PictureProgress, rendered
 
+PARAGRAPH_GAP = "\n\n"
+
 _MOST_OF_PAGE = 0.8
 """A larger share of the page is a background, or a scan whose text is in the file."""
 _LEAST_SIDE = 36.0
 """Smaller pictures on paper, in points, are icons: half an inch."""
-PARAGRAPH_GAP = "\n\n"
 _TOUCHING = 1.0
 """Distance of two parts of one picture in points: some programs cut pictures into strips."""
 
@@ -103,17 +104,24 @@ def _is_next(one: Region, other: Region) -> bool:
     return (left and right and stands_on) or (bottom and top and stands_beside)
 
 
+def without_repetitions(figures: Iterable[Figure]) -> list[Figure]:
+    """Return each figure once, where it is first."""
+    first: dict[bytes, Figure] = {}
+    for figure in figures:
+        first.setdefault(figure.digest, figure)
+    return list(first.values())
+
+
 def read_figures(
     source: Source, figures: Sequence[Figure], progress: PictureProgress
 ) -> ReadFigures:
-    """Read the figures of a PDF, each once if it is repeated. Raises Cancelled.
+    """Read the figures of a PDF. Raises Cancelled.
 
     Without the extra, and beyond `MOST_PICTURES`, figures are counted.
     """
-    distinct = list({figure.digest: figure for figure in reversed(figures)}.values())[::-1]
-    if not distinct or not is_available():
-        return ReadFigures({}, len(distinct))
-    wanted = distinct[:MOST_PICTURES]
+    if not figures or not is_available():
+        return ReadFigures({}, len(figures))
+    wanted = figures[:MOST_PICTURES]
     by_page: dict[int, list[tuple[Figure, ReadPicture]]] = {}
     places = ((figure.number, figure.region) for figure in wanted)
     for figure, (_, picture) in zip(wanted, rendered(source, places), strict=True):
@@ -122,7 +130,7 @@ def read_figures(
             read = read_picture(source, picture)
             if read.has_text or read.shown is not None:
                 by_page.setdefault(figure.number, []).append((figure, read))
-    return ReadFigures(by_page, len(distinct) - len(wanted))
+    return ReadFigures(by_page, len(figures) - len(wanted))
 
 
 def place_figures(

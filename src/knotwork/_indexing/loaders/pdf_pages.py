@@ -45,7 +45,7 @@ _MOST_RULES = 5_000
 """Largest number of words and ruling lines on a page; a page with more is a drawing."""
 _MOST_OBJECTS = 100_000
 _MOST_PICTURE_BYTES = 50_000_000
-"""A picture with more is told from others by its size alone."""
+"""A picture with more is compared with others by its size alone."""
 _DEEPEST_FORM = 5
 
 Point = tuple[float, float]
@@ -320,9 +320,9 @@ class _Drawing:
         data = (ctypes.c_ubyte * min(size, _MOST_PICTURE_BYTES))()
         if size <= _MOST_PICTURE_BYTES:
             pdfium.FPDFImageObj_GetImageDataRaw(picture, data, size)
-        sizes = f"{width.value} {height.value} {size}".encode()
-        digest = blake2b(sizes + bytes(data), digest_size=16).digest()
-        self.pictures.append(PagePicture(region, width.value * height.value, digest))
+        digest = blake2b(f"{width.value} {height.value} {size}".encode(), digest_size=16)
+        digest.update(data)
+        self.pictures.append(PagePicture(region, width.value * height.value, digest.digest()))
 
     def _read_path(self, path: Any, matrices: Sequence[Any]) -> None:  # noqa: ANN401
         """Add the lines and boxes of a path that is drawn or filled; curves are ignored."""

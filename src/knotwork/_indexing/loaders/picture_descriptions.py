@@ -23,7 +23,6 @@ class DescribablePicture:
     width: int
     height: int
     context: str
-    language: str
 
 
 class UndescribedPictures(Exception):

@@ -119,16 +119,13 @@ def add_description(
     if source.descriptions is None or shown is None:
         return None
     context = builder.before(_CONTEXT) or source.name
-    known = content_id("picture", shown.digest, context)
-    language = "zh" if detect_language(context) == "zh" else "en"
+    key = content_id("picture", shown.digest, context)
     description = source.descriptions.of(
-        DescribablePicture(
-            known, shown.data, "image/jpeg", shown.width, shown.height, context, language
-        )
+        DescribablePicture(key, shown.data, "image/jpeg", shown.width, shown.height, context)
     )
     if not description:
         return None
-    label, words = _DESCRIPTIONS["zh" if detect_language(description) == "zh" else "en"]
+    label, words = _DESCRIPTIONS.get(detect_language(description), _DESCRIPTIONS["en"])
     span = builder.add(words.format(description=description))
     builder.frame(FrameKind.TITLE, span.start, label)
     return span

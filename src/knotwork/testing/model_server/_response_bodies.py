@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._inference.chat import Message, MessagePicture
+from knotwork._inference.chat import Message, MessagePicture, split_data_url
 from knotwork._inference.embedder import HashingEmbedder
 from knotwork._text.token_counts import count_tokens
 
@@ -86,7 +86,7 @@ def _take_pictures(content: object) -> tuple[tuple[MessagePicture, ...], object]
     pictures = []
     for part in content:
         if part.get("type") == "image_url":
-            kind, _, data = part["image_url"]["url"].removeprefix("data:").partition(";base64,")
+            kind, data = split_data_url(part["image_url"]["url"])
             file = base64.b64decode(data, validate=True)
             pictures.append(MessagePicture(file, kind, *Image.open(io.BytesIO(file)).size))
     return tuple(pictures), [part for part in content if part.get("type") != "image_url"]
