@@ -41,7 +41,7 @@ def offered(text):
             "Our budget is 3.5 million crowns.",
             [(f"{SPEAKER}'s budget", "is", "3.5 million crowns")],
         ),
-        ("I am a nurse.", [(SPEAKER, "is", "nurse")]),
+        ("I am a nurse.", [(SPEAKER, "is", "a nurse")]),
         ("The deadline is Friday.", [("The deadline", "is", "Friday")]),
         ("Ann Lee no longer lives in Oslo.", [("Ann Lee", "lives in", "Oslo")]),
         ("I prefer short answers.", [(SPEAKER, "prefers", "short answers")]),

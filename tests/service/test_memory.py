@@ -63,6 +63,8 @@ def test_a_conversation_searches_the_memory_first(place):
 def test_an_offer_is_stored_only_if_it_is_accepted(place):
     with open_client(place) as client:
         offer = data(say(client, "My colleague Ina works in Bergen."))["offer"]
+        said = [fact["sentence"] for fact in offer["facts"]]
+        assert said == ["Ina works in Bergen", "Ina is your colleague"]
         assert objects(client) == []
         assert data(client.get(f"{MEMORY}/offers")) == [offer]
         accepted = data(client.post(f"{MEMORY}/offers/{offer['id']}/accept"))

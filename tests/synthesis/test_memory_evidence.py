@@ -61,9 +61,9 @@ FACTS = cite(
             "Who is the head of the Kestrel team?",
             ["Ann Lee leads Kestrel team (as of 2024-01-01)."],
         ),
-        ("Who is Ina?", ["Ina is colleague of the user (as of 2024-01-01)."]),
-        ("Where do I live?", ["The user lives in Turku (since 2021-05)."]),
-        ("Who is my manager?", ["The user's manager is Ben Cole (as of 2024-01-01)."]),
+        ("Who is Ina?", ["Ina is your colleague (as of 2024-01-01)."]),
+        ("Where do I live?", ["You live in Turku (since 2021-05)."]),
+        ("Who is my manager?", ["Your manager is Ben Cole (as of 2024-01-01)."]),
         (
             "Who leads the Kestrel team and where does Ann Lee live?",
             [
@@ -80,7 +80,7 @@ FACTS = cite(
         (
             "Where does my manager live?",
             [
-                "The user's manager is Ben Cole (as of 2024-01-01).",
+                "Your manager is Ben Cole (as of 2024-01-01).",
                 "Ben Cole lives in Riga (as of 2024-01-01).",
             ],
         ),

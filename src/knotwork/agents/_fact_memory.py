@@ -9,7 +9,6 @@ of another: every statement here names the owner.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -28,10 +27,9 @@ from knotwork._sqlite_file import (
     write_transaction,
 )
 from knotwork._stores.base import Store, companions_of
-from knotwork._synthesis.memory_matching import SPEAKER
-from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
+from knotwork.agents._fact_sentences import is_chinese, state_fact, state_times
 from knotwork.records import MemoryCitation, content_id
 
 MANY_VALUED = frozenset(
@@ -139,13 +137,18 @@ class RememberedFact:
         return content_id(*_key(self))
 
     @property
+    def sentence(self) -> str:
+        """The fact as a sentence that calls the user "you", without its times and a full stop."""
+        return state_fact(self.subject, self.relation, self.object)
+
+    @property
     def text(self) -> str:
-        """The fact as a person reads it."""
-        since = f"since {self.valid_from}" if self.valid_from else ""
-        until = f"until {self.valid_to}" if self.valid_to else ""
-        times = " ".join(filter(None, (since, until)))
-        said = f"{self.subject} {self.relation} {self.object}"
-        return f"{said} ({times})" if times else said
+        """The sentence with the times of the fact."""
+        times = state_times(self.relation, self.valid_from, self.valid_to)
+        if not times:
+            return self.sentence
+        is_wide = is_chinese(self.relation)
+        return f"{self.sentence}（{times}）" if is_wide else f"{self.sentence} ({times})"
 
     def cite(self, number: int) -> MemoryCitation:
         """Return the fact as a source of an answer, with a sentence that states it."""
@@ -153,7 +156,7 @@ class RememberedFact:
             number,
             *(self.subject, self.relation, self.object),
             *(self.valid_from, self.valid_to, self.source),
-            text=_state(self),
+            text=f"{self.text}{'。' if is_chinese(self.relation) else '.'}",
         )
 
 
@@ -388,33 +391,6 @@ class FactMemory:
             " AND object_form = $4 AND valid_from = $5",
             (self.owner, *_forms(fact), fact.valid_from),
         )
-
-
-_HAN = re.compile(f"[{HAN_AND_KANA}]")
-_ROLE = re.compile(r"(?!is\b|was\b)(?:\w*[^\W\ds]|\w*ss)(?: \w+)* of")
-"""A relation such as "colleague of", which needs a verb; "dreams of" has one."""
-
-
-def _state(fact: RememberedFact) -> str:
-    """Return a fact as a sentence, in Chinese if its relation is."""
-    # A fact that was stated without a time has the minute of that moment as its beginning.
-    is_stated = "T" not in fact.valid_from
-    if _HAN.search(fact.relation):
-        subject, object_ = (end.replace(SPEAKER, "你") for end in (fact.subject, fact.object))
-        said = f"{subject}{fact.relation}{object_}"
-        if fact.object == SPEAKER:
-            said = f"{subject}是你的{fact.relation}"
-        since = f"自{fact.valid_from[:10]}起" if is_stated else f"截至{fact.valid_from[:10]}"
-        times = [since] if fact.valid_from else []
-        times += [f"至{fact.valid_to[:10]}"] if fact.valid_to else []
-        return f"{said}（{'，'.join(times)}）。" if times else f"{said}。"
-    verb = "is " if _ROLE.fullmatch(fact.relation) else ""
-    said = f"{fact.subject} {verb}{fact.relation} {fact.object}"
-    since = f"{'since' if is_stated else 'as of'} {fact.valid_from[:10]}"
-    times = [since] if fact.valid_from else []
-    times += [f"until {fact.valid_to[:10]}"] if fact.valid_to else []
-    said = said[:1].upper() + said[1:]
-    return f"{said} ({' '.join(times)})." if times else f"{said}."
 
 
 def _read(row: Sequence[object]) -> RememberedFact:

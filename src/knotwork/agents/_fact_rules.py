@@ -19,7 +19,7 @@ _ENGLISH = re.compile(
     r" (?P<relation>am|is|are|was|lives? in|works? (?:for|at|as|in|on)|stud(?:y|ies) (?:at|in)"
     r"|moved to|knows?|likes?|uses?|owns?|speaks?|costs?|(?:has|have)(?= (?:an?|the|no|\d))|leads?"
     r"|manages?|belongs? to|reports? to|prefers?)"
-    r" (?:(?:a|an|the) )?(?P<object>(?:[^.;,]|[.,](?=\d))+?)"
+    r" (?P<object>(?:[^.;,]|[.,](?=\d))+?)"
     r"(?:,? (?:since|from|as of|starting)(?: on)? (?P<since>[^.;]+?))?"
     r"(?P<later> now| anymore)?[.!]?$"
 )
@@ -43,6 +43,7 @@ _NO_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _NO_OBJECT = re.compile(r"^(?:not|\w+ing|sure|interested|curious|questions?|to|been|no idea)\b")
+_ARTICLE = re.compile(r"^(?:an?|the) ")
 _STATES_OF_BEING = frozenset({"am", "is", "are", "was", "has", "have"})
 _ASKS = re.compile("[吗呢谁几]|什么|哪|多少|怎么|如何")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
@@ -94,12 +95,17 @@ def asks_to_remember(text: str) -> bool:
     return _REMEMBER.match(text.strip()) is not None
 
 
+def without_article(text: str) -> str:
+    """Return the object of a fact without its article."""
+    return _ARTICLE.sub("", text)
+
+
 def _states_fact(match: re.Match[str]) -> bool:
     """Return True if a match is a fact: its subject is no pronoun, and its object asks nothing."""
     if _NO_SUBJECT.search(match["subject"]) or _ASKS.search(match["object"]):
         return False
     is_state = match["relation"] in _STATES_OF_BEING
-    return not (is_state and _NO_OBJECT.match(match["object"]))
+    return not (is_state and _NO_OBJECT.match(without_article(match["object"])))
 
 
 def _make_facts(match: re.Match[str]) -> list[StatedFact]:

@@ -28,6 +28,8 @@ class FactShape(Shape):
     """Null while the fact is valid."""
     source: str
     """Where it was stated."""
+    sentence: str
+    """The fact as a sentence that calls the user "you", without its times and a full stop."""
 
     @classmethod
     def of(cls, fact: RememberedFact) -> Self:
@@ -40,6 +42,7 @@ class FactShape(Shape):
             since=fact.valid_from or None,
             until=fact.valid_to,
             source=fact.source,
+            sentence=fact.sentence,
         )
 
 

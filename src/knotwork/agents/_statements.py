@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from knotwork.agents._fact_rules import StatedFact, asks_to_remember, read_facts, split_statements
+from knotwork.agents._fact_rules import (
+    StatedFact,
+    asks_to_remember,
+    read_facts,
+    split_statements,
+    without_article,
+)
 
 LONGEST_STATEMENT = 600
 """A message of more characters is a pasted text rather than a statement of the speaker."""
@@ -109,7 +115,7 @@ def read_offered(statement: str) -> list[StatedFact]:
     found = []
     for sentence in split_statements(statement):
         for fact in read_facts(sentence):
-            if _OF_NO_LASTING_USE.match(fact.object):
+            if _OF_NO_LASTING_USE.match(without_article(fact.object)):
                 continue
             is_state = fact.relation in _STATES_OF_BEING
             if is_state and not (_NAMES_SOMETHING.search(fact.object) or _ARTICLE.search(sentence)):

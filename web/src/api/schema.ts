@@ -2639,6 +2639,11 @@ export interface components {
             /** Relation */
             relation: string;
             /**
+             * Sentence
+             * @description The fact as a sentence that calls the user "you", without its times and a full stop.
+             */
+            sentence: string;
+            /**
              * Since
              * @description Null if only the end is known.
              */

@@ -11,6 +11,7 @@ const fact = (object: string): Fact => ({
   since: "2020-05",
   until: null,
   source: "conversation",
+  sentence: `Ann lives in ${object}`,
 });
 const question = (text: string): Question => ({
   workspace: "w",
