@@ -1,10 +1,15 @@
 """A server with keys: the pages ask for one, keep it, and show what it may do."""
 
+from contextlib import closing
+
 import pytest
 from tests.browser.serving import fill_sample, run_server
 from tests.browser.watching import Visitor
 
+from knotwork._companions import companion_path
 from knotwork._service.keys import KeyFile, KeyRole, keys_beside
+from knotwork._sqlite_file import MEMORY_SUFFIX
+from knotwork.agents._fact_memory import FactMemory, RememberedFact
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +17,12 @@ def keyed(chromium, tmp_path_factory):
     """The address of a server, and a key that may only read."""
     folder = tmp_path_factory.mktemp("keyed")
     fill_sample(folder / "demo.knot")
-    _, key = KeyFile(keys_beside(folder)).add("reader", role=KeyRole.READ, workspaces=("demo",))
+    reader, key = KeyFile(keys_beside(folder)).add(
+        "reader", role=KeyRole.READ, workspaces=("demo",)
+    )
+    facts = companion_path(str(folder / "demo.knot"), MEMORY_SUFFIX)
+    with closing(FactMemory(facts, owner=reader.id)) as memory:
+        memory.learn(RememberedFact("Ina Berg", "works in", "Bergen", "2021"))
     with run_server(folder) as at:
         yield at, key
 
@@ -58,3 +68,21 @@ def test_who_may_only_read_is_offered_nothing_else(visitor, keyed):
     page.get_by_role("heading", level=1, name="The Kestrel probe").wait_for()
     assert page.get_by_role("button", name="Remove").count() == 0
     visit.check_access()
+
+
+def test_who_may_only_read_is_answered_from_facts_and_forgets_none(visitor, keyed):
+    visit = visitor.visit()
+    visit.page.add_init_script(f"sessionStorage.setItem('key', '{keyed[1]}')")
+    page = visit.open("/demo/ask")
+    memory = page.get_by_role("region", name="Remembered facts", exact=True)
+    memory.get_by_text("Ina Berg works in Bergen").wait_for()
+    assert memory.get_by_role("button").count() == 0
+    box = page.get_by_role("textbox", name="Your question")
+    box.fill("Where does Ina Berg work?")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("region", name="From remembered facts").wait_for()
+    visit.check_access()
+    box.fill("Ben Cole lives in Riga.")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="No answer found in the documents").wait_for()
+    assert page.get_by_role("region", name="Remember this?").count() == 0

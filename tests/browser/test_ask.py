@@ -158,7 +158,19 @@ def test_a_statement_is_offered_remembered_cited_and_forgotten(visit):
     box.fill("Where does Ina Berg work?")
     page.keyboard.press("Control+Enter")
     answer = page.get_by_role("region", name="Answer")
-    answer.get_by_role("button", name=re.compile("^Remembered fact M1: Ina Berg")).click()
+    mark = answer.get_by_role("button", name=re.compile("^Remembered fact M1: Ina Berg"))
+    mark.hover()
+    card = page.get_by_role("tooltip")
+    card.get_by_text("Ina Berg works in Bergen").wait_for()
+    card.get_by_text(re.compile(r"^From a conversation · stated on \d{4}-\d\d-\d\d$")).wait_for()
+    visit.check_access()
+    page.mouse.move(0, 0)
+    card.wait_for(state="hidden")
+    mark.focus()
+    card.get_by_text("Ina Berg works in Bergen").wait_for()
+    page.keyboard.press("Escape")
+    card.wait_for(state="hidden")
+    mark.click()
     cited = page.get_by_role("region", name="From remembered facts")
     cited.get_by_text("M1").wait_for()
     visit.check_access()
@@ -166,7 +178,7 @@ def test_a_statement_is_offered_remembered_cited_and_forgotten(visit):
     memory.get_by_role("button", name="Forget: Ina Berg works in Bergen").click()
     memory.get_by_text("Ina Berg works in Bergen").wait_for(state="hidden")
     assert "in Bergen" not in page.evaluate("JSON.stringify(localStorage)")
-    memory.get_by_role("button", name=re.compile("^Forget: Ina Berg")).click()
+    memory.get_by_role("button", name="Forget: Ina Berg is your colleague").click()
     memory.wait_for(state="hidden")
     told = visit.visitor.call("GET", f"/workspaces/{MEASURED_WORKSPACE}/memory")
     assert told["facts"] == []
@@ -178,3 +190,41 @@ def test_a_link_stores_nothing_before_somebody_agrees(visit):
     offer.get_by_text("Ann Lee lives in Rome").wait_for()
     told = visit.visitor.call("GET", f"/workspaces/{MEASURED_WORKSPACE}/memory")
     assert told["facts"] == []
+
+
+def test_all_facts_are_forgotten_after_a_confirmation(visit):
+    path = f"/workspaces/{MEASURED_WORKSPACE}/memory"
+    for statement in ("Ina Berg works in Bergen.", "I use the Kestrel engine."):
+        visit.visitor.call("POST", path, {"statement": statement})
+    page = visit.open(f"/{MEASURED_WORKSPACE}/ask")
+    ask(page, "Where does Ina Berg work?")
+    page.get_by_role("region", name="From remembered facts").wait_for()
+    memory = page.get_by_role("region", name="Remembered facts", exact=True)
+    memory.get_by_text("You use the Kestrel engine").wait_for()
+    memory.get_by_role("button", name="Forget all").click()
+    dialog = page.get_by_role("dialog", name="Forget all facts?")
+    dialog.get_by_text("2 facts").wait_for()
+    visit.check_access()
+    dialog.get_by_role("button", name="Cancel").click()
+    assert len(visit.visitor.call("GET", path)["facts"]) == 2
+    memory.get_by_role("button", name="Forget all").click()
+    dialog.get_by_role("button", name="Forget all").click()
+    page.get_by_text("All facts were deleted.").wait_for()
+    memory.wait_for(state="hidden")
+    dialog.wait_for(state="hidden")
+    assert visit.visitor.call("GET", path)["facts"] == []
+    assert "in Bergen" not in page.evaluate("JSON.stringify(localStorage)")
+    assert page.evaluate("document.activeElement.id") == "question"
+
+
+def test_a_fact_is_a_sentence_in_chinese_too(visitor):
+    path = f"/workspaces/{MEASURED_WORKSPACE}/memory"
+    visit = visitor.visit(language="zh-CN")
+    visitor.call("POST", path, {"statement": "我的同事伊娜在卑尔根工作。"})
+    page = visit.open(f"/{MEASURED_WORKSPACE}/ask")
+    memory = page.get_by_role("region", name="记住的事实")
+    memory.get_by_text("伊娜是你的同事").wait_for()
+    memory.get_by_role("button", name="全部忘记").click()
+    page.get_by_role("dialog", name="忘记全部事实？").get_by_role("button", name="全部忘记").click()
+    memory.wait_for(state="hidden")
+    assert visitor.call("GET", path)["facts"] == []

@@ -1,20 +1,25 @@
+import type { ComponentChildren } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
 import { SourcePlace } from "../../components/SourceCard";
 import { decimal, t } from "../../i18n";
-import { factMark, factPlace, type StatedFact } from "./facts";
+import { factMark, factOrigin, factPlace, type StatedFact } from "./facts";
 import type { Citation } from "./runs";
 
 const CARD_WIDTH = 340;
 const EDGE = 12;
 
-interface ChipProps {
-  citation: Citation;
-  isOpen: boolean;
-  onOpen: () => void;
+interface MarkProps {
+  mark: ComponentChildren;
+  label: string;
+  class?: string;
+  pressed?: boolean;
+  onPress: () => void;
+  /** The content of the card. */
+  children: ComponentChildren;
 }
 
-/** The number of a citation: a card while it is pointed at, its passage when it is pressed. */
-export function Chip({ citation, isOpen, onOpen }: ChipProps) {
+/** A mark in an answer, with a card while it is pointed at or has the focus. */
+function Mark({ mark, label, class: kind = "", pressed, onPress, children }: MarkProps) {
   const button = useRef<HTMLButtonElement>(null);
   const [place, setPlace] = useState<{ left: number; top: number; above: boolean } | null>(null);
   const id = useId();
@@ -32,9 +37,9 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
       <button
         ref={button}
         type="button"
-        class="chip"
-        aria-label={t.value.ask.citation(citation.number, citation.title || citation.document)}
-        aria-pressed={isOpen}
+        class={`chip ${kind}`}
+        aria-label={label}
+        aria-pressed={pressed}
         aria-describedby={place ? id : undefined}
         onPointerEnter={(event) => {
           if (event.pointerType === "mouse") show();
@@ -44,7 +49,7 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
         onBlur={hide}
         onClick={() => {
           hide();
-          onOpen();
+          onPress();
         }}
         onKeyDown={(event) => {
           if (event.key !== "Escape" || !place) return;
@@ -52,7 +57,7 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
           hide();
         }}
       >
-        {citation.number}
+        {mark}
       </button>
       {place && (
         <span
@@ -61,32 +66,52 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
           class={place.above ? "chip-card above" : "chip-card"}
           style={{ left: `${place.left}px`, top: `${place.top}px`, width: `${CARD_WIDTH}px` }}
         >
-          <span class="row between">
-            <strong class="clip">{citation.title || citation.document}</strong>
-            <span class="small faint number">{decimal(citation.score, 2)}</span>
-          </span>
-          <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
-          <span class="chip-quote">{citation.quote}</span>
+          {children}
         </span>
       )}
     </span>
   );
 }
 
-/** The mark of a remembered fact: it leads to the fact below the answer. */
-export function FactChip({ fact }: { fact: StatedFact }) {
+interface ChipProps {
+  citation: Citation;
+  isOpen: boolean;
+  onOpen: () => void;
+}
+
+/** The number of a citation: its card has the quote, and a press opens its passage. */
+export function Chip({ citation, isOpen, onOpen }: ChipProps) {
+  const name = citation.title || citation.document;
   return (
-    <span class="chip-place">
-      {"\u2060"}
-      <button
-        type="button"
-        class="chip fact"
-        aria-label={t.value.ask.memory.mark(factMark(fact), fact.text)}
-        title={fact.text}
-        onClick={() => document.getElementById(factPlace(fact))?.focus()}
-      >
-        {factMark(fact)}
-      </button>
-    </span>
+    <Mark
+      mark={citation.number}
+      label={t.value.ask.citation(citation.number, name)}
+      pressed={isOpen}
+      onPress={onOpen}
+    >
+      <span class="row between">
+        <strong class="clip">{name}</strong>
+        <span class="small faint number">{decimal(citation.score, 2)}</span>
+      </span>
+      <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
+      <span class="chip-quote">{citation.quote}</span>
+    </Mark>
+  );
+}
+
+/** The mark of a remembered fact: its card states it, and a press leads to it below the answer. */
+export function FactChip({ fact }: { fact: StatedFact }) {
+  const words = t.value.ask.memory;
+  return (
+    <Mark
+      mark={factMark(fact)}
+      class="fact"
+      label={words.mark(factMark(fact), fact.text)}
+      onPress={() => document.getElementById(factPlace(fact))?.focus()}
+    >
+      <strong>{words.fact}</strong>
+      <span class="small faint">{factOrigin(fact)}</span>
+      <span class="chip-quote">{fact.text}</span>
+    </Mark>
   );
 }

@@ -1,19 +1,23 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
+import { Confirm } from "../../components/Dialog";
 import { ErrorState } from "../../components/ErrorState";
 import { t } from "../../i18n";
+import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
+import { mayWrite } from "../../state/workspaces";
 import {
   type Fact,
   factMark,
   factPlace,
+  factTimes,
   forgetFact,
+  forgetFacts,
   memoryTurn,
   noteChange,
   type Offer,
   type StatedFact,
-  sayFact,
   settleOffer,
 } from "./facts";
 import type { Run } from "./runs";
@@ -34,13 +38,15 @@ export function Heard({ run }: { run: Run }) {
           <Facts facts={told.learned} />
           {told.ended.map((fact) => (
             <p key={fact.id} class="small muted">
-              {words.ended(sayFact(fact))}
+              {words.ended(fact.sentence)}
             </p>
           ))}
           {told.note && <p class="small muted">{told.note}</p>}
         </section>
       )}
-      {offer && <OfferCard key={offer.id} here={run.question.workspace} offer={offer} />}
+      {offer && mayWrite.value && (
+        <OfferCard key={offer.id} here={run.question.workspace} offer={offer} />
+      )}
     </>
   );
 }
@@ -64,7 +70,7 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
       <Facts facts={offer.facts} />
       {offer.ended.map((fact) => (
         <p key={fact.id} class="small muted">
-          {words.ended(sayFact(fact))}
+          {words.ended(fact.sentence)}
         </p>
       ))}
       {error !== null && <ErrorState error={error} />}
@@ -87,22 +93,17 @@ function Facts({ facts }: { facts: readonly Fact[] }) {
     <ul class="facts">
       {facts.map((fact) => (
         <li key={fact.id}>
-          {sayFact(fact)} <Times since={fact.since} until={fact.until} />
+          {fact.sentence} <Times fact={fact} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Times({ since, until }: { since: string | null; until: string | null }) {
-  const words = t.value.ask.memory;
-  const times = [since && words.since(dayOf(since)), until && words.until(dayOf(until))];
-  const shown = times.filter(Boolean).join(", ");
-  return shown ? <span class="small faint">{shown}</span> : null;
+function Times({ fact }: { fact: Fact }) {
+  const shown = factTimes(fact);
+  return shown ? <span class="small faint fact-times">{shown}</span> : null;
 }
-
-/** A fact that is told without a time holds from the minute it was told: its day is enough. */
-const dayOf = (time: string) => time.split("T")[0] ?? time;
 
 /** The remembered facts that an answer cites. */
 export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
@@ -122,10 +123,11 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
   );
 }
 
-/** All facts of the key; each can be forgotten. */
+/** All facts of the key; one that may write can forget each, or all. */
 export function MemoryPanel({ workspace }: { workspace: string }) {
   const words = t.value.ask.memory;
   const [error, setError] = useState<unknown>(null);
+  const [isAsking, setAsking] = useState(false);
   const loaded = useLoaded(`${workspace} ${memoryTurn.value}`, (signal) =>
     take(
       api.GET("/api/v1/workspaces/{workspace}/memory", {
@@ -134,27 +136,53 @@ export function MemoryPanel({ workspace }: { workspace: string }) {
       }),
     ),
   );
-  const facts = loaded.data?.facts ?? [];
+  const { facts, total } = loaded.data ?? { facts: [], total: 0 };
   if (facts.length === 0) return null;
   return (
     <section class="history" aria-labelledby="memory-title">
-      <h2 id="memory-title">{words.facts}</h2>
+      <div class="row between">
+        <h2 id="memory-title">{words.facts}</h2>
+        {mayWrite.value && (
+          <Button kind="quiet" onClick={() => setAsking(true)}>
+            {words.forgetAll}
+          </Button>
+        )}
+      </div>
       <p class="small faint">{words.note}</p>
       {error !== null && <ErrorState error={error} />}
       <ul>
         {facts.map((fact) => (
           <li key={fact.id}>
             <span class="history-text">
-              {sayFact(fact)} <Times since={fact.since} until={fact.until} />
+              {fact.sentence} <Times fact={fact} />
             </span>
-            <IconButton
-              icon="close"
-              label={words.forget(sayFact(fact))}
-              onClick={() => forgetFact(workspace, fact).catch(setError)}
-            />
+            {mayWrite.value && (
+              <IconButton
+                icon="close"
+                label={words.forget(fact.sentence)}
+                onClick={() => forgetFact(workspace, fact).catch(setError)}
+              />
+            )}
           </li>
         ))}
       </ul>
+      {isAsking && (
+        <Confirm
+          title={words.forgetAllTitle}
+          action={words.forgetAll}
+          onClose={() => setAsking(false)}
+          onConfirm={() => forgetAll(workspace)}
+        >
+          <p>{words.forgetAllWarning(total)}</p>
+        </Confirm>
+      )}
     </section>
   );
+}
+
+async function forgetAll(here: string): Promise<void> {
+  await forgetFacts(here);
+  announce(t.value.ask.memory.forgotten);
+  // The button that had the focus is gone with the list.
+  document.getElementById("question")?.focus();
 }

@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { changedAt, type Fact, forgetFact, sayFact } from "./facts";
+import {
+  changedAt,
+  type Fact,
+  factOrigin,
+  factTimes,
+  forgetFact,
+  forgetFacts,
+  type StatedFact,
+} from "./facts";
 import { addToHistory, readHistory } from "./history";
 import { type Answer, type Question, Run } from "./runs";
 
@@ -30,10 +38,21 @@ const citing = (object: string) =>
   }) as unknown as Answer;
 
 describe("a fact", () => {
-  it("is told with spaces in English and without them in Chinese", () => {
-    const told = { ...fact("杭州"), subject: "温青岚", relation: "住在" };
-    expect([sayFact(fact("Oslo")), sayFact(told)]).toEqual(["Ann lives in Oslo", "温青岚住在杭州"]);
-    expect(sayFact({ ...told, subject: "Ann Lee" })).toBe("Ann Lee 住在杭州");
+  const cited = (since: string, source = "conversation") =>
+    ({ since, source }) as unknown as StatedFact;
+
+  it("has its period, or the day of its statement", () => {
+    const told = { ...fact("Oslo"), since: "2026-11-27T10:30" };
+    expect(factTimes({ ...fact("Oslo"), until: "2022" })).toBe("since 2020-05, until 2022");
+    expect(factTimes(told)).toBe("stated on 2026-11-27");
+    expect(factTimes({ since: null, until: null })).toBe("");
+  });
+
+  it("has the place of its statement, and the day if that is known", () => {
+    expect(factOrigin(cited("2026-11-27T10:30"))).toBe(
+      "From a conversation · stated on 2026-11-27",
+    );
+    expect(factOrigin(cited("2020-05", "CRM"))).toBe("CRM");
   });
 });
 
@@ -49,6 +68,21 @@ describe("the memory", () => {
     await forgetFact("w", fact("Oslo"));
     expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["Rome"]);
     expect(changedAt("w")).toBeGreaterThan(1);
+  });
+
+  it("forgets all facts with the answers that cite one", async () => {
+    const asked = vi.fn(async () => Response.json({ data: { deleted: 2 }, request_id: "r" }));
+    vi.stubGlobal("fetch", asked);
+    const uncited = { answer: "Turku", answered: true, memory: [] } as unknown as Answer;
+    addToHistory(Run.restore(question("Oslo"), citing("Oslo"), null, 1));
+    addToHistory(Run.restore(question("Turku"), uncited, null, 1));
+    await forgetFacts("w");
+    const [request] = asked.mock.calls[0] as unknown as [Request];
+    expect([request.method, new URL(request.url).pathname]).toEqual([
+      "DELETE",
+      "/api/v1/workspaces/w/memory",
+    ]);
+    expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["Turku"]);
   });
 
   it("keeps them if the server does not forget it", async () => {

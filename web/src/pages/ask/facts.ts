@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { api, type Shapes, take } from "../../api/client";
+import { t } from "../../i18n";
 import { keep, recall } from "../../state/preferences";
 import { forgetAnswers } from "./history";
 import { type Answer, dropRuns } from "./runs";
@@ -10,6 +11,9 @@ export type Fact = Shapes["FactShape"];
 export type Offer = Shapes["OfferShape"];
 /** A fact as an answer cites it. */
 export type StatedFact = Shapes["MemoryCitation"];
+
+/** The source of facts that were stated in a conversation. */
+const CONVERSATION = "conversation";
 
 /** Counts up with every change, so that lists are loaded again. */
 export const memoryTurn = signal(0);
@@ -30,12 +34,23 @@ export function changedAt(workspace: string): number {
 export const factMark = ({ number }: StatedFact) => `M${number}`;
 export const factPlace = ({ number }: StatedFact) => `fact-${number}`;
 
-const BETWEEN_HAN = /(?<=\p{Script=Han}) (?=\p{Script=Han})/gu;
-
-/** Return a fact as a sentence without its times; Chinese has no spaces between its words. */
-export function sayFact({ subject, relation, object }: Fact): string {
-  return [subject, relation, object].filter(Boolean).join(" ").replace(BETWEEN_HAN, "");
+/** Return the period of a fact, or the day of its statement if it was stated without a time. */
+export function factTimes({ since, until }: Pick<Fact, "since" | "until">): string {
+  const words = t.value.ask.memory;
+  const begin = since && (isOfStatement(since) ? words.stated(dayOf(since)) : words.since(since));
+  return [begin, until && words.until(dayOf(until))].filter(Boolean).join(", ");
 }
+
+/** Return where a fact was stated, and on which day if that is known. */
+export function factOrigin({ source, since }: StatedFact): string {
+  const words = t.value.ask.memory;
+  const place = source === CONVERSATION ? words.conversation : source;
+  return [place, isOfStatement(since) && words.stated(dayOf(since))].filter(Boolean).join(" · ");
+}
+
+/** A fact that was stated without a time holds from the minute of its statement. */
+const isOfStatement = (since: string) => since.includes("T");
+const dayOf = (time: string) => time.split("T")[0] ?? time;
 
 /** Store the facts of an offer, or drop it. Throws ApiError. */
 export async function settleOffer(here: string, { id }: Offer, stores: boolean): Promise<void> {
@@ -52,6 +67,17 @@ export async function forgetFact(here: string, fact: Fact): Promise<void> {
   const params = { path: { workspace: here, fact: fact.id } };
   await take(api.DELETE("/api/v1/workspaces/{workspace}/memory/{fact}", { params }));
   const cites = (answer: Answer) => isCited(answer, fact);
+  dropAnswers(here, cites);
+}
+
+/** Delete all facts of the key, and the answers kept in this browser that cite one. Throws ApiError. */
+export async function forgetFacts(here: string): Promise<void> {
+  const params = { path: { workspace: here } };
+  await take(api.DELETE("/api/v1/workspaces/{workspace}/memory", { params }));
+  dropAnswers(here, ({ memory }) => memory.length > 0);
+}
+
+function dropAnswers(here: string, cites: (answer: Answer) => boolean): void {
   forgetAnswers(here, cites);
   dropRuns(here, cites);
   noteChange(here);
