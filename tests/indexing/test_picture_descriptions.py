@@ -97,6 +97,26 @@ def test_what_is_described_is_paid_for_once(tmp_path, folder, server):
         assert "Tank T-3." in texts(base)["docs/copy.docx"]
 
 
+def test_pictures_close_to_each_other_are_each_described_once(tmp_path, server):
+    """The description of a picture is not in what a model is shown of the next one."""
+    place = tmp_path / "docs"
+    place.mkdir()
+    other = make_diagram([(30, 40, "Filter F-9"), (30, 140, "Fan W-2")])
+    (place / "plant.docx").write_bytes(word_file(make_diagram(WORDS), other))
+    with open_base(tmp_path, server) as base:
+        assert base.index(place).failures == ()
+        text = texts(base)["docs/plant.docx"]
+    assert text.index("the words Pump P-101") < text.index("the words Filter F-9")
+    assert described(server) == 2
+    (shown,) = [
+        str(call.body["messages"])
+        for call in server.traffic.calls
+        if "Filter F-9" in str(call.body["messages"]) and "describe-pic" in str(call.body)
+    ]
+    assert "Valve V-7" in shown
+    assert "described by a model" not in shown
+
+
 def test_a_picture_without_words_is_indexed_by_its_description(tmp_path, server):
     place = tmp_path / "docs"
     place.mkdir()

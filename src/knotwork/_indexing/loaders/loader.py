@@ -206,6 +206,7 @@ class TextBuilder:
     def __init__(self, source: Source) -> None:
         self._meter = TextMeter(source)
         self._parts: list[str] = []
+        self._asides: set[int] = set()
         self._length = 0
         self.headings: list[Heading] = []
         self.pages: list[Page] = []
@@ -225,6 +226,13 @@ class TextBuilder:
         start = self._length
         self._append(block)
         return Span(start, self._length)
+
+    def add_aside(self, text: str) -> Span:
+        """Append a block that `before` leaves out."""
+        first = len(self._parts)
+        span = self.add(text)
+        self._asides.update(range(first, len(self._parts)))
+        return span
 
     def heading(self, level: int, title: str) -> None:
         """Append a heading; levels count from 1."""
@@ -263,14 +271,16 @@ class TextBuilder:
         return "".join(self._parts)
 
     def before(self, characters: int) -> str:
-        """Return the last blocks of the text so far, at most this many characters."""
+        """Return the last blocks of the text so far but asides, at most this many characters."""
         found: list[str] = []
         left = characters
-        for part in reversed(self._parts):
+        for index in reversed(range(len(self._parts))):
             if left <= 0:
                 break
-            found.append(part[-left:])
-            left -= len(part)
+            if index not in self._asides:
+                part = self._parts[index]
+                found.append(part[-left:])
+                left -= len(part)
         return "".join(reversed(found)).strip()
 
     @property

@@ -126,7 +126,8 @@ def add_description(
     if not description:
         return None
     label, words = _DESCRIPTIONS.get(detect_language(description), _DESCRIPTIONS["en"])
-    span = builder.add(words.format(description=description))
+    # The next picture has the same context, and so the same key, as before this was known.
+    span = builder.add_aside(words.format(description=description))
     builder.frame(FrameKind.TITLE, span.start, label)
     return span
 
