@@ -8,6 +8,7 @@ import zipfile
 import docx
 import openpyxl
 import pptx
+import pypdfium2
 from PIL import Image, ImageDraw, ImageFont
 from pypdf import PdfReader, PdfWriter
 
@@ -261,6 +262,35 @@ def make_diagram(lines, size=(700, 240)):
     """Return a PNG of lines that is larger than an icon."""
     data = make_picture(draw_page(lines, size=size))
     return data + b"\0" * max(0, LEAST_BYTES_OF_A_FIGURE - len(data))
+
+
+def word_file(*pictures, before="The drawing shows the cooling circuit."):
+    """Return a Word document with pictures between two paragraphs."""
+    document = docx.Document()
+    document.add_paragraph(before)
+    for picture in pictures:
+        document.add_picture(io.BytesIO(picture))
+    document.add_paragraph("It was installed in 2019.")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def with_pictures(data, *placed, turned=0):
+    """Return a PDF with pictures at (page, picture, (left, bottom, width, height))."""
+    document = pypdfium2.PdfDocument(data)
+    for number, picture, (left, bottom, width, height) in placed:
+        page = document[number]
+        shown = pypdfium2.PdfImage.new(document)
+        shown.load_jpeg(io.BytesIO(make_picture(picture, form="JPEG", quality=92)))
+        shown.set_matrix(pypdfium2.PdfMatrix().scale(width, height).translate(left, bottom))
+        page.insert_obj(shown)
+        if turned:
+            page.set_rotation(turned)
+        page.gen_content()
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
 
 
 def join(*files):

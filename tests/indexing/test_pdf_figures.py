@@ -1,18 +1,16 @@
 """Pictures on PDF pages that have text: their text stands between the paragraphs of their page."""
 
-import io
 from itertools import pairwise
 
-import pypdfium2
 import pytest
 from PIL import Image
 from tests.indexing.loading import frames, load
-from tests.indexing.office_files import draw_page, make_pdf, make_picture, printed
+from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
 from knotwork._indexing.loaders import pdf_figures, recognition
 from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork._indexing.loaders.picture_descriptions import UndescribedPictures
+from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
 from knotwork.records import Span
 
 needs_extra = pytest.mark.skipif(
@@ -34,23 +32,6 @@ PLACE = (72, 420, 350, 120)
 
 def drawing(lines=DRAWN, size=(700, 240)):
     return draw_page(lines, size=size)
-
-
-def with_pictures(data, *placed, turned=0):
-    """Return a PDF with pictures at (page, picture, (left, bottom, width, height))."""
-    document = pypdfium2.PdfDocument(data)
-    for number, picture, (left, bottom, width, height) in placed:
-        page = document[number]
-        shown = pypdfium2.PdfImage.new(document)
-        shown.load_jpeg(io.BytesIO(make_picture(picture, form="JPEG", quality=92)))
-        shown.set_matrix(pypdfium2.PdfMatrix().scale(width, height).translate(left, bottom))
-        page.insert_obj(shown)
-        if turned:
-            page.set_rotation(turned)
-        page.gen_content()
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
 
 
 def order(document, *parts):
@@ -154,11 +135,11 @@ def test_a_description_has_the_box_of_its_picture():
     photo = Image.effect_noise((600, 400), 80).convert("RGB")
     pdf = with_pictures(make_pdf([[*ABOVE, *BELOW]]), (0, photo, PLACE))
     with pytest.raises(UndescribedPictures) as caught:
-        load_document(pdf, uri="a.pdf", descriptions={})
+        load_document(pdf, uri="a.pdf", known_pictures=KnownPictures())
     (picture,) = caught.value.pictures
     assert "two pumps" in picture.context
-    known = {picture.key: "A photo of a brick stack."}
-    document = load_document(pdf, uri="a.pdf", descriptions=known)
+    known = KnownPictures({picture.key: "A photo of a brick stack."})
+    document = load_document(pdf, uri="a.pdf", known_pictures=known)
     found = document.text.index("A photo of a brick stack.")
     assert order(document, "two pumps", "A photo of", "Figure 1:")
     box = document.box_of(Span(found, found + 25))

@@ -1,15 +1,27 @@
 """Pictures that a model describes: by a server that sees, one that refuses, one that drops them."""
 
-import io
+import pickle
 from dataclasses import replace
+from functools import partial
 
-import docx
 import pytest
-from tests.indexing.office_files import make_diagram
+from tests.indexing.office_files import (
+    draw_page,
+    join,
+    make_diagram,
+    make_pdf,
+    make_picture,
+    with_pictures,
+    word_file,
+)
 
 import knotwork
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders import load_document, load_file, recognised_pages, recognition
+from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
 from knotwork._indexing.picture_describer import read_description
+from knotwork._indexing.preparation import Recipe, prepare
+from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.chat import ChatReply
 from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
@@ -22,17 +34,6 @@ pytestmark = [
 ]
 
 WORDS = [(30, 40, "Pump P-101"), (30, 120, "Valve V-7"), (400, 120, "Tank T-3")]
-
-
-def word_file(*pictures, before="The figure shows the cooling circuit."):
-    document = docx.Document()
-    document.add_paragraph(before)
-    for picture in pictures:
-        document.add_picture(io.BytesIO(picture))
-    document.add_paragraph("It was installed in 2019.")
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
 
 
 @pytest.fixture
@@ -115,6 +116,83 @@ def test_pictures_close_to_each_other_are_each_described_once(tmp_path, server):
     ]
     assert "Valve V-7" in shown
     assert "described by a model" not in shown
+
+
+@pytest.fixture
+def recognitions(monkeypatch):
+    """Return a list that gets the size of each picture that is recognised in this process."""
+    sizes = []
+    engine = recognition._engine
+
+    def counting():
+        def read(pixels):
+            sizes.append(pixels.shape[:2])
+            return engine()(pixels)
+
+        return read
+
+    monkeypatch.setattr(recognition, "_engine", counting)
+    return sizes
+
+
+SCAN = make_picture(
+    draw_page([(60, 90, "A scanned page about pumps.")], size=(900, 600)), form="PDF"
+)
+FIGURE = with_pictures(
+    make_pdf([["The drawing on this page shows the cooling circuit."]]),
+    (0, draw_page(WORDS, size=(700, 240)), (72, 500, 350, 120)),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "pictures"),
+    [
+        ("plant.docx", word_file(make_diagram(WORDS)), 1),
+        ("plant.png", make_diagram(WORDS), 1),
+        ("plant.pdf", join(SCAN, FIGURE), 2),
+    ],
+)
+def test_a_picture_is_recognised_once_for_both_loads(tmp_path, recognitions, name, data, pictures):
+    place = tmp_path / "docs"
+    place.mkdir()
+    (place / name).write_bytes(data)
+    said = "Number 7403 is painted on a pump."  # the model reads the number, and describes
+    with open_scripted(tmp_path, lambda _: said, number=False, index_workers=0) as base:
+        assert base.index(place).failures == ()
+        (text,) = texts(base).values()
+    assert said in text
+    assert "Tank T-3" in text
+    assert len(recognitions) == pictures
+
+
+def test_recognised_text_is_sent_to_the_process_of_the_second_load(tmp_path, recognitions):
+    recipe = Recipe(make_splitter("whole"), RuleExtractor())
+    path = tmp_path / "plant.png"
+    path.write_bytes(make_diagram(WORDS))
+    first = Candidate("plant.png", partial(load_file, path, uri="plant.png"))
+    found = sent(prepare(first.with_pictures(KnownPictures()), recipe))
+    (picture,) = found.pictures
+    prepared = prepare(sent(found.described({picture.key: "A pump."})), recipe)
+    assert "Valve V-7" in prepared.document.text
+    assert "A pump." in prepared.document.text
+    assert len(recognitions) == 1
+
+
+def sent(item):
+    """Return what another process gets."""
+    return pickle.loads(pickle.dumps(item))
+
+
+def test_text_beyond_the_limit_is_recognised_again(tmp_path, recognitions, monkeypatch):
+    monkeypatch.setattr(recognised_pages, "MOST_LINES", 2)
+    pages = [draw_page(WORDS[:lines], size=(700, 240)) for lines in (2, 3)]
+    data = make_picture(*pages, form="TIFF")
+    with pytest.raises(UndescribedPictures) as found:
+        load_document(data, uri="a.tiff", known_pictures=KnownPictures())
+    descriptions = {picture.key: "" for picture in found.value.pictures}
+    known = found.value.known.with_descriptions(descriptions)
+    load_document(data, uri="a.tiff", known_pictures=known)
+    assert len(recognitions) == 3
 
 
 def test_a_picture_without_words_is_indexed_by_its_description(tmp_path, server):
@@ -210,13 +288,14 @@ def scripted(description, *, number=True):
     return ScriptedChatModel(reply)
 
 
-def open_scripted(tmp_path, description, **options):
+def open_scripted(tmp_path, description, *, number=True, **options):
     return knotwork.open(
         tmp_path / "k.knot",
         embedding_model="none",
-        chat_model=scripted(description, **options),
+        chat_model=scripted(description, number=number),
         llm_tier="full",
         index_pictures="model",
+        **options,
     )
 
 

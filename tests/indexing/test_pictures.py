@@ -223,8 +223,8 @@ def test_recognition_stops_between_pages(monkeypatch):
     recognise = recognition.recognise
     read = []
 
-    def once(picture):
-        read.append(recognise(picture))
+    def once(picture, **options):
+        read.append(recognise(picture, **options))
         cancellation.cancel()
         return read[-1]
 

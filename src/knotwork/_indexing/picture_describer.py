@@ -144,11 +144,11 @@ class PictureDescriber:
         ModelUnavailable if the server has stopped answering.
         """
         done = self._documents.popleft()
-        pictures, source = done.found.pictures, done.found.source
+        pictures = done.found.pictures
         known = {picture.key: "" for picture in pictures}
         if not done.futures:
             self._unseen += len(pictures) if self._blindness else 0
-            return replace(source.with_descriptions(known), lacks_descriptions=True)
+            return replace(done.found.described(known), lacks_descriptions=True)
         outcomes = [wait_for(future) for future in done.futures]
         for picture, outcome in zip(pictures, outcomes, strict=True):
             self._patience.note(outcome.absence)
@@ -158,7 +158,7 @@ class PictureDescriber:
             if outcome.absence:
                 self._absences.append(outcome.absence)
         lacks = any(outcome.absence for outcome in outcomes)
-        return replace(source.with_descriptions(known), lacks_descriptions=lacks)
+        return replace(done.found.described(known), lacks_descriptions=lacks)
 
     def close(self) -> None:
         """Drop the pictures that wait, and end the waits of calls in progress."""
@@ -178,7 +178,7 @@ class PictureDescriber:
                 known[picture.key] = ""
             else:
                 known[picture.key] = self._describe(picture, found.source.uri).description
-        return found.source.with_descriptions(known), requests
+        return found.described(known), requests
 
     @property
     def notes(self) -> tuple[str, ...]:

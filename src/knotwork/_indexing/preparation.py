@@ -89,7 +89,7 @@ def prepare(source: Candidate, recipe: Recipe) -> Preparation:
     except (MemoryError, ReadElsewhere):
         raise
     except UndescribedPictures as found:
-        return Undescribed(source, found.pictures, seconds)
+        return Undescribed(source, found.pictures, found.known, seconds)
     except KnotworkError as error:
         return Unprepared(source, error, seconds=seconds)
     except Exception as fault:  # noqa: BLE001 - a bug that one document meets must not stop a run

@@ -14,7 +14,7 @@ from functools import partial
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
 from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES
-from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
+from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, KnownPictures
 from knotwork._stores.base import LedgerEntry
 from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import KnotworkError
@@ -37,8 +37,8 @@ class Candidate:
     ``known_digest`` or the document the ``known_revision``. ``settings`` are recorded in the ledger
     with the document. ``wants_model`` is true if a model should read the document.
 
-    ``takes_descriptions`` is true if ``read`` has an argument ``descriptions``, those of pictures
-    by key; it then raises UndescribedPictures if one is missing. ``lacks_descriptions`` is true if
+    ``takes_descriptions`` is true if ``read`` has an argument ``known_pictures``; with it, ``read``
+    raises UndescribedPictures if a description is missing. ``lacks_descriptions`` is true if
     a picture could not be described, so that the next run tries again.
     """
 
@@ -64,9 +64,9 @@ class Candidate:
     takes_descriptions: bool = False
     lacks_descriptions: bool = False
 
-    def with_descriptions(self, known: Mapping[str, str]) -> Candidate:
-        """Return the source as it is read with the descriptions of its pictures."""
-        return replace(self, read=partial(self.read, descriptions=known))
+    def with_pictures(self, known: KnownPictures) -> Candidate:
+        """Return the source as it is read with ``known`` pictures."""
+        return replace(self, read=partial(self.read, known_pictures=known))
 
     @property
     def was_indexed(self) -> bool:
@@ -138,11 +138,19 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Undescribed:
-    """A document with pictures that a model should describe before it is prepared."""
+    """A document with pictures that a model should describe before it is prepared.
+
+    ``known`` is for its next load.
+    """
 
     source: Candidate
     pictures: tuple[DescribablePicture, ...]
+    known: KnownPictures
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def described(self, descriptions: Mapping[str, str]) -> Candidate:
+        """Return the source as it is read with descriptions of these pictures, by key."""
+        return self.source.with_pictures(self.known.with_descriptions(descriptions))
 
 
 @dataclass(frozen=True, slots=True)

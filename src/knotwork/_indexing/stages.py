@@ -12,6 +12,7 @@ from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.loaders.picture_descriptions import KnownPictures
 from knotwork._indexing.picture_describer import BLINDNESS_FIX, PictureDescriber
 from knotwork._indexing.picture_describer import TASK as PICTURES_TASK
 from knotwork._indexing.preparation import Recipe
@@ -67,7 +68,7 @@ class IndexingStages:
         """Return a source as it is first prepared: with its pictures to be described, or not."""
         if self.describer is None or not (source.wants_model and source.takes_descriptions):
             return source
-        return source.with_descriptions({})
+        return source.with_pictures(KnownPictures())
 
     @property
     def recipe(self) -> Recipe:

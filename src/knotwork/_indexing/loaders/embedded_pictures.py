@@ -13,7 +13,8 @@ from knotwork._indexing.loaders.pictures import (
     open_pictures,
     shown_to_model,
 )
-from knotwork._indexing.loaders.recognition import EXTRA, RecognisedPage, is_available, recognise
+from knotwork._indexing.loaders.recognised_pages import RecognisedPage
+from knotwork._indexing.loaders.recognition import EXTRA, is_available, recognise
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
 from knotwork.records import BoxedSpan, FrameKind
@@ -50,7 +51,7 @@ class ReadPicture(NamedTuple):
 
 def read_picture(source: Source, picture: Image) -> ReadPicture:
     """Recognise the text of a picture in a document. Raises Cancelled."""
-    page = recognise(picture, may_be_turned=False)
+    page = recognise(picture, may_be_turned=False, known=source.recognised)
     return ReadPicture(page, shown_to_model(source, picture, page))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions
+from knotwork._indexing.loaders.recognised_pages import RecognisedPages
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
 from knotwork.records import BoxedSpan, Frame, FrameKind, Heading, Page, Span, Table, TimedSpan
@@ -66,6 +67,11 @@ class Source:
     def suffix(self) -> str:
         """The suffix of the name in lower case, with its dot; "" without one."""
         return "." + self.name.rpartition(".")[2].lower() if "." in self.name else ""
+
+    @property
+    def recognised(self) -> RecognisedPages | None:
+        """The text of its pictures, kept for its next load; None if it is loaded only once."""
+        return self.descriptions.recognised if self.descriptions is not None else None
 
     @property
     def text_limit(self) -> int:

@@ -29,7 +29,7 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     format_size,
 )
-from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions
+from knotwork._indexing.loaders.picture_descriptions import KnownPictures, PictureDescriptions
 from knotwork._indexing.loaders.titles_and_captions import choose_title
 from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language
@@ -166,7 +166,7 @@ def load_file(  # noqa: PLR0913  one for each option
     max_characters: int = MAX_CHARACTERS,
     password: str = "",
     audio_model: str = "",
-    descriptions: Mapping[str, str] | None = None,
+    known_pictures: KnownPictures | None = None,
     repeated: Collection[int] = (),
     only_light: bool = False,
 ) -> Document:
@@ -174,9 +174,9 @@ def load_file(  # noqa: PLR0913  one for each option
 
     ``uri`` is the document's name in the index and in errors. ``max_characters`` limits the text of
     a small file; a larger one may have 4 characters for each byte. ``audio_model`` is the folder of
-    the model that recognises the speech of recordings. ``descriptions`` are those of its pictures
-    by key, None if no model describes pictures. ``repeated`` are the keys of lines that the
-    file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a file that is
+    the model that recognises the speech of recordings. ``known_pictures`` is None if no model
+    describes pictures. ``repeated`` are the keys of lines that the file's site repeats; they are
+    removed. ``only_light`` raises ReadElsewhere for a file that is
     not a short plain text.
 
     Raises UndescribedPictures if a description is not known, and LoadError, whose ``reason`` is
@@ -191,7 +191,7 @@ def load_file(  # noqa: PLR0913  one for each option
         max_characters=max_characters,
         password=password,
         audio_model=audio_model,
-        descriptions=descriptions,
+        known_pictures=known_pictures,
         repeated=repeated,
         only_light=only_light,
     )
@@ -252,7 +252,7 @@ def load_document(  # noqa: PLR0913  one for each option
     max_characters: int = MAX_CHARACTERS,
     password: str = "",
     audio_model: str = "",
-    descriptions: Mapping[str, str] | None = None,
+    known_pictures: KnownPictures | None = None,
     repeated: Collection[int] = (),
     only_light: bool = False,
 ) -> Document:
@@ -269,7 +269,7 @@ def load_document(  # noqa: PLR0913  one for each option
         password=password,
         max_characters=max_characters,
         audio_model=audio_model,
-        descriptions=PictureDescriptions(descriptions) if descriptions is not None else None,
+        descriptions=PictureDescriptions(known_pictures) if known_pictures is not None else None,
     )
     content = _load_content(source, only_light=only_light)
     if repeated:

@@ -9,7 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.loader import TextBuilder
-from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
+from knotwork._indexing.loaders.recognised_pages import RecognisedLine, RecognisedPage
 from knotwork._indexing.loaders.tables_and_lists import row_key
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork.records import BoxedSpan, FrameKind, Span

@@ -46,7 +46,7 @@ from knotwork._indexing.loaders.pdf_structure import (
     is_item,
     name_cells_of_rows,
 )
-from knotwork._indexing.loaders.recognition import RecognisedPage
+from knotwork._indexing.loaders.recognised_pages import RecognisedPage
 from knotwork._indexing.loaders.scanned_pages import (
     UNREAD_PAGES,
     PictureProgress,

@@ -19,9 +19,9 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.page_layout import add_page
 from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
+from knotwork._indexing.loaders.recognised_pages import RecognisedPage
 from knotwork._indexing.loaders.recognition import (
     MAX_PIXELS,
-    RecognisedPage,
     flattened,
     is_available,
     missing_extra_error,
@@ -71,7 +71,7 @@ class PictureLoader:
         for media_type, picture in checked(open_pictures(source)):  # noqa: B007 - used below
             pages += 1
             report_share(pages - 1, getattr(picture, "n_frames", 1))
-            page = recognise(picture)
+            page = recognise(picture, known=source.recognised)
             add_page(builder, page, str(pages))
             add_description(builder, source, shown_to_model(source, picture, page))
         if not builder.length:

@@ -6,15 +6,21 @@ each of them recognises one picture at a time.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, clean_line
+from knotwork._indexing.loaders.recognised_pages import (
+    RecognisedLine,
+    RecognisedPage,
+    RecognisedPages,
+)
 from knotwork._indexing.processor_time import allow_more
 from knotwork.errors import LoadError
 
@@ -43,52 +49,6 @@ PAGE_SECONDS = 60
 _lock = threading.Lock()
 
 
-class RecognisedLine(NamedTuple):
-    """A line of text and its corners, as pixels of the picture from the upper left.
-
-    ``slope`` is that of its upper edge: 0 for a level line, positive if it falls to the right.
-    """
-
-    text: str
-    left: float
-    top: float
-    right: float
-    bottom: float
-    slope: float = 0.0
-
-    @property
-    def width(self) -> float:
-        """The width in pixels."""
-        return self.right - self.left
-
-    @property
-    def height(self) -> float:
-        """The height of its characters in pixels, not of its slanted box."""
-        return max(1.0, self.bottom - self.top - abs(self.slope) * self.width)
-
-    @property
-    def middle(self) -> float:
-        """The height of its centre on the page."""
-        return (self.top + self.bottom) / 2
-
-
-class RecognisedPage(NamedTuple):
-    """The lines of a picture of ``width`` by ``height`` pixels, in no order.
-
-    To read it, the picture was turned to the left by ``turns`` right angles.
-    """
-
-    lines: tuple[RecognisedLine, ...]
-    width: int
-    height: int
-    turns: int = 0
-
-    @property
-    def characters(self) -> int:
-        """The number of characters of all lines."""
-        return sum(len(line.text) for line in self.lines)
-
-
 def is_available() -> bool:
     """Return True if the packages of the extra are installed."""
     return all(find_spec(package) is not None for package in _PACKAGES)
@@ -104,16 +64,31 @@ def missing_extra_error(source: Source) -> LoadError:
     )
 
 
-def recognise(picture: Image, *, may_be_turned: bool = True) -> RecognisedPage:
+def recognise(
+    picture: Image, *, may_be_turned: bool = True, known: RecognisedPages | None = None
+) -> RecognisedPage:
     """Return the lines of text in a picture. Raises Cancelled before it begins.
 
     A page that lies on its side or head is turned, if it ``may_be_turned``. A line by itself is
-    not, although the library has a model for it, which takes "900" for "006".
+    not, although the library has a model for it, which takes "900" for "006". A picture whose page
+    is ``known`` is not recognised again; the page of another is added.
     """
     check_cancelled()
     allow_more(PAGE_SECONDS)
-    seen = flattened(shrunk(picture, LONGEST_SIDE))
-    pixels = np.asarray(seen)[:, :, ::-1]
+    pixels = np.asarray(flattened(shrunk(picture, LONGEST_SIDE)))[:, :, ::-1]
+    if known is None:
+        return _recognise_upright(pixels, may_be_turned=may_be_turned)
+    shape = f"{pixels.shape} {may_be_turned}".encode()
+    key = hashlib.blake2b(pixels.tobytes(), digest_size=16, key=shape).digest()
+    page = known.get(key)
+    if page is None:
+        page = _recognise_upright(pixels, may_be_turned=may_be_turned)
+        known.add(key, page)
+    return page
+
+
+def _recognise_upright(pixels: np.ndarray[Any, Any], *, may_be_turned: bool) -> RecognisedPage:
+    """Return the lines of a picture in the direction in which they are most certain."""
     best, most = RecognisedPage((), pixels.shape[1], pixels.shape[0]), 0.0
     for turns in _TURNS if may_be_turned else _TURNS[:1]:
         check_cancelled()

@@ -10,10 +10,10 @@ from knotwork._cancellation import check_cancelled
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, Region
+from knotwork._indexing.loaders.recognised_pages import RecognisedPage
 from knotwork._indexing.loaders.recognition import (
     EXTRA,
     LONGEST_SIDE,
-    RecognisedPage,
     is_available,
     recognise,
 )
@@ -77,7 +77,7 @@ def read_scanned_pages(
         if picture is None:
             unread.append(number)
         else:
-            recognised = recognise(picture)
+            recognised = recognise(picture, known=source.recognised)
             if recognised.lines:
                 pages[number] = recognised
     return ScannedPages(pages, tuple(unread))
