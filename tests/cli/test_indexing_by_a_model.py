@@ -106,6 +106,16 @@ def test_an_estimate_without_the_full_tier_says_that_nothing_is_spent(server):
     assert server.traffic.totals.calls == 0
 
 
+def test_pictures_that_the_tier_leaves_undescribed_are_noted(server):
+    options = ("index", "docs", "--set", "index.pictures=model")
+    note = 'index.pictures is "model", but'
+    for more in ((), ("--estimate",)):
+        outcome = knotwork(*options, *more)
+        assert outcome.code == 0
+        assert note in outcome.err
+    assert note not in knotwork(*options, "--tier", "full", "--estimate").err
+
+
 def test_an_estimate_without_a_server_fails_at_once_and_says_so(server):
     server.close()
     outcome = knotwork("index", "docs", "--tier", "full", "--estimate")

@@ -141,13 +141,19 @@ def test_a_model_that_was_still_thinking_passes():
 def test_a_model_that_is_to_describe_pictures_reads_a_number_in_one():
     pictures = IndexSettings(pictures="model")
     with serve(say("It is 7403.")) as server:
-        llm = settings_for(server.url)
+        llm = settings_for(server.url, tier="full")
         (check,) = check_picture_model(Settings(index=pictures, llm=llm))
         assert check.ok
         assert check.detail == "openai:small reads a number in a picture"
+        assert check.fix == ""
         assert list(check_picture_model(Settings(llm=llm))) == []
         (sent,) = server.requests
         assert sent["messages"][1]["content"][0]["type"] == "image_url"
+        lean = Settings(index=pictures, llm=settings_for(server.url, tier="lean"))
+        (check,) = check_picture_model(lean)
+        assert check.ok
+        assert check.detail.endswith('that a model reads, and the tier is "lean"')
+        assert check.fix.startswith('Set llm.tier to "full"')
     with serve(say("I cannot see pictures.")) as server:
         llm = settings_for(server.url)
         (check,) = check_picture_model(Settings(index=pictures, llm=llm))

@@ -213,6 +213,13 @@ def test_a_picture_without_words_is_indexed_by_its_description(tmp_path, server)
         assert (failure.uri, failure.reason) == ("docs/other.png", "no_text")
 
 
+NOT_IN_LEAN = (
+    'index.pictures is "model", but pictures are described only in documents that a model reads, '
+    'and the tier is "lean". Set llm.tier to "full" (or add --tier full), or index.pictures to '
+    '"text".'
+)
+
+
 def test_the_setting_decides_and_documents_that_no_model_reads_are_not_described(
     tmp_path, folder, server
 ):
@@ -224,8 +231,10 @@ def test_the_setting_decides_and_documents_that_no_model_reads_are_not_described
         assert (report.changed, described(server)) == (2, 1)
     with open_base(tmp_path, server, llm_tier="lean") as base:
         (folder / "new.docx").write_bytes(word_file(make_diagram(WORDS), before="Another circuit."))
-        base.index(folder, tier="lean")
+        report = base.index(folder, tier="lean")
         assert described(server) == 1
+        assert report.notes == base.estimate(folder, tier="lean").notes == (NOT_IN_LEAN,)
+        assert base.estimate(folder, tier="full").notes == ()
 
 
 def test_a_page_of_text_is_not_described(tmp_path, server):

@@ -10,9 +10,15 @@ from difflib import get_close_matches
 from knotwork._config import EmbeddingSettings, LlmSettings, Settings
 from knotwork._diagnosis.index import IndexFindings
 from knotwork._diagnosis.installation import Check, failed_check
+from knotwork._indexing.changes import Tier
 from knotwork._indexing.embedding import REEMBED_COMMAND
 from knotwork._indexing.loaders import recognition
-from knotwork._indexing.picture_describer import BLINDNESS_FIX, find_blindness
+from knotwork._indexing.picture_describer import (
+    BLINDNESS_FIX,
+    UNDESCRIBED_DETAIL,
+    UNDESCRIBED_FIX,
+    find_blindness,
+)
 from knotwork._inference import (
     ChatModels,
     ChatRequest,
@@ -165,7 +171,10 @@ def _check_model(models: ChatModels, roles: list[ModelRole], *, use: str) -> Che
 
 
 def check_picture_model(settings: Settings) -> Iterator[Check]:
-    """Check that the model that describes pictures reads a number in one, if it is to be used."""
+    """Check that the model that describes pictures reads a number in one, if it is to be used.
+
+    The detail says if `llm.tier` has no model read new documents.
+    """
     if settings.index.pictures != "model" or not recognition.is_available():
         return
     name = "Model for pictures"
@@ -177,8 +186,12 @@ def check_picture_model(settings: Settings) -> Iterator[Check]:
         return
     if model is None or blindness:
         yield Check(name, ok=False, detail=blindness, fix=BLINDNESS_FIX)
-    else:
-        yield Check(name, ok=True, detail=f"{model.name} reads a number in a picture")
+        return
+    detail, fix = f"{model.name} reads a number in a picture", ""
+    if settings.llm.tier != Tier.FULL:
+        detail += f"; but {UNDESCRIBED_DETAIL.format(tier=settings.llm.tier)}"
+        fix = UNDESCRIBED_FIX
+    yield Check(name, ok=True, detail=detail, fix=fix)
 
 
 def _is_right(reply: ChatReply) -> bool:

@@ -40,6 +40,10 @@ STAGE = "describe"
 OPEN_PICTURES = 64
 """Pictures that may wait for the model: enough to keep its server busy, at 200 kB each."""
 
+UNDESCRIBED_DETAIL = (
+    'pictures are described only in documents that a model reads, and the tier is "{tier}"'
+)
+UNDESCRIBED_FIX = 'Set llm.tier to "full" (or add --tier full), or index.pictures to "text".'
 BLINDNESS_FIX = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
 
 _OUTPUT_TOKENS = 400

@@ -235,7 +235,8 @@ class IndexEstimate:
     It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
     are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
     The replies about ``readable`` of them could be used. ``pictures`` would be described, and the
-    model would read that as well, which is not counted. ``run`` is the cost of the rest.
+    model would read that as well, which is not counted. ``run`` is the cost of the rest. ``notes``
+    are for the user, about settings without effect.
     """
 
     documents: int
@@ -247,6 +248,7 @@ class IndexEstimate:
     run: RunEstimate
     readable: int = 0
     pictures: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def estimate_reading(
@@ -259,7 +261,8 @@ def estimate_reading(
     """
     extractor = reading.stages.model_extractor
     if extractor is None:
-        return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
+        nothing = estimate_run([], [], prices=prices)
+        return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), nothing, notes=reading.stages.notes)
     model = extractor.model
     name = f"{model.name}{BATCH}" if in_batches else model.name
     describer = reading.stages.describer
@@ -298,6 +301,7 @@ def estimate_reading(
         run=estimate_run(calls, planned, prices=prices),
         readable=sum(is_readable for _, is_readable in samples[len(free) :]),
         pictures=len(pictures),
+        notes=reading.stages.notes,
     )
 
 

@@ -13,7 +13,12 @@ from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.loaders.picture_descriptions import KnownPictures
-from knotwork._indexing.picture_describer import BLINDNESS_FIX, PictureDescriber
+from knotwork._indexing.picture_describer import (
+    BLINDNESS_FIX,
+    UNDESCRIBED_DETAIL,
+    UNDESCRIBED_FIX,
+    PictureDescriber,
+)
 from knotwork._indexing.picture_describer import TASK as PICTURES_TASK
 from knotwork._indexing.preparation import Recipe
 from knotwork._indexing.prepared import Candidate, Prepared
@@ -41,6 +46,7 @@ QUESTION_WAYS = ("none", "rules", "model")
 _LINE_FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
 FORMS = (*_LINE_FORMS, "oneke")
 PICTURE_WAYS = ("text", "model")
+UNDESCRIBED_NOTE = f'index.pictures is "model", but {UNDESCRIBED_DETAIL}. {UNDESCRIBED_FIX}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,7 @@ class IndexingStages:
     ``model_extractor`` reads the documents that should be read by a model, if there is one.
     ``describer`` describes the pictures of these documents, if `index.pictures` says so.
     ``joins_full``: the tier is "full" since a model read all that was indexed before.
+    ``notes`` are for the user, about settings without effect.
     ``schema_filter`` applies to all that is extracted, if the schema is strict for it.
     """
 
@@ -63,6 +70,7 @@ class IndexingStages:
     schema_filter: SchemaFilter | None = None
     describer: PictureDescriber | None = None
     joins_full: bool = False
+    notes: tuple[str, ...] = ()
 
     def as_begun(self, source: Candidate) -> Candidate:
         """Return a source as it is first prepared: with its pictures to be described, or not."""
@@ -155,7 +163,8 @@ def compose_stages(
         shaping.append(examples.fingerprint)
     if version := own_version(models.prompts):
         shaping.append(version)
-    describes = _describes_pictures(index.pictures, models) and wants_model
+    wants_descriptions = _describes_pictures(index.pictures, models)
+    describes = wants_descriptions and wants_model
     if describes:
         shaping.append(f"pictures {models.prompts.version_of({PICTURES_TASK})}")
     tiers = Tiers(
@@ -191,6 +200,9 @@ def compose_stages(
         SchemaFilter(schema) if extraction.strict else None,
         describer,
         joins_full=joins_full,
+        notes=(UNDESCRIBED_NOTE.format(tier=chosen),)
+        if wants_descriptions and chosen is not Tier.FULL
+        else (),
     )
 
 

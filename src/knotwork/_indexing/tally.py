@@ -226,6 +226,7 @@ class Tally:
             notes=(
                 *_notes(embedding, chunks, bare, outdated),
                 *_unsupported(store, tables=self.tables),
+                *stages.notes,
                 *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *self.unread,
