@@ -8,8 +8,10 @@ from tests.indexing.brained import brained, documents_of
 from tests.indexing.embedded_again import FailingEmbedder, embed
 
 import knotwork
+from knotwork._indexing import entity_descriptions
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.entity_descriptions import Describer, merge_descriptions
 from knotwork._indexing.restoration import restore_vectors
 from knotwork._indexing.steps import finish_steps
 from knotwork._retrieval.entity.graph_walks import near_seeds
@@ -50,9 +52,23 @@ def test_each_described_entity_gets_a_vector_once(indexed):
     assert held.keys() == described(indexed.store)
     embedder = FailingEmbedder(64)
     groups = read_groups(indexed.store)
-    steps = embed_descriptions(indexed.store, Embedding(embedder), groups=groups)
+    steps = embed_descriptions(
+        indexed.store, Embedding(embedder), describer=Describer(indexed.store, groups=groups)
+    )
     assert finish_steps(steps) == 0
     assert embedder.seen == []
+
+
+def test_a_run_compares_the_descriptions_of_an_entity_once(indexed, monkeypatch):
+    compared = []
+
+    def counting(texts):
+        compared.append(tuple(texts))
+        return merge_descriptions(texts)
+
+    monkeypatch.setattr(entity_descriptions, "merge_descriptions", counting)
+    indexed.index_documents(documents_of(TEXTS), tier="full")
+    assert len(compared) == len(described(indexed.store))
 
 
 def test_a_changed_description_gets_another_vector_and_a_removed_one_none(indexed):
@@ -77,7 +93,7 @@ def test_a_question_finds_an_entity_by_its_description_alone(indexed):
     )
     store.capabilities.readings.put([ChunkReading(chunk, "m", ReadingStatus.OK)], [said])
     embedder = HashingEmbedder(64)
-    finish_steps(embed_descriptions(store, Embedding(embedder), groups={}))
+    finish_steps(embed_descriptions(store, Embedding(embedder), describer=Describer(store)))
     question = read_question(
         "Smugglers dug tunnels below the lighthouse?", store=store, embedder=embedder
     )

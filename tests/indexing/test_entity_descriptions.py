@@ -125,6 +125,21 @@ def summary_of(store, name):
     return store.readings.summaries([entity_id(name)]).get(entity_id(name))
 
 
+def test_a_describer_reads_texts_again_that_changed_while_a_model_wrote_others(store, monkeypatch):
+    monkeypatch.setattr(entity_descriptions, "_SLICE", 1)
+    fill(store, town=["A wet place."], moor=FACTS)
+    assert store.readings.described()[0] == entity_id("town")  # it is read first
+
+    def changing(request):
+        read_in(store, chunks_of(store)[0], town="A drained place.")
+        return brain(request)
+
+    describer = Describer(store)
+    model = writer(ScriptedChatModel(changing))
+    assert refresh_descriptions(store, writer=model, describer=describer).summarised == 1
+    assert describer.describe([entity_id("town")]) == {entity_id("town"): "A drained place."}
+
+
 def test_short_descriptions_are_merged_without_a_model(store):
     fill(store, town=FACTS[:3])
     model = ScriptedChatModel([])

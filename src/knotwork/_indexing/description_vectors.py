@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,19 +20,17 @@ def embed_descriptions(
     store: Store,
     embedding: Embedding,
     *,
-    groups: Mapping[str, str],
+    describer: Describer,
     name: Callable[[str], str] = str,
 ) -> Steps[int]:
     """Give each entity with a description a vector of both, and return how many were embedded.
 
     Yields how many entities are done. Vectors whose text is unchanged are kept, and entities whose
-    text is in a language that the embedder does not read get none. ``groups`` map merged entities
-    to the one that stands for them, which share a text. ``name`` returns the name of the index to
-    write to.
+    text is in a language that the embedder does not read get none. ``describer`` returns the texts,
+    which merged entities share. ``name`` returns the name of the index to write to.
     """
     readings = store.capabilities.readings
     ids = readings.described() if readings is not None else []
-    describer = Describer(store, groups=groups)
     embedded = 0
     for start in range(0, len(ids), _BATCH):
         batch = ids[start : start + _BATCH]

@@ -8,7 +8,7 @@ changed since it last ran, and what it has finished is kept whatever happens.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from knotwork._indexing.communities.report_writer import ReportWriter
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.description_writer import DescriptionWriter
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.entity_descriptions import DescriptionChanges, describe_in_steps
+from knotwork._indexing.entity_descriptions import Describer, DescriptionChanges, describe_in_steps
 from knotwork._indexing.report import Enrichment
 from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._indexing.resolution.resolver import ResolutionChanges, must_see_all, resolve_in_steps
@@ -93,10 +93,12 @@ class Enricher:
             tokens = _count_text(store) if all_names else text_tokens
             self.done.names = yield from self._timed("names", self._resolve(model, tokens))
         if was_read_by_model(store):
-            described = self._timed("descriptions", self._describe(model))
+            groups = read_groups(store)
+            describer = Describer(store, groups=groups)
+            described = self._timed("descriptions", self._describe(model, groups, describer))
             self.done.descriptions = yield from described
             if self._embedding:
-                vectors = embed_descriptions(store, self._embedding, groups=read_groups(store))
+                vectors = embed_descriptions(store, self._embedding, describer=describer)
                 yield from self._timed("vectors of descriptions", vectors)
         # Reports by other prompts of the user's own are written again.
         version = self._models.prompts.version_of({REPORT_TASK})
@@ -130,11 +132,13 @@ class Enricher:
         judge = Judge(model, ceiling_tokens=ceiling, concurrency=self._concurrency)
         return resolve_in_steps(self._store, judge=judge)
 
-    def _describe(self, model: CachedChatModel) -> Steps[DescriptionChanges]:
+    def _describe(
+        self, model: CachedChatModel, groups: Mapping[str, str], describer: Describer
+    ) -> Steps[DescriptionChanges]:
         writer = DescriptionWriter(
             model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
         )
-        return describe_in_steps(self._store, writer=writer, groups=read_groups(self._store))
+        return describe_in_steps(self._store, writer=writer, groups=groups, describer=describer)
 
     def _report(self, model: CachedChatModel, *, rewrites: bool) -> Steps[ReportChanges]:
         writer = ReportWriter(

@@ -72,6 +72,7 @@ def describe_in_steps(
     writer: DescriptionWriter | None = None,
     entity_ids: Collection[str] | None = None,
     groups: Mapping[str, str] | None = None,
+    describer: Describer | None = None,
 ) -> Steps[DescriptionChanges]:
     """Update the summaries of entities, and yield how many of those by a model are done.
 
@@ -79,6 +80,8 @@ def describe_in_steps(
     for all that are the same: they share a text. The model is called between transactions, with
     several entities a call; the summaries of each call are stored at once. Without ``writer``, only
     summaries that no document supports are replaced. Does nothing for a store without readings.
+    ``describer`` remembers the texts unless a model writes some, which takes so long that another
+    writer may change the others.
     Raises ModelError and BudgetExceeded if no more calls can be made; what is finished is stored.
     """
     begun = time.monotonic()
@@ -92,7 +95,11 @@ def describe_in_steps(
         for start in range(0, len(holders), _SLICE):
             known = read_known_descriptions(readings, shared, holders[start : start + _SLICE])
             outdated |= _find_outdated(store, readings, known.values(), writer, changes)
+            if describer is not None and not outdated:
+                describer.remember(known)
         if writer is not None and outdated:
+            if describer is not None:
+                describer.forget()
             yield from _write(store, readings, outdated, writer, changes)
     changes.seconds = time.monotonic() - begun
     return changes
@@ -119,6 +126,14 @@ class Describer:
         self._most_tokens = most_tokens
         self._texts: dict[str, str] = {}
 
+    def remember(self, known: Mapping[str, KnownDescription]) -> None:
+        """Take the texts of descriptions that were read, by the entity that stands for them."""
+        self._texts |= {k: description_of(item, self._most_tokens) for k, item in known.items()}
+
+    def forget(self) -> None:
+        """Read all texts again."""
+        self._texts.clear()
+
     def describe(self, entity_ids: Collection[str]) -> dict[str, str]:
         """Return the text of each entity that has one, in the order of ``entity_ids``."""
         if self._readings is None:
@@ -127,9 +142,8 @@ class Describer:
         new = [holder for holder in holders.values() if holder not in self._texts]
         shared = EntityGroups(self._groups, read_senses(self._store, new))
         known = read_known_descriptions(self._readings, shared, new) if new else {}
-        for holder in new:
-            text = description_of(known[holder], self._most_tokens) if holder in known else ""
-            self._texts[holder] = text
+        self._texts |= dict.fromkeys(new, "")
+        self.remember(known)
         found = ((key, self._texts[holder]) for key, holder in holders.items())
         return {key: text for key, text in found if text}
 

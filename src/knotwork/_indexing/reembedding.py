@@ -33,6 +33,7 @@ from knotwork._indexing.embedding import (
     stamp_embedder,
     stored_embedder,
 )
+from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
@@ -229,8 +230,12 @@ class Reembedding:
 
     def _embed_descriptions(self) -> Iterator[EmbedEvent]:
         """Embed the descriptions of entities, if the index has any."""
-        groups = read_groups(self._store)
-        steps = embed_descriptions(self._store, self._embedding, groups=groups, name=self._name)
+        steps = embed_descriptions(
+            self._store,
+            self._embedding,
+            describer=Describer(self._store, groups=read_groups(self._store)),
+            name=self._name,
+        )
         for done, total in steps:
             yield EmbedEvent("descriptions", done, total)
 

@@ -15,6 +15,7 @@ from knotwork._indexing.embedding import (
     Embedding,
     stamp_embedder,
 )
+from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
@@ -93,7 +94,8 @@ def restore_vectors(store: Store, embedding: Embedding) -> Restored:
             store.vectors("sentence").put(
                 (c.id, key, r.sentences) for c, key, r in found if len(r.sentences)
             )
-    steps = embed_descriptions(store, embedding, groups=read_groups(store))
+    describer = Describer(store, groups=read_groups(store))
+    steps = embed_descriptions(store, embedding, describer=describer)
     others = _restore_names(store, embedding) + finish_steps(steps)
     return Restored(len(missing) + others + _restore_questions(store, embedding), 0)
 

@@ -28,6 +28,7 @@ from knotwork._indexing.embedding import (
     check_embedder,
     check_not_switching,
 )
+from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.foreign_indexes import graphrag, lightrag
 from knotwork._indexing.foreign_indexes.chunk_contributions import Contributions, contribute
 from knotwork._indexing.foreign_indexes.foreign_index import ForeignIndex
@@ -193,7 +194,9 @@ def import_steps(
         yield ImportStep(done, total)
     outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
     if using:
-        finish_steps(embed_descriptions(store, using, groups=read_groups(store)))
+        finish_steps(
+            embed_descriptions(store, using, describer=Describer(store, groups=read_groups(store)))
+        )
         if outcome.counts["communities"]:
             put_missing_vectors(store, outcome.community_ids, using)
     brought = {
