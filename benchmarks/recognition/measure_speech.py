@@ -13,15 +13,13 @@ compares the time of each sentence with the nearest time of the document.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from benchmarks.recognition.recorded_talks import indexed_talks, model_option, word_errors
 from benchmarks.recognition.spoken import (
-    FORMATS,
     HELD_OUT_TEXTS,
     TEXTS,
     VOICE,
@@ -33,68 +31,39 @@ from benchmarks.recognition.spoken import (
 )
 from tests.indexing.sound_files import sound_file
 
-import knotwork
 from knotwork._indexing.loaders import load_document
 from knotwork._indexing.loaders.sound import SAMPLE_RATE
-
-
-def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
-    """Return the fewest words to insert, delete or replace (Levenshtein 1966)."""
-    before = list(range(len(heard) + 1))
-    for number, word in enumerate(said, start=1):
-        row = [number]
-        for other, found in enumerate(heard, start=1):
-            row.append(min(before[other] + 1, row[-1] + 1, before[other - 1] + (word != found)))
-        before = row
-    return before[-1]
 
 
 def measure(texts: Sequence[SpokenText], model: Path, voice: str) -> None:
     """Print a row for each text, and the sums."""
     errors = words = found = timely = 0
-    worst_s = sound_s = 0.0
-    with tempfile.TemporaryDirectory() as work:
-        folder = Path(work, "talks")
-        folder.mkdir()
-        spoken = [speak(text, voice=voice) for text in texts]
-        names = [f"talk{n}{FORMATS[n % len(FORMATS)]}" for n in range(len(texts))]
-        for name, speech in zip(names, spoken, strict=True):
-            (folder / name).write_bytes(sound_file(speech.samples, Path(name).suffix))
-            sound_s += len(speech.samples) / SAMPLE_RATE
-        settings = {"embedding_model": "none", "index_workers": 1, "index_audio_model": str(model)}
-        with knotwork.open(Path(work, "talks.knot"), **settings) as base:
-            began = time.perf_counter()
-            report = base.index(folder)
-            took_s = time.perf_counter() - began
-            assert report.added == len(texts), report.failures
-            stored = base.store.documents
-            heard = {d.uri: d.text for d in stored.documents(stored.document_ids()).values()}
-            print("| text | format | word error | answer found | start | end |")
-            print("|---|---|--:|---|--:|--:|")
-            for text, speech, name in zip(texts, spoken, names, strict=True):
-                uri = f"talks/{name}"
-                said = plain_words(" ".join(text.written))
-                wrong = word_errors(said, plain_words(heard[uri]))
-                answer = base.ask(text.question)
-                cited = [c for c in answer.citations if c.document == uri and c.time]
-                quoting = [c for c in cited if has_words(c.quote, text.answer)]
-                is_found = bool(quoting) or has_words(answer.text, text.answer)
-                times = "- | -"
-                if quoting:
-                    start_s, end_s = speech.times[text.answering]
-                    off = quoting[0].time.start_s - start_s, quoting[0].time.end_s - end_s
-                    worst_s = max(worst_s, *map(abs, off))
-                    timely += max(map(abs, off)) <= 1.0
-                    times = f"{off[0]:+.2f} | {off[1]:+.2f}"
-                share = wrong / len(said)
-                print(
-                    f"| {text.title} | {Path(name).suffix} | {share:.0%} | {is_found} | {times} |"
-                )
-                errors, words, found = errors + wrong, words + len(said), found + is_found
+    worst_s = 0.0
+    spoken = [speak(text, voice=voice) for text in texts]
+    with indexed_talks(spoken, model) as talks:
+        print("| text | format | word error | answer found | start | end |")
+        print("|---|---|--:|---|--:|--:|")
+        for text, speech, uri in zip(texts, spoken, talks.uris, strict=True):
+            said = plain_words(" ".join(text.written))
+            wrong = word_errors(said, plain_words(talks.documents[uri].text))
+            answer = talks.base.ask(text.question)
+            cited = [c for c in answer.citations if c.document == uri and c.time]
+            quoting = [c for c in cited if has_words(c.quote, text.answer)]
+            is_found = bool(quoting) or has_words(answer.text, text.answer)
+            times = "- | -"
+            if quoting:
+                start_s, end_s = speech.times[text.answering]
+                off = quoting[0].time.start_s - start_s, quoting[0].time.end_s - end_s
+                worst_s = max(worst_s, *map(abs, off))
+                timely += max(map(abs, off)) <= 1.0
+                times = f"{off[0]:+.2f} | {off[1]:+.2f}"
+            share = wrong / len(said)
+            print(f"| {text.title} | {Path(uri).suffix} | {share:.0%} | {is_found} | {times} |")
+            errors, words, found = errors + wrong, words + len(said), found + is_found
     print(
         f"\n{errors / words:.1%} of {words} words wrong; {found} of {len(texts)} answers found; "
-        f"{timely} cited within 1 s (worst {worst_s:.2f} s); {sound_s:.0f} s of sound in "
-        f"{took_s:.0f} s"
+        f"{timely} cited within 1 s (worst {worst_s:.2f} s); {talks.sound_s:.0f} s of sound "
+        f"in {talks.took_s:.0f} s"
     )
 
 
@@ -120,8 +89,7 @@ def measure_joined(texts: Sequence[SpokenText], model: Path, voice: str, pause_s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, required=True)
+    parser = model_option(__doc__)
     parser.add_argument("--voice", default=VOICE)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--joined", type=float, metavar="SECONDS")

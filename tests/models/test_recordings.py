@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.recognition.recorded_talks import indexed_talks
 from benchmarks.recognition.spoken import (
-    FORMATS,
     PROGRAM,
     TEXTS,
     has_words,
@@ -15,7 +15,6 @@ from benchmarks.recognition.spoken import (
 )
 from tests.indexing.sound_files import sound_file, tone
 
-import knotwork
 from knotwork.errors import LoadError
 
 pytestmark = pytest.mark.skipif(not is_available(), reason=f"{PROGRAM} is not installed")
@@ -30,19 +29,10 @@ def speeches():
 
 
 @pytest.fixture(scope="module")
-def talks(speeches, whisper_model, tmp_path_factory):
-    """An index of ten recordings in five formats, read by worker processes."""
-    folder = tmp_path_factory.mktemp("talks")
-    (folder / "talks").mkdir()
-    for number, speech in enumerate(speeches):
-        suffix = FORMATS[number % len(FORMATS)]
-        path = folder / "talks" / f"talk{number}{suffix}"
-        path.write_bytes(sound_file(speech.samples, suffix))
-    settings = {"embedding_model": "none", "index_audio_model": str(whisper_model)}
-    with knotwork.open(folder / "talks.knot", index_workers=1, **settings) as base:
-        report = base.index(folder / "talks")
-        assert (report.added, report.failures) == (len(SPOKEN), ())
-        yield base
+def talks(speeches, whisper_model):
+    """An index of ten recordings in five formats, read by a worker process."""
+    with indexed_talks(speeches, whisper_model) as talks:
+        yield talks.base
 
 
 def test_spoken_answers_are_found_and_cited_with_their_times(talks, speeches):
