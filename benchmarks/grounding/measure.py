@@ -3,10 +3,11 @@
     python benchmarks/grounding/measure.py --data ../shared
 
 False statements differ from true ones in a number, a name, a negation or the order of two names;
-half of the numbers and names come from the same passage. Four kinds of true statements: sentences
+half of the numbers and names come from the same passage. Kinds of true statements: sentences
 of the passages ("close"), questions turned into statements ("asked"), clauses of the passages in
-both voices ("clauses", such as "Acme was founded by Ina Berg"), and answers about manuals that a
-person wrote ("written", with the quoted evidence as passage). Prints the share of false statements
+both voices ("clauses", such as "Acme was founded by Ina Berg"), and answers about manuals that were
+written by hand, with the quoted evidence as passage: near its words ("written"), and in words as
+free as those of a good assistant ("free"). Prints the share of false statements
 found, of true ones rejected, the precision if both are equally frequent, and CPU time.
 """
 
@@ -17,19 +18,22 @@ import json
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from statements import (
     KINDS,
+    Row,
     Statement,
     make_false,
     names_of,
     read_clauses,
+    read_quotes,
     read_rows,
     read_sentences,
+    state,
 )
 from statements import read_statements as read_asked
 
@@ -43,6 +47,7 @@ FRESH = (
     "bench/qa/cmrc2018_trial",
     "bench/qa/drcd300_zh",
 )
+QUOTES = Path(__file__).parents[2] / "training" / "reader" / "questions"
 MANUALS = ("postgresql", "handbook_en", "handbook_zh")
 
 
@@ -71,10 +76,23 @@ def main() -> None:
         clauses = list(read_clauses(rows))
         made = {kind: [] for kind in KINDS} | {"roles": [false for _, false in clauses]}
         _measure(shown, "clauses", [true for true, _ in clauses], made, options)
-    written = _read_written(options.data / "bench" / "realdocs")
-    names = sorted({n for s in written for n in names_of(s.passage, s.language)})
-    made = make_false(written, names, seed=options.seed)
-    _measure("manuals", "written", written, made, options)
+    written = {
+        "written": _read_written(options.data / "bench" / "realdocs"),
+        "free": list(_read_free()),
+    }
+    for kind, statements in written.items():
+        names = sorted({n for s in statements for n in names_of(s.passage, s.language)})
+        made = make_false(statements, names, seed=options.seed)
+        _measure("manuals", kind, statements, made, options)
+
+
+def _read_free() -> Iterator[Statement]:
+    rows: dict[str, dict[str, Row]] = {}
+    for line in Path(__file__).with_name("free_answers.tsv").read_text("utf-8").splitlines():
+        manual, question, text = line.split("\t")
+        if manual not in rows:
+            rows[manual] = {row.key: row for row in read_quotes(QUOTES / f"{manual}.jsonl")}
+        yield state(rows[manual][question], text)
 
 
 def _read_written(folder: Path) -> list[Statement]:

@@ -22,13 +22,17 @@ from knotwork._text.chinese import segment
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A question with its answer, and the passage that holds it."""
+    """A question with its answer, and the passage that holds it.
+
+    ``key`` is the identifier in its data set, or of a manual the question.
+    """
 
     question: str
     answer: str
     passage: str
     title: str
     language: str
+    key: str = ""
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -46,7 +50,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     with gzip.open(path, "rt", encoding="utf-8") as opened:
         for row in map(json.loads, opened):
             answer = row["answers"][0]["text"] if row["kind"] == "span" and row["answers"] else ""
-            yield Row(row["question"], answer, row["context"], row["title"], row["lang"])
+            yield Row(row["question"], answer, row["context"], row["title"], row["lang"], row["id"])
 
 
 def read_passages(folder: Path) -> Iterator[Row]:
@@ -65,7 +69,8 @@ def read_quotes(path: Path) -> Iterator[Row]:
         pages.setdefault(row["page"], []).extend(quotes)
         if quotes:
             text = "\n\n".join(quotes)
-            yield Row(row["question"], row["answer"], text, row["page"], _language_of(text))
+            asked = row["question"]
+            yield Row(asked, row["answer"], text, row["page"], _language_of(text), asked)
     for page, quotes in pages.items():
         text = "\n\n".join(dict.fromkeys(quotes))
         yield Row("", "", text, page, _language_of(text))
@@ -103,6 +108,12 @@ _LEAD_EN = re.compile(
 _REFERS = re.compile(
     r"^(?:It|He|She|They|This|These|Those|That|Its|His|Her|Their)\b|^[它他她这這该該其此]"
 )
+
+
+def state(row: Row, text: str) -> Statement:
+    """Return a true statement about the passage of a row."""
+    language = _language_of(text)
+    return Statement(text, row.passage, row.title, row.question, language, row.answer)
 
 
 def read_sentences(rows: Iterable[Row], *, every: int) -> Iterator[Statement]:

@@ -136,6 +136,34 @@ def test_free_wording_is_right(statement, question):
 
 
 @pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        ("Take red-stop: each pump then halts.", "red-stop halts every pump."),
+        ("Each pump writes about 1 kB an hour.", "Per hour, a pump writes one kilobyte."),
+        ("A pump goes on without its log.", "If the log is gone, a pump does not stop."),
+        ("The later entry wins.", "Of two entries, the later one is taken."),
+        ("密码不得少于五位。", "密码至少要有五位。"),
+        ("两种做法差不多，都由办事处决定。", "这两种做法相近，由办事处来决定。"),
+        ("参数可以填 yes 或 no。", "参数的值是 yes 或 no 之一。"),
+    ],
+)
+def test_words_as_free_as_those_of_an_assistant_are_right(statement, source):
+    assert fault(statement, source) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "source", "question"),
+    [
+        ("Visitors leave their coats with the guard.", PUMP, ""),
+        ("参观者应当把外套放在门口的柜子里。", OFFICE, ""),
+        ("The pump is painted green.", "The pump stands outside.", "How is the pump painted?"),
+    ],
+)
+def test_a_statement_about_something_else_is_found(statement, source, question):
+    assert fault(statement, source, question) is Fault.WORDS
+
+
+@pytest.mark.parametrize(
     ("statement", "question"),
     [
         pytest.param(

@@ -80,7 +80,7 @@ def find_numbers(text: str) -> Iterator[Number]:
             suffix = _SUFFIX.match(plain, end)
             after = plain[suffix.end() if suffix else end :][:1]
             if after == "_" or (
-                after.isascii() and after.isalpha() and not suffix and not _is_unit(plain, end)
+                after.isascii() and after.isalpha() and not suffix and not is_unit(plain, end)
             ):
                 continue
             value = Decimal(match["digits"].replace(",", ""))
@@ -101,7 +101,8 @@ _UNIT = re.compile(
 )
 
 
-def _is_unit(text: str, place: int) -> bool:
+def is_unit(text: str, place: int) -> bool:
+    """Return True if a unit such as "kB" or "ms" begins at a place of a text."""
     return bool(_UNIT.match(text, place))
 
 

@@ -19,7 +19,8 @@ _NO_DENIAL = re.compile(
     r"\bnot (?:only|merely|just|simply|solely)\b|\bnot\b(?=[^.;]{0,60}\buntil\b)|\bno\.?\s?\d"
     r"|\bno (?:more|less|fewer|later|longer) than\b"
     r"|^\W*no\b(?=\W)|[,;—]\s*not\b|^[不没沒](?:有|是)?[，。]|而非|而不是|不是(?=.{1,20}而是)"
-    r"|无线|無線|非洲|非常|未来|未來|不[仅只光单]",
+    r"|无线|無線|非洲|非常|未来|未來|不[仅只光单]|差不多|\byes\b\W{0,3}(?:or|或|和)?\W{0,3}no\b"
+    r"|不[得能可会會应應]?(?:[少低短小晚早多高大长長][于於]|超[过過])",
     re.IGNORECASE,
 )
 _NEGATIVE = (

@@ -10,7 +10,7 @@ same in both.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -31,6 +31,7 @@ from knotwork._synthesis.grounding.texts import (
     Word,
     covered_share,
     has_more_han,
+    pieces_of,
     read_text,
     states_number,
     word_behind,
@@ -39,13 +40,15 @@ from knotwork._text.chinese import simplify
 from knotwork._text.dates import MONTHS
 from knotwork._text.numbers import Number
 
-LEAST_SHARE = 0.34
-"""The least share of a statement's words that its passages contain."""
-LEAST_NEW_SHARE = 0.25
+LEAST_SHARE = 0.22
+"""The least share of the pieces of a statement's words that its passages and their titles have."""
+LEAST_SHARE_ZH = 0.35
+"""The same for the characters of a Chinese statement, of which any two texts share more."""
+LEAST_NEW_SHARE = 0.1
 """The same for the words that the question does not have."""
-LEAST_ODDS = 1.5
+LEAST_ODDS = 1.2
 """The log-odds above which a name or number is taken for one that replaced another."""
-LEAST_ODDS_OF_DENIAL = 1.5
+LEAST_ODDS_OF_DENIAL = 0.5
 """The log-odds above which a statement is taken to deny what the sources say."""
 
 
@@ -249,29 +252,39 @@ class CitedSources:
         return Finding(kind, said.text[worst.mention.start : worst.mention.end])
 
     def find_strange_words(self, said: ReadText) -> Finding | None:
-        strange = [word for word in said.words if not self._has_word(word)]
-        numbers = len(said.numbers)
+        """Find a statement that has too little in common with its passages to be theirs."""
+        words = {word.start: word for word in said.words}.values()
+        least = LEAST_SHARE_ZH if has_more_han(said.text) else LEAST_SHARE
+        if self._held_share(words, said) < least:
+            return Finding(Fault.WORDS)
         new = [
             word
-            for word in said.words
+            for word in words
             if word.term not in self._asked and word.term not in self.question.terms
         ]
-        if len(strange) > (1 - LEAST_SHARE) * (len(said.words) + numbers):
-            return Finding(Fault.WORDS)
-        if new and sum(w in strange for w in new) > (1 - LEAST_NEW_SHARE) * (len(new) + numbers):
+        if new and self._held_share(new, said) < LEAST_NEW_SHARE:
             return Finding(Fault.WORDS, said.text[new[0].start : new[0].end])
         return None
 
-    def _has_word(self, word: Word) -> bool:
-        if word.term in self._terms:
-            return True
-        if not HAN_CHARACTER.match(word.term):
-            return False
-        return (
-            word.term in self._plain
-            or (len(word.term) > 1 and self._has_parts(word.term))
-            or (len(word.term) == 2 and any(c in self._plain for c in word.term))
+    def _held_share(self, words: Collection[Word], said: ReadText) -> float:
+        """Return the share of words, and of a statement's numbers, that the sources have.
+
+        A number or a word of letters counts as much as two Chinese characters.
+        """
+        total = 2.0 * len(said.numbers)
+        held = 2.0 * sum(
+            any(states_number(s, number.values) for s in self._sentences) for number in said.numbers
         )
+        for word in words:
+            pieces = list(pieces_of(said.text[word.start : word.end]))
+            weight = len(pieces) if HAN_CHARACTER.match(word.term) else 2.0
+            total += weight
+            held += weight * sum(p in self._pieces for p in pieces) / max(len(pieces), 1)
+        return held / total if total else 1.0
+
+    @cached_property
+    def _pieces(self) -> frozenset[str]:
+        return frozenset(pieces_of(self._plain))
 
 
 _BEFORE_NAMES_ZH = "由被在于为对把跟与和"

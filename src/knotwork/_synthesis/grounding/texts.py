@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from knotwork._text.chinese import HAN, segment, simplify
 from knotwork._text.dates import MONTHS
-from knotwork._text.numbers import Number, find_numbers
+from knotwork._text.numbers import Number, find_numbers, is_unit
 from knotwork._text.terms import STOP_WORDS, terms
+from knotwork._transform.rules.lexicon import common_words, word_set
 
 LARGEST_COUNT = 12
 """A number in words up to this one may count what a passage lists, and need not stand there."""
@@ -88,7 +89,11 @@ def read_text(text: str) -> ReadText:
         if HAN_CHARACTER.match(match[0]):
             words += _read_han(match[0], match.start())
         elif not any(number.start <= match.start() < number.end for number in numbers):
-            words += _read_latin(text, match)
+            is_behind_number = any(0 <= match.start() - number.end <= 1 for number in numbers)
+            if is_behind_number and is_unit(text, match.start()):
+                words += [w._replace(is_name=False) for w in _read_latin(text, match)]
+            else:
+                words += _read_latin(text, match)
     is_chinese = len(HAN_CHARACTER.findall(text)) > 2 * len(_LETTERS.findall(text))
     terms_ = frozenset(word.term for word in words)
     return ReadText(
@@ -126,81 +131,20 @@ _COMMON_ENDING = re.compile(
     r"\w*(?:ly|ing|tion|ment|ness|ity|ful|ive|ed|ance|ence|able|ible|ous|less|ism|ship"
     r"|[^aeious]s|ies|ees|ers|ors)"
 )
-_COMMON_FIRST_WORDS = frozenset(
-    [
-        "people",
-        "person",
-        "user",
-        "overall",
-        "instead",
-        "otherwise",
-        "first",
-        "second",
-        "third",
-        "finally",
-        "unlike",
-        "based",
-        "yes",
-        "given",
-        "note",
-        "example",
-        "another",
-        "each",
-        "every",
-        "all",
-        "both",
-        "most",
-        "section",
-        "several",
-        "various",
-        "different",
-        "single",
-        "new",
-        "old",
-        "part",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "like",
-        "despite",
-        "per",
-        "due",
-        "use",
-        "set",
-        "run",
-        "make",
-        "system",
-        "data",
-        "file",
-        "value",
-        "default",
-        "type",
-        "level",
-        "option",
-        "command",
-        "server",
-        "page",
-        "version",
-        "number",
-        "water",
-        "food",
-        "man",
-        "woman",
-        "king",
-    ]
+_COMMON_FIRST_WORDS = word_set(
+    """boot click configure copy delete disable download drag edit enable enter freeze install king
+    log mount new paste reboot reload rename restart rotate server toggle type upload verify"""
 )
+"""Words that begin sentences beside the `common_words`."""
 
 
 def _is_common(word: str) -> bool:
     """Return True for a word that begins a sentence and is probably not a name."""
-    return word in _COMMON_FIRST_WORDS or bool(_COMMON_ENDING.fullmatch(word))
+    return (
+        word in common_words()
+        or word in _COMMON_FIRST_WORDS
+        or bool(_COMMON_ENDING.fullmatch(word))
+    )
 
 
 _JOINT = re.compile(r"[\s·・.-]{0,2}")
@@ -258,6 +202,22 @@ def word_behind(end: int, text: ReadText) -> str:
         return ""
     between = text.text[end : following.start]
     return "" if len(between) > _LONGEST_STEP or _BREAK.search(between) else following.term
+
+
+_PIECE = 4
+_LETTERS_OR_CHARACTER = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Yield what words of one origin share: Chinese characters with a content, and of other words
+    each group of four letters, with their ends as letters.
+    """
+    for part in _LETTERS_OR_CHARACTER.findall(simplify(text).casefold()):
+        if not HAN_CHARACTER.match(part):
+            word = f" {part} "
+            yield from (word[i : i + _PIECE] for i in range(max(1, len(word) - _PIECE + 1)))
+        elif part not in _EMPTY_ZH:
+            yield part
 
 
 def covered_share(said: ReadText, sentence: ReadText) -> float:
