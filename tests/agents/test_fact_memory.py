@@ -214,6 +214,18 @@ def test_a_name_is_forgotten_at_both_ends():
     assert memory.forget("nobody") == 0
 
 
+@pytest.mark.parametrize("name", ["me", "我", "the user"])
+def test_the_person_who_states_facts_has_names_too(name):
+    memory = FactMemory()
+    memory.learn(lives("Oslo", "2020-01-01"))
+    memory.learn(RememberedFact("the user", "works for", "Acme", "2020-01-01"))
+    memory.learn(RememberedFact("Ben", "is in", "ME", "2020-01-01"))
+    assert [fact.object for fact in memory.about([name])] == ["Acme"]
+    assert memory.forget("ME") == 1
+    assert memory.forget(name) == 1
+    assert [fact.object for fact in memory.facts()] == ["Oslo"]
+
+
 def test_facts_are_listed_at_a_moment():
     memory = FactMemory()
     memory.learn(lives("Oslo", "2020-01-01"))

@@ -9,6 +9,7 @@ of another: every statement here names the owner.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from knotwork._sqlite_file import (
     write_transaction,
 )
 from knotwork._stores.base import Store, companions_of
+from knotwork._synthesis.memory_matching import SPEAKER
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
 from knotwork.agents._fact_sentences import is_chinese, state_fact, state_times
@@ -96,6 +98,10 @@ FACTS = Companion(
     busy_timeout_s=5.0,
 )
 """Facts of conversations."""
+
+
+_FIRST_PERSON = re.compile("me|myself|我")
+"""Names of the person who stated facts; "ME" may be an abbreviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +276,10 @@ class FactMemory:
         return True
 
     def forget(self, name: str) -> int:
-        """Delete all facts with this subject or object, and return their number."""
-        form = normal_form(name)
+        """Delete all facts with this subject or object ("me" for the user), and return their
+        number.
+        """
+        form = _form_of(name)
         with self.transaction():
             return self._tables.change(
                 "DELETE FROM fact WHERE owner = $1 AND (subject_form = $2 OR object_form = $2)",
@@ -304,9 +312,10 @@ class FactMemory:
     ) -> list[RememberedFact]:
         """Return facts with one of these names as subject or object, newest first.
 
+        "me" and 我 are the person who stated them.
         With ``at``, only those that hold at that time.
         """
-        forms = list(dict.fromkeys(form for name in names if (form := normal_form(name))))
+        forms = list(dict.fromkeys(form for name in names if (form := _form_of(name))))
         if not forms:
             return []
         blanks = ", ".join(f"${number}" for number in range(2, len(forms) + 2))
@@ -417,6 +426,10 @@ def _place(fact: RememberedFact) -> tuple[object, ...]:
     """Return the sort key of a list of facts: subject, relation, time, object."""
     subject, relation, object_ = _forms(fact)
     return subject, relation, period_of(fact.valid_from), object_
+
+
+def _form_of(name: str) -> str:
+    return normal_form(SPEAKER if _FIRST_PERSON.fullmatch(name.strip()) else name)
 
 
 def _key(fact: RememberedFact) -> tuple[str, ...]:

@@ -315,7 +315,9 @@ def memory_command() -> None:
 )
 @with_session()
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
-    """List all remembered facts, or those about NAME, including those no longer valid."""
+    """List all remembered facts, or those about NAME (`me` is you), including those no longer
+    valid.
+    """
     from knotwork._text.moments import read_moment
 
     moment = read_moment(at) if at else None
@@ -355,14 +357,14 @@ def tell(session: Session, *, text: str) -> None:
     short_help="Delete the facts about a name.",
     epilog=show_examples(
         'knotwork memory forget "Ann Lee"',
-        'knotwork memory forget "the user"',
+        "knotwork memory forget me",
         'knotwork memory forget "Ann Lee" --store papers.knot',
     ),
 )
 @click.argument("name")
 @with_session()
 def forget(session: Session, *, name: str) -> None:
-    """Delete all facts with NAME as subject or object."""
+    """Delete all facts with NAME as subject or object; `me` is you."""
     with closing(_open_memory(session)) as memory:
         count = memory.forget(name)
     if session.common.json:
