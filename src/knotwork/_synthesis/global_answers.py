@@ -223,8 +223,9 @@ def compose_themes(
     """Answer with the themes of reports, each finding cited, or say that there is no answer.
 
     If neither the reports nor the search cover what is asked, no answer is given, unless
-    ``settings.abstain_below`` is 0. An answer about the whole corpus has no confidence: it states
-    what the reports say.
+    ``settings.abstain_below`` is 0. The confidence falls with the share of the statements that are
+    from passages about something else. An answer about the whole corpus has none: it states what
+    the reports say.
     """
     settings = settings or AnswerSettings()
     question = evidence.query.text
@@ -238,17 +239,29 @@ def compose_themes(
         or evidence.confidence >= FOUND_CONFIDENCE
         or settings.abstain_below == 0
     )
+    confidence: float | None = evidence.confidence
     if not answered:
         text = not_clear(language) if sources else no_match(language)
+    elif has_focus:
+        confidence = evidence.confidence * _share_on_topic(question, sources)
+    else:
+        confidence = None
     return Answer(
         question=question,
         text=text,
         answered=answered,
         citations=cite_sentences(sources, store),
         reason="" if answered else LOW_CONFIDENCE if sources else NO_EVIDENCE,
-        confidence=evidence.confidence if has_focus or not answered else None,
+        confidence=confidence,
         retriever=evidence.retriever,
     )
+
+
+def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float:
+    """Return the mean share of a question's terms in the passages of the statements."""
+    asked = set(content_terms(find_topic(question)))
+    held = [asked & set(content_terms(source.chunk.searched_text)) for source in sources]
+    return sum(map(len, held)) / (len(asked) * len(sources)) if asked else 1.0
 
 
 def _choose_statements(
