@@ -103,3 +103,40 @@ def test_a_model_that_always_thinks_is_not_forbidden_to():
         model._dialect = type(model._dialect)(forbids_thinking=True)
         assert [model.complete(ask()).text for _ in range(2)] == ["Ann.", "Ann."]
     assert [sent.get("enable_thinking") for sent in server.requests] == [False, None, None]
+
+
+LOOP = "The text is written in the language of the bridge, and "
+
+
+def test_a_reply_that_repeats_itself_is_stopped():
+    said = "A bridge. " + LOOP * 400
+    with serve(say(said)) as server:
+        *pieces, reply = connect(server).stream(ask())
+    assert "".join(pieces) == reply.text
+    assert said.startswith(reply.text)
+    assert 600 < len(reply.text) < 1_500
+    assert reply.finish_reason == "length"
+    assert "over and over" in reply.warning
+
+
+def test_thinking_that_repeats_itself_is_stopped():
+    thoughts = [{"reasoning_content": LOOP} for _ in range(100)]
+    with serve(lambda sent: stream_events(*thoughts, finish="stop")) as server:
+        reply = connect(server).complete(ask())
+    assert (reply.text, reply.finish_reason) == ("", "length")
+    assert "over and over" in reply.warning
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        LOOP * 4,
+        "| a | b |\n" + "|---" * 600,
+        "".join(f"{n}. {LOOP}\n" for n in range(60)),
+        LOOP * 10 + "the end of it, which is something else altogether." * 2,
+    ],
+)
+def test_a_reply_that_only_repeats_some_words_is_kept(said):
+    with serve(say(said)) as server:
+        reply = connect(server).complete(ask())
+    assert (reply.text, reply.finish_reason, reply.warning) == (said, "stop", "")

@@ -28,6 +28,7 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
 from knotwork._inference.model_servers import HeaderListener, ModelServer, Refusal
+from knotwork._inference.repetition import REPETITION_WARNING, RepetitionCheck
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 
@@ -279,7 +280,8 @@ class _StreamedReply:
     """A reply under construction from the events of a stream.
 
     ``begun`` is True once a piece of the reply or of its thinking arrived, and ``is_endless`` once
-    it is far longer than the request allows, as from a server that ignores the limit.
+    it repeats itself, or is far longer than the request allows, as from a server that ignores the
+    limit.
     """
 
     def __init__(self, request: ChatRequest, habit: ThinkingHabit, url: str) -> None:
@@ -289,6 +291,7 @@ class _StreamedReply:
         self._stripper = habit.stripper()
         self._raw: list[str] = []
         self._thinking: list[str] = []
+        self._repetition = RepetitionCheck()
         self._finish: object = None
         self._left = _MOST_CHARACTERS_A_TOKEN * max(request.max_output_tokens, _LEAST_LIMIT_TOKENS)
         self.begun = self._refused = False
@@ -319,12 +322,14 @@ class _StreamedReply:
         self._thinking.append(thinking)
         self._raw.append(piece)
         self._left -= len(thinking) + len(piece)
+        if whole is None:
+            self._repetition.feed(piece or thinking)
         self.begun = self.begun or bool(thinking or piece)
         return self._stripper.feed(piece)
 
     @property
     def is_endless(self) -> bool:
-        return self._left < 0
+        return self._left < 0 or self._repetition.is_found
 
     def finish(self) -> tuple[str, ChatReply]:
         """Return the last piece and the whole reply; raise ModelUnavailable if it is incomplete."""
@@ -340,7 +345,8 @@ class _StreamedReply:
         thinking = "".join(self._thinking)
         usage = _usage_of(self._usage, self._request, raw + thinking)
         told = self._usage is not None and self._usage.get("prompt_tokens") == usage.input_tokens
-        self.warning = warn_of_cut(self._request, usage.input_tokens if told else None)
+        cut = warn_of_cut(self._request, usage.input_tokens if told else None)
+        self.warning = cut or (REPETITION_WARNING if self._repetition.is_found else "")
         text = self._habit.take_out(raw, cut_off=reason == "length")
         thought = _thought_tokens(self._usage, thinking, raw, text)
         return rest, ChatReply(text, reason, usage, thought_tokens=thought)
