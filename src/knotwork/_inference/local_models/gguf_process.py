@@ -16,11 +16,18 @@ _TO_PARENT = 1
 _ERRORS_ONLY = 1
 _PING_S = 10
 """Seconds between the signs of life of a streamed reply that has not begun."""
+_SHORT_WAITS = "1000"
+"""How long a thread waits for the others before it sleeps, in turns of a loop.
+
+libgomp's own waits slow all threads down while other programs use the processor:
+`benchmarks/results/models.md`.
+"""
 
 
 def main() -> None:
     """Serve until standard input closes."""
     options = json.loads(sys.stdin.readline())
+    os.environ.setdefault("GOMP_SPINCOUNT", _SHORT_WAITS)  # read by libgomp when it is loaded
     from xllamacpp import CommonParams, Server
 
     params = CommonParams()

@@ -101,14 +101,6 @@ class GgufServer(ModelServer):
         )
 
 
-SHORT_WAITS = {"GOMP_SPINCOUNT": "1000"}
-"""How long a thread of llama.cpp waits for the others before it sleeps, in turns of a loop.
-
-libgomp's own waits slow all threads down while other programs use the processor:
-`benchmarks/results/models.md`.
-"""
-
-
 class _GgufProcess:
     """A running child. ``address`` is its URL; it ends when this object is collected."""
 
@@ -120,7 +112,6 @@ class _GgufProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=SHORT_WAITS | os.environ,
             # Ctrl-C is for this process alone, which ends the child.
             start_new_session=os.name != "nt",
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows
