@@ -25,14 +25,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from statements import (
     KINDS,
-    Row,
+    QUOTES,
     Statement,
     make_false,
     names_of,
     read_clauses,
-    read_quotes,
     read_rows,
     read_sentences,
+    rows_by_key,
     state,
 )
 from statements import read_statements as read_asked
@@ -47,7 +47,6 @@ FRESH = (
     "bench/qa/cmrc2018_trial",
     "bench/qa/drcd300_zh",
 )
-QUOTES = Path(__file__).parents[2] / "training" / "reader" / "questions"
 MANUALS = ("postgresql", "handbook_en", "handbook_zh")
 
 
@@ -87,12 +86,9 @@ def main() -> None:
 
 
 def _read_free() -> Iterator[Statement]:
-    rows: dict[str, dict[str, Row]] = {}
     for line in Path(__file__).with_name("free_answers.tsv").read_text("utf-8").splitlines():
         manual, question, text = line.split("\t")
-        if manual not in rows:
-            rows[manual] = {row.key: row for row in read_quotes(QUOTES / f"{manual}.jsonl")}
-        yield state(rows[manual][question], text)
+        yield state(rows_by_key(QUOTES / f"{manual}.jsonl")[question], text)
 
 
 def _read_written(folder: Path) -> list[Statement]:

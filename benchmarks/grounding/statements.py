@@ -14,10 +14,14 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 from knotwork._text.chinese import segment
+
+QUOTES = Path(__file__).resolve().parents[2] / "training" / "reader" / "questions"
+"""Questions about manuals, with what answers them quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,13 @@ _LEAD_EN = re.compile(
 _REFERS = re.compile(
     r"^(?:It|He|She|They|This|These|Those|That|Its|His|Her|Their)\b|^[它他她这這该該其此]"
 )
+
+
+@cache
+def rows_by_key(path: Path) -> dict[str, Row]:
+    """Return the rows of a file of ``train/``, or of the questions about a manual, by their key."""
+    read = read_rows if path.suffix == ".gz" else read_quotes
+    return {row.key: row for row in read(path)}
 
 
 def state(row: Row, text: str) -> Statement:

@@ -5,7 +5,7 @@
 Statements are made as for `benchmarks/grounding`, of other data sets than those that it reports as
 fresh. "placement": a name or number that replaced another, or changed places with one, is wrong,
 and all mentions of true statements are right. "polarity": a statement with a denial added or
-removed is wrong; pairs in free words, written for this, teach it to be silent where words tell
+removed is wrong; pairs in free words, written for this, teach it to be silent where words show
 nothing. Prints how many statements are found by models that were trained without their articles, at
 the shares of true statements rejected; then trains on everything and writes both models.
 """
@@ -29,6 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "grounding"))
 
 from statements import (
+    QUOTES,
     Row,
     Statement,
     make_false,
@@ -38,6 +39,7 @@ from statements import (
     read_quotes,
     read_rows,
     read_sentences,
+    rows_by_key,
     state,
 )
 from statements import read_statements as read_asked
@@ -55,7 +57,6 @@ SETS = (
 CORPORA = ("twowiki_full6119",)
 CLAUSES = ("selqa", "clapnq_dev", "qed_dev")
 """Sets of whose passages only clauses are taken."""
-QUOTES = Path(__file__).resolve().parents[1] / "reader" / "questions"
 PAIRS = Path(__file__).with_name("free_pairs.tsv")
 """A source, the key of its row, a true statement, the kind of error, and a false statement."""
 KEPT_ASIDE = ("bind9", "docker", "httpd", "debian_edu_zh", "gimp_zh")
@@ -158,15 +159,11 @@ def read_manuals() -> Iterator[Row]:
 
 def collect_pairs(data: Path, found: Examples) -> None:
     """Add the statements in free words that affirm or deny what their passages say."""
-    rows: dict[str, dict[str, Row]] = {}
     for line in PAIRS.read_text("utf-8").splitlines():
         source, key, text, error, other = line.split("\t")
-        if source not in rows:
-            manual = QUOTES / f"{source}.jsonl"
-            is_manual = manual.exists()
-            read = read_quotes(manual) if is_manual else read_rows(data / f"{source}.jsonl.gz")
-            rows[source] = {row.key: row for row in read}
-        true = state(rows[source][key], text)
+        manual = QUOTES / f"{source}.jsonl"
+        path = manual if manual.exists() else data / f"{source}.jsonl.gz"
+        true = state(rows_by_key(path)[key], text)
         group = f"free_{true.language}", "free"
         found.add(polarity_rows(true), 0, true, group)
         if error == "negation":
