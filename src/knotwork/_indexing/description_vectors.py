@@ -10,6 +10,7 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.steps import Steps
 from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.resolutions import read_groups
 from knotwork._stores.vectors import DESCRIPTIONS
 from knotwork.records import content_id
 
@@ -20,15 +21,17 @@ def embed_descriptions(
     store: Store,
     embedding: Embedding,
     *,
-    describer: Describer,
+    describer: Describer | None = None,
     name: Callable[[str], str] = str,
 ) -> Steps[int]:
     """Give each entity with a description a vector of both, and return how many were embedded.
 
     Yields how many entities are done. Vectors whose text is unchanged are kept, and entities whose
-    text is in a language that the embedder does not read get none. ``describer`` returns the texts,
-    which merged entities share. ``name`` returns the name of the index to write to.
+    text is in a language that the embedder does not read get none. ``describer`` may have read
+    some texts already; merged entities share one. ``name`` returns the name of the index to write
+    to.
     """
+    describer = describer or Describer(store, groups=read_groups(store))
     readings = store.capabilities.readings
     ids = readings.described() if readings is not None else []
     embedded = 0

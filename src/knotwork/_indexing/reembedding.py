@@ -33,13 +33,11 @@ from knotwork._indexing.embedding import (
     stamp_embedder,
     stored_embedder,
 )
-from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.resolutions import read_groups
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork._text.terms import terms
 from knotwork.errors import IndexingError, StoreBusy
@@ -230,12 +228,7 @@ class Reembedding:
 
     def _embed_descriptions(self) -> Iterator[EmbedEvent]:
         """Embed the descriptions of entities, if the index has any."""
-        steps = embed_descriptions(
-            self._store,
-            self._embedding,
-            describer=Describer(self._store, groups=read_groups(self._store)),
-            name=self._name,
-        )
+        steps = embed_descriptions(self._store, self._embedding, name=self._name)
         for done, total in steps:
             yield EmbedEvent("descriptions", done, total)
 

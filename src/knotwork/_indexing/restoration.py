@@ -15,10 +15,8 @@ from knotwork._indexing.embedding import (
     Embedding,
     stamp_embedder,
 )
-from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store
-from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import is_read
 from knotwork.records import Chunk, Label
 
@@ -94,8 +92,7 @@ def restore_vectors(store: Store, embedding: Embedding) -> Restored:
             store.vectors("sentence").put(
                 (c.id, key, r.sentences) for c, key, r in found if len(r.sentences)
             )
-    describer = Describer(store, groups=read_groups(store))
-    steps = embed_descriptions(store, embedding, describer=describer)
+    steps = embed_descriptions(store, embedding)
     others = _restore_names(store, embedding) + finish_steps(steps)
     return Restored(len(missing) + others + _restore_questions(store, embedding), 0)
 

@@ -28,7 +28,6 @@ from knotwork._indexing.embedding import (
     check_embedder,
     check_not_switching,
 )
-from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.foreign_indexes import graphrag, lightrag
 from knotwork._indexing.foreign_indexes.chunk_contributions import Contributions, contribute
 from knotwork._indexing.foreign_indexes.foreign_index import ForeignIndex
@@ -42,7 +41,6 @@ from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.resolutions import read_groups
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import content_id
 
@@ -194,9 +192,7 @@ def import_steps(
         yield ImportStep(done, total)
     outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
     if using:
-        finish_steps(
-            embed_descriptions(store, using, describer=Describer(store, groups=read_groups(store)))
-        )
+        finish_steps(embed_descriptions(store, using))
         if outcome.counts["communities"]:
             put_missing_vectors(store, outcome.community_ids, using)
     brought = {

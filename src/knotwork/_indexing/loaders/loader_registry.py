@@ -176,8 +176,7 @@ def load_file(  # noqa: PLR0913  one for each option
     a small file; a larger one may have 4 characters for each byte. ``audio_model`` is the folder of
     the model that recognises the speech of recordings. ``known_pictures`` is None if no model
     describes pictures. ``repeated`` are the keys of lines that the file's site repeats; they are
-    removed. ``only_light`` raises ReadElsewhere for a file that is
-    not a short plain text.
+    removed. ``only_light`` raises ReadElsewhere for a file that is not a short plain text.
 
     Raises UndescribedPictures if a description is not known, and LoadError, whose ``reason`` is
     "missing", "unreadable", "not_a_file", "too_large", "empty", "binary", "encoding", "password",
