@@ -204,9 +204,13 @@ def report_evidence(
     return Evidence(query, retriever, tuple(ranked), confidence, found.notes)
 
 
+def _asked_terms(question: str) -> set[str]:
+    return set(content_terms(find_topic(question)))
+
+
 def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
     """Return the share of a question's terms, those for the whole left out, in the reports."""
-    asked = set(content_terms(find_topic(question)))
+    asked = _asked_terms(question)
     if not asked:
         return 1.0 if reports else 0.0
     held = {term for report in reports for term in content_terms(report.text)}
@@ -259,7 +263,7 @@ def compose_themes(
 
 def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float:
     """Return the mean share of a question's terms in the passages of the statements."""
-    asked = set(content_terms(find_topic(question)))
+    asked = _asked_terms(question)
     held = [asked & set(content_terms(source.chunk.searched_text)) for source in sources]
     return sum(map(len, held)) / (len(asked) * len(sources)) if asked else 1.0
 

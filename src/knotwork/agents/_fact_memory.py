@@ -276,8 +276,9 @@ class FactMemory:
         return True
 
     def forget(self, name: str) -> int:
-        """Delete all facts with this subject or object ("me" for the user), and return their
-        number.
+        """Delete all facts with this subject or object, and return their number.
+
+        "me" and 我 are the person who stated them.
         """
         form = _form_of(name)
         with self.transaction():
@@ -312,8 +313,7 @@ class FactMemory:
     ) -> list[RememberedFact]:
         """Return facts with one of these names as subject or object, newest first.
 
-        "me" and 我 are the person who stated them.
-        With ``at``, only those that hold at that time.
+        "me" and 我 are the person who stated them. With ``at``, only facts that hold at that time.
         """
         forms = list(dict.fromkeys(form for name in names if (form := _form_of(name))))
         if not forms:

@@ -89,11 +89,7 @@ def read_text(text: str) -> ReadText:
         if HAN_CHARACTER.match(match[0]):
             words += _read_han(match[0], match.start())
         elif not any(number.start <= match.start() < number.end for number in numbers):
-            is_behind_number = any(0 <= match.start() - number.end <= 1 for number in numbers)
-            if is_behind_number and is_unit(text, match.start()):
-                words += [w._replace(is_name=False) for w in _read_latin(text, match)]
-            else:
-                words += _read_latin(text, match)
+            words += _read_latin(text, match, numbers)
     is_chinese = len(HAN_CHARACTER.findall(text)) > 2 * len(_LETTERS.findall(text))
     terms_ = frozenset(word.term for word in words)
     return ReadText(
@@ -109,17 +105,19 @@ def _read_han(run: str, offset: int) -> Iterator[Word]:
         yield Word(word.simplified, offset + word.start, offset + word.end, is_name)
 
 
-def _read_latin(text: str, match: re.Match[str]) -> Iterator[Word]:
-    token = match[0]
+def _read_latin(text: str, match: re.Match[str], numbers: Sequence[Number]) -> Iterator[Word]:
+    token, start = match[0], match.start()
     is_name = any(c.isupper() or c.isdigit() or c == "_" for c in token)
-    if token[:1].isupper() and token[1:].islower() and _BEFORE_FIRST.search(text[: match.start()]):
+    if any(0 <= start - number.end <= 1 for number in numbers) and is_unit(text, start):
+        is_name = False
+    elif token[:1].isupper() and token[1:].islower() and _BEFORE_FIRST.search(text[:start]):
         after = text[match.end() :]
         is_name = bool(_BEFORE_NAME_PART.match(after)) or (
             bool(_BEFORE_VERB.match(after)) and not _is_common(token.casefold())
         )
     for term in terms(token):
         if term not in STOP_WORDS:
-            yield Word(term, match.start(), match.end(), is_name and not term.isdigit())
+            yield Word(term, start, match.end(), is_name and not term.isdigit())
 
 
 _BEFORE_NAME_PART = re.compile(r" [A-Z]")
@@ -132,8 +130,8 @@ _COMMON_ENDING = re.compile(
     r"|[^aeious]s|ies|ees|ers|ors)"
 )
 _COMMON_FIRST_WORDS = word_set(
-    """boot click configure copy delete disable download drag edit enable enter freeze install king
-    log mount new paste reboot reload rename restart rotate server toggle type upload verify"""
+    """boot click configure delete download edit freeze install log mount new paste reboot reload
+    rename restart rotate server toggle upload verify"""
 )
 """Words that begin sentences beside the `common_words`."""
 
