@@ -410,9 +410,9 @@ def _read(row: Sequence[object]) -> RememberedFact:
     )
 
 
-def _is_more_precise(known: RememberedFact, told: RememberedFact) -> bool:
-    """Return True if the known fact begins within the period in which the told one begins."""
-    return bool(told.valid_from) and contains(told.valid_from, known.valid_from)
+def _is_more_precise(known: RememberedFact, stated: RememberedFact) -> bool:
+    """Return True if the known fact begins within the period in which the stated one begins."""
+    return bool(stated.valid_from) and contains(stated.valid_from, known.valid_from)
 
 
 def _ends_at(known: RememberedFact, at: str) -> bool:
