@@ -233,6 +233,25 @@ def test_delete_takes_uris_folders_and_patterns(kb, docs, names, removed):
     assert uris(kb) == sorted({f"docs/{name}" for name in FACTS} - set(removed))
 
 
+def test_a_document_is_found_by_its_uri_or_path_with_the_tree_of_its_blocks(kb, tmp_path):
+    text = "# Lock\n\nSteps:\n\n1. Open.\n   - Look.\n2. Close.\n"
+    path = tmp_path / "guide" / "lock.md"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    (path.parent / "broken.pdf").write_bytes(b"no")
+    kb.index(path.parent)
+    document = kb.document("guide/lock.md")
+    assert kb.document(path) == document
+    (section,) = document.tree
+    assert [node.block.kind for node in section.walk()] == [
+        "section", "paragraph", "list", "item", "list", "item", "item",
+    ]  # fmt: skip
+    with pytest.raises(UnknownName, match=r"guide/lock\.md"):
+        kb.document("lock.md")
+    with pytest.raises(IndexingError, match=r"guide/broken\.pdf"):
+        kb.document("guide/broken.pdf")
+
+
 def test_metadata_that_is_not_text_is_refused_before_anything_is_indexed():
     with knotwork.open("memory:", embedding_model="none") as kb:
         documents = [

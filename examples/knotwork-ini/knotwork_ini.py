@@ -6,10 +6,10 @@ from configparser import ConfigParser
 from dataclasses import replace
 
 from knotwork.plugins import (
+    BlockWriter,
     Content,
     Source,
     Store,
-    TextBuilder,
     decode_text,
     make_extractor,
     normal_form,
@@ -21,17 +21,18 @@ OPTION = re.compile(r"^([\w.-]+) = ", re.MULTILINE)
 
 
 class IniLoader:
-    """INI files, with a heading for each section."""
+    """INI files: a section for each section, a definition for each option."""
 
     name, suffixes, signatures = "ini", (".ini", ".cfg"), ()
 
     def load(self, source: Source) -> Content:
-        builder, parser = TextBuilder(source), ConfigParser(interpolation=None)
+        writer, parser = BlockWriter(source), ConfigParser(interpolation=None)
         parser.read_string(decode_text(source))
         for section in parser.sections():
-            builder.heading(1, section)
-            builder.add("\n".join(f"{key} = {value}." for key, value in parser[section].items()))
-        return builder.content("text/plain", title=source.name)
+            writer.heading(1, section)
+            for key, value in parser[section].items():
+                writer.paragraph(f"{key} = {value}.", term=key)
+        return writer.content("text/plain", title=source.name)
 
 
 class OptionExtractor:

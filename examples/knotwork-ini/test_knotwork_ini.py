@@ -45,9 +45,11 @@ class TestOptionRetriever(RetrieverContract):
         return "Which river flows through Tartu?"
 
 
-def test_sections_become_headings():
+def test_sections_and_options_become_blocks():
     content = IniLoader().load(Source("server.ini", SETTINGS))
-    assert [heading.title for heading in content.headings] == ["pool", "cache"]
+    labels = [(b.kind, b.label) for b in content.blocks if b.label]
+    assert labels[:2] == [("section", "pool"), ("definition", "max_connections")]
+    assert [label for kind, label in labels if kind == "section"] == ["pool", "cache"]
     assert "max_connections = 40." in content.text
 
 

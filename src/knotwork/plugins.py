@@ -13,8 +13,10 @@ from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
-    from knotwork._indexing.loaders.loader import Content, Loader, Source, TextBuilder
-    from knotwork._indexing.loaders.plain_text import decode_text
+    from knotwork._indexing.loaders.blocks import BlockWriter
+    from knotwork._indexing.loaders.decoding import decode_text
+    from knotwork._indexing.loaders.loader import Content, Loader, Source
+    from knotwork._indexing.loaders.text_blocks import add_text
     from knotwork._indexing.splitters import ChunkSizes, Splitter, make_splitter
     from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
     from knotwork._inference.cross_encoders import Reranker
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Attempt": "_retrieval.queries.query_plans",
+    "BlockWriter": "_indexing.loaders.blocks",
     "Capabilities": "_stores.capabilities",
     "ChatModel": "_inference.chat",
     "ChatReply": "_inference.chat",
@@ -64,11 +67,11 @@ _HOMES = {
     "Splitter": "_indexing.splitters",
     "Statement": "_retrieval.queries.query_plans",
     "Store": "_stores.base",
-    "TextBuilder": "_indexing.loaders.loader",
     "TokenUsage": "_inference.chat",
     "Translator": "_retrieval.queries.query_plans",
+    "add_text": "_indexing.loaders.text_blocks",
     "build_retriever": "_retrieval.retriever_builder",
-    "decode_text": "_indexing.loaders.plain_text",
+    "decode_text": "_indexing.loaders.decoding",
     "detect_language": "_text.languages",
     "make_extractor": "_transform.extractor_registry",
     "make_splitter": "_indexing.splitters",
@@ -80,6 +83,7 @@ _HOMES = {
 
 __all__ = [
     "Attempt",
+    "BlockWriter",
     "Capabilities",
     "ChatModel",
     "ChatReply",
@@ -104,9 +108,9 @@ __all__ = [
     "Splitter",
     "Statement",
     "Store",
-    "TextBuilder",
     "TokenUsage",
     "Translator",
+    "add_text",
     "build_retriever",
     "decode_text",
     "detect_language",

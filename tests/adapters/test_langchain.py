@@ -57,6 +57,7 @@ def test_an_agent_asks_and_keeps_the_citations(kb):
     answer = kb.ask(QUESTION, retriever="bm25")
     assert message.content.startswith(answer.text)
     assert message.artifact.citations == answer.citations
+    assert message.artifact.pieces == answer.pieces != ()
     for citation in answer.citations:
         assert f"[{citation.number}] {citation.document}" in message.content
     assert asyncio.run(tool.ainvoke(call)).content == message.content

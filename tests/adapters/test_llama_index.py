@@ -81,6 +81,9 @@ def test_an_answer_keeps_its_citations(kb, check_place):
         check_place(item.node.text, item.node.metadata)
     assert response.metadata["answered"] is True
     assert response.metadata["strength"] in ("strong", "weak")
+    assert [piece["markdown"] for piece in response.metadata["pieces"]] == [
+        piece.markdown for piece in answer.pieces
+    ]
     assert str(asyncio.run(engine.aquery(QueryBundle(QUESTION)))) == answer.text
 
 

@@ -25,6 +25,9 @@ HOSTILE_WORKSPACE = "hostile"
 HOSTILE_NAME = "<img src=x onerror=alert(1)>"
 """A name that does something where a page takes it for markup."""
 
+BLOCKS_WORKSPACE = "blocks"
+"""Holds a document with a list, code, a table and a quote."""
+
 EMBEDDER = "hashing:64"
 """Needs no model to load, and makes the same vectors everywhere."""
 
@@ -37,11 +40,35 @@ to Tarnby. [{escape(HOSTILE_NAME)}](javascript:alert(2)) &lt;script&gt;alert(3)&
 """
 
 
+_GUIDE = """# Lock guide
+
+To open the lock:
+
+1. Sound the horn.
+   - Wait for the lamp.
+2. Open the gate.
+
+```sh
+lockctl open --gate outer --wait-for-lamp green --log /var/log/harbour/lockctl.log --timeout 120
+```
+
+| Length | Fee |
+| --- | --- |
+| 8 m | 40 |
+| 16 m | 75 |
+
+> Never open both gates.
+"""
+
+
 def fill_folder(folder: Path) -> None:
     """Make the workspaces that tests look at."""
     sample = folder / f"{SAMPLE_WORKSPACE}.knot"
     fill_sample(sample)
     (folder / f"{MEASURED_WORKSPACE}.knot").write_bytes(sample.read_bytes())
+    (folder / "guide.md").write_text(_GUIDE, encoding="utf-8")
+    with _open(folder / f"{BLOCKS_WORKSPACE}.knot", EMBEDDER) as base:
+        base.index(folder / "guide.md")
     _fill_hostile(folder / f"{HOSTILE_WORKSPACE}.knot", folder / "documents")
 
 

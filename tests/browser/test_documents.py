@@ -1,8 +1,11 @@
 """Documents: their text with what is cited, their structure, what came from them."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
-from tests.browser.serving import SAMPLE_WORKSPACE
+import pytest
+from tests.browser.serving import BLOCKS_WORKSPACE, SAMPLE_WORKSPACE
+from tests.browser.watching import shown_words
 
 DOCUMENTS = f"/{SAMPLE_WORKSPACE}/documents"
 
@@ -37,7 +40,7 @@ def test_the_address_of_a_citation_opens_the_document_at_the_passage(visit):
     page = visit.open(address)
     marked = page.locator("mark")
     marked.first.wait_for()
-    assert "".join(marked.all_inner_texts()) == cited["quote"]
+    assert shown_words(" ".join(marked.all_inner_texts())) == shown_words(cited["quote"])
     assert marked.first.is_visible()
 
 
@@ -49,8 +52,36 @@ def test_a_passage_is_marked_by_its_id_alone(visit):
     page = visit.open(f"{DOCUMENTS}?doc={document}&chunk={passage['id']}")
     page.locator("mark").first.wait_for()
     start, end = passage["span"]
-    marked = "".join(page.locator("mark").all_text_contents())
-    assert marked.split() == shown["text"][start:end].split()
+    marked = " ".join(page.locator("mark").all_text_contents())
+    assert shown_words(marked) == shown_words(shown["text"][start:end])
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_blocks_are_drawn_as_what_they_are_and_marked_whole(visitor, colours):
+    visit = visitor.visit(colours=colours)
+    page = visit.open(f"/{BLOCKS_WORKSPACE}/documents")
+    page.get_by_role("link", name="Lock guide").click()
+    text = page.locator(".document-text")
+    text.get_by_role("heading", name="Lock guide").wait_for()
+    assert text.locator("ol > li").count() == 2
+    assert text.locator("ol > li > ul > li").all_inner_texts() == ["Wait for the lamp."]
+    assert text.locator("pre code").inner_text().startswith("lockctl open")
+    assert text.locator("th").all_inner_texts() == ["Length", "Fee"]
+    assert text.locator("td").all_inner_texts() == ["8 m", "40", "16 m", "75"]
+    assert text.locator("blockquote").inner_text() == "Never open both gates."
+    assert not set(text.inner_text()) & set("#|`>")
+    visit.check_access()
+    document = parse_qs(urlsplit(page.url).query)["doc"][0]
+    shown = visit.visitor.call("GET", f"/workspaces/{BLOCKS_WORKSPACE}/documents/{document}")
+    for begins, ends in (("1. Sound", "gate.\n"), ("| Length", "75 |"), ("the horn", "horn")):
+        start = shown["text"].index(begins)
+        end = shown["text"].index(ends, start) + len(ends)
+        page = visit.open(f"/{BLOCKS_WORKSPACE}/documents?doc={document}&start={start}&end={end}")
+        page.locator("mark").first.wait_for()
+        marked = " ".join(page.locator("mark").all_inner_texts())
+        assert shown_words(marked) == shown_words(shown["text"][start:end])
+    visit.check_access()
+    visit.check_width()
 
 
 def test_a_document_that_is_not_there_is_said_with_a_way_back(visit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,17 @@ class Visit:
         )
         assert wide["page"] <= 0, wide
         assert wide["body"] <= 0, wide
+
+
+_NOT_SHOWN = re.compile(r"^[ >]*(?:\d+[.)] |(?:```|~~~).*$)", re.MULTILINE)
+
+
+def shown_words(markdown: str) -> list[str]:
+    """Return the words of a part of a document that a page shows as text.
+
+    Numbers of items are not text of a page, nor are the marks of code.
+    """
+    return re.findall(r"[^\W_]+", _NOT_SHOWN.sub("", markdown))
 
 
 def _is_of_the_machine(text: str) -> bool:

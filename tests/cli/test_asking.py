@@ -37,6 +37,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         "model",
         "notes",
         "citations",
+        "pieces",
         "memory",
         "results",
         "usage",
@@ -57,6 +58,13 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
     }
     assert payload["usage"]["model_calls"] == payload["usage"]["reused_calls"] == 0
     assert (payload["mode"], payload["model"], payload["results"]) == ("basic", "", [])
+    for piece in payload["pieces"]:
+        assert list(piece) == ["kind", "markdown", "citation"]
+        assert piece["markdown"] in payload["answer"]
+        assert f"[{piece['citation']}]" in piece["markdown"]
+    assert [piece["citation"] for piece in payload["pieces"]] == [
+        citation["number"] for citation in payload["citations"]
+    ]
     for number, citation in enumerate(payload["citations"], start=1):
         assert list(citation) == [
             "number",

@@ -20,6 +20,7 @@ from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import LoadError
 from knotwork.records import Document
+from knotwork.testing._loader_contract import check_blocks
 
 _XML = (
     *(b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr>", b"<w:tc>", b"<w:r>", b"<w:t>", b"<a:t>"),
@@ -30,6 +31,7 @@ _XML = (
 _HTML = (
     *(b"<table>", b"<tr>", b"<td colspan=99999>", b"<td rowspan=65534>", b"<ul><li>", b"<h1>"),
     *(b"<pre>", b"<script>", b"<meta charset=utf-16>", b"<template>", b"<svg>", b"<math>", b"<p>"),
+    *(b"<dt>", b"<dd>", b"<blockquote>", b"<div class=note>", b"<li value=7>", b"<ol start=x>"),
     *(b"&nbsp;", b"&#x202e;", b"<title>", b"<base href=x>", b"<plaintext>", b"<select><option>"),
 )
 _MARKDOWN = (
@@ -105,7 +107,8 @@ def _seeds() -> dict[str, list[bytes]]:
     seeds[".html"].append(
         b"<html><head><title>T</title><meta charset=utf-8></head><body><nav>n</nav><h1>A</h1>"
         b"<p>One <b>two</b>.</p><table><tr><th>a<th>b<tr><td colspan=2>c</table><ul><li>x</ul>"
-        b"<pre>y</pre></body></html>"
+        b"<pre>y</pre><dl><dt>d<dd>e<ol><li>f<h2>g</h2></ol></dl><div class=note><p class=title>h"
+        b"<blockquote>i</blockquote></div><figure>j<figcaption>k</figcaption></figure></body></html>"
     )
     seeds[".docx"].append(make_docx(_add_table))
     seeds[".xlsx"].append(make_xlsx({"A": [["x", "y"], [1, "=A1"]], "B": [["z"], [2.5], [None]]}))
@@ -131,6 +134,7 @@ def _add_table(document: object) -> None:
 def _load(name: str, data: bytes) -> None:
     document = load_document(data, uri=name)
     document.text.encode("utf-8")
+    check_blocks(document)
     _, chunks = make_splitter().split(document)
     assert sum(len(chunk.text) for chunk in chunks) <= len(document.text)
 

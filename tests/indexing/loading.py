@@ -1,6 +1,8 @@
 """Load files in tests of loaders, and list the structure found in them."""
 
 from knotwork._indexing.loaders import load_document
+from knotwork.records import BlockKind
+from knotwork.testing._loader_contract import check_blocks
 
 
 def load(name, data, **options):
@@ -13,12 +15,7 @@ def load(name, data, **options):
 
 def assert_offsets(document):
     text = document.text
-    position = 0
-    for heading in document.headings:
-        start, end = heading.span
-        assert position <= start < end <= len(text)
-        assert text[start:end].strip() == text[start:end]
-        position = end
+    check_blocks(document)
     starts = [page.start for page in document.pages]
     assert starts == sorted(starts)
     assert all(0 <= start < len(text) for start in starts)
@@ -28,11 +25,18 @@ def assert_offsets(document):
 
 
 def outline(document):
-    return [(heading.level, heading.title) for heading in document.headings]
+    return [(b.level, b.label) for b in document.blocks if b.kind is BlockKind.SECTION]
 
 
-def frames(document):
+def blocks(document, *kinds):
+    """Return the kind, the label and the text of each block of some kinds, by default of all."""
     return [
-        (frame.kind.value, frame.label, document.text[slice(*frame.span)].strip())
-        for frame in document.frames
+        (block.kind.value, block.label, document.text[slice(*block.span)])
+        for block in document.blocks
+        if block.kind in (kinds or BlockKind)
     ]
+
+
+def leads(document):
+    """Return the kind and the lead of each block that has one."""
+    return [(block.kind.value, block.lead) for block in document.blocks if block.lead]

@@ -5,7 +5,7 @@ import io
 import docx
 import pptx
 import pytest
-from tests.indexing.loading import frames, load
+from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import (
     draw_page,
     join,
@@ -18,7 +18,7 @@ from tests.indexing.office_files import (
 import knotwork
 from knotwork._indexing.loaders import embedded_pictures, recognition, scanned_pages
 from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
-from knotwork.records import Document
+from knotwork.records import BlockKind, Document
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +53,10 @@ def test_the_text_of_a_picture_stands_where_the_picture_stands():
         for part in ("cooling circuit", "relief valve", "installed in 2019")
     )
     assert before < valve < after
-    (picture,) = [f for f in frames(document) if f[:2] == ("title", "Text in a picture")]
-    assert "opens at 7.5 bar." in picture[2]
-    assert "installed" not in picture[2]
+    ((_, label, picture),) = blocks(document, BlockKind.FIGURE)
+    assert label == "Text in a picture"
+    assert "opens at 7.5 bar." in picture
+    assert "installed" not in picture
 
 
 @needs_extra

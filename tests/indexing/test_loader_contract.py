@@ -13,6 +13,7 @@ from tests.indexing.office_files import (
     make_pptx,
     make_xlsx,
     make_zip,
+    printed,
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
@@ -82,6 +83,8 @@ def delimited(delimiter):
     return "\n".join(delimiter.join(str(c or "") for c in row) for row in ROWS).encode()
 
 
+LAMPS = [("Lamp", "Watts", "Place"), ("one", "60", "gate"), ("two", "40", "arch")]
+LAMPS += [("three", "75", "pier"), ("four", "25", "lock")]
 RECORD = {"title": "Bridges", "text": TEXT, "year": 1784}
 SAMPLES = {
     "a.txt": (TextLoader, f"Chapter 1\n\n{TEXT}\n\n第二章 新桥\n\n很好。".encode(), TEXT),
@@ -91,7 +94,18 @@ SAMPLES = {
     "a.pdf": (
         PdfLoader,
         make_pdf(
-            [["Old bridge", TEXT], ["New bridge", "It is of steel."]],
+            [
+                ["Old bridge", TEXT],
+                [
+                    *("New bridge", "It is of steel. It has:", printed("- two lamps", 680)),
+                    *(printed("- a gate", 668), printed("lamps --on", 640, font="FM")),
+                    *(
+                        printed(cell, 600 - 14 * number, x=x)
+                        for number, row in enumerate(LAMPS)
+                        for x, cell in zip((72, 180, 300), row, strict=True)
+                    ),
+                ],
+            ],
             title="Bridges",
             bookmarks=[("Old bridge", 0, 1), ("New bridge", 1, 1)],
         ),
@@ -129,9 +143,10 @@ ARCHIVES = {
     "a.epub": "META-INF/container.xml",
 }
 LONG = "name " * 4_000
+WIDE = "<td>1" * 500
 COLUMNS = [f"{'column' * 9}{n}" for n in range(50)]
 EXPANDING = {
-    "a.html": f"<table><tr><th>{LONG}</th><th>x</th></tr>{'<tr><td>1<td>2</tr>' * 300}</table>",
+    "a.html": f"<table><tr>{WIDE}{'<tr><td>1' * 4_000}</table>",
     "a.csv": f"{','.join(COLUMNS)}\n{','.join('1' * 50)}\n" + f"{','.join('1' * 50)}\n" * 1_500,
     "a.json": json.dumps({LONG: {f"key{n}": n for n in range(300)}}),
 } | {name: make_zip({member: " " * 5_000_000}) for name, member in ARCHIVES.items()}

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.indexing.loading import frames, load, outline
+from tests.indexing.loading import blocks, leads, load, outline
 from tests.indexing.office_files import (
     make_docx,
     make_eml,
@@ -21,6 +21,7 @@ from knotwork._indexing.loaders.loader import FORMATS, format_size
 from knotwork._indexing.loaders.loader_registry import LOADERS
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork.errors import LoadError
+from knotwork.records import BlockKind
 
 
 def page_text(document, label):
@@ -149,8 +150,9 @@ def test_html_keeps_the_main_text():
     assert document.metadata == {"author": "Ada", "date": "2024-01-31", "language": "en"}
     assert outline(document) == [(1, "Heading one"), (2, "Table")]
     assert document.text.startswith(
-        "Heading one\n\nFirst paragraph with a link text.\nNew line.\n\n- apples\n- pears\n1. big\n"
-        "2. small\n\nTable\n\nName: Ada; Age: 36\n\ncode  keeps\n  its space\n\nAfter. Words"
+        "# Heading one\n\nFirst paragraph with a link text.\nNew line.\n\n- apples\n- pears\n"
+        "  1. big\n  2. small\n\n## Table\n\n| Name | Age |\n| --- | --- |\n| Ada | 36 |\n\n"
+        "```\ncode  keeps\n  its space\n```\n\nAfter. Words"
     )
     for word in ("var x", "Home", "Menu", "secret", "Related", "Copyright", "p {}"):
         assert word not in document.text
@@ -159,21 +161,26 @@ def test_html_keeps_the_main_text():
 def test_html_keeps_what_introduces_a_text():
     page = """<body><h1>Options</h1>
 <dl><dt><code>-t</code> <i>seconds</i><a class="headerlink" href="#t">¶</a></dt><dt>--timeout</dt>
-<dd><p>The time to wait. It is 60 s.</p><dl><dt>0</dt><dd>Waits for ever.</dd></dl></dd>
+<dd><p>The time. It is 60 s.</p><dl><dt>0</dt><dd>Waits for ever.</dd></dl></dd>
 <dt>-q</dt><dd>Says nothing.</dd></dl>
 <p>Some text. These are kept:</p><ul><li>logs</li><li>keys</li></ul><p>No list follows:</p>
 <div class="sidebar"><p class="title"><b>HISTORY The name</b></p><p>It is a pun.</p></div>
 <div class="note"><h3 class="title">Note</h3><p>Take care.</p></div>
 <pre>run --now</pre></body>"""
     document = load("a.html", page)
-    assert frames(document) == [
-        ("term", "-t seconds, --timeout", "The time to wait. It is 60 s.\n\n0\n\nWaits for ever."),
-        ("term", "0", "Waits for ever."),
-        ("term", "-q", "Says nothing."),
-        ("lead", "These are kept:", "- logs\n- keys"),
-        ("title", "HISTORY The name", "HISTORY The name\n\nIt is a pun."),
-        ("code", "", "run --now"),
+    assert blocks(document, BlockKind.DEFINITION, BlockKind.BOX, BlockKind.CODE) == [
+        (
+            "definition",
+            "-t seconds, --timeout",
+            "**-t seconds, --timeout**\n\nThe time. It is 60 s.\n\n**0**\n\nWaits for ever.",
+        ),
+        ("definition", "0", "**0**\n\nWaits for ever."),
+        ("definition", "-q", "**-q**\n\nSays nothing."),
+        ("box", "HISTORY The name", "HISTORY The name\n\nIt is a pun."),
+        ("box", "", "Take care."),
+        ("code", "", "```\nrun --now\n```"),
     ]
+    assert leads(document) == [("list", "These are kept:")]
     assert outline(document) == [(1, "Options")]
     assert "Note" not in document.text
     assert "¶" not in document.text
@@ -191,7 +198,7 @@ def test_html_keeps_what_introduces_a_text():
 )
 def test_html_leaves_out_what_leads_to_other_pages(furniture):
     document = load("a.html", f"<body>{furniture}<h1>One</h1><p>Text.</p>{furniture}</body>")
-    assert document.text == "One\n\nText."
+    assert document.text == "# One\n\nText."
 
 
 def test_a_note_of_asciidoc_is_no_table():
@@ -204,15 +211,92 @@ def test_html_keeps_the_terms_in_bold():
     page = """<p><b>Timeout:</b> The time. It is <b>30</b> s.</p><ul><li><strong>-k</strong> – Is
 kept.</li><li><b>No</b> term</li></ul><p><b>Note:</b> Care.</p><p>Text <b>Other:</b> text.</p>
 <h2><b>A:</b> title</h2><p><b>Alone.</b></p><pre><b>run:</b> now</pre>"""
-    assert [frame for frame in frames(load("a.html", page)) if frame[0] == "term"] == [
-        ("term", "Timeout", "Timeout: The time. It is 30 s."),
-        ("term", "-k", "- -k – Is kept."),
+    assert blocks(load("a.html", page), BlockKind.DEFINITION, BlockKind.ITEM) == [
+        ("definition", "Timeout", "Timeout: The time. It is 30 s."),
+        ("item", "-k", "- -k – Is kept."),
+        ("item", "", "- No term"),
     ]
 
 
-def test_html_that_ends_in_the_middle_keeps_its_frames():
+def test_html_that_ends_in_the_middle_keeps_its_definitions():
     document = load("a.html", "<dl><dd>Alone.</dd><dt>Term<dd>Said of it.<dt>Last")
-    assert frames(document) == [("term", "Term", "Said of it.")]
+    assert blocks(document) == [
+        ("paragraph", "", "Alone."),
+        ("definition", "Term", "**Term**\n\nSaid of it."),
+        ("paragraph", "", "Said of it."),
+        ("paragraph", "", "Last"),
+    ]
+
+
+def test_a_term_of_html_may_have_several_descriptions_and_stars():
+    page = "<dl><dt>**kwargs<dt><h3>f(*args)</h3><dd>More.<dd><dl><dt>a<dd>One.</dl><dd>Last.</dl>"
+    document = load("a.html", page)
+    assert document.text.split("\n\n") == [
+        *("**kwargs, f(*args)", "More.", "**a**", "One.", "Last."),
+    ]
+    assert [label for _, label, _ in blocks(document, BlockKind.DEFINITION)] == [
+        *("**kwargs, f(*args)", "**kwargs, f(*args)", "a", "**kwargs, f(*args)"),
+    ]
+
+
+def test_lists_of_html_are_nested_with_all_paragraphs_of_their_items():
+    page = """<body><p>In order:<ol start="3"><li><p>Stop.</p><p>It may take long.</p><pre>stop
+
+now</pre><li>Wait<ul><li>a minute</ul><li value="7">Start.</ol><menu><li>Help</menu>"""
+    document = load("a.html", page)
+    assert document.text == (
+        "In order:\n\n3. Stop.\n\n   It may take long.\n\n   ```\n   stop\n\n   now\n   ```\n"
+        "4. Wait\n   - a minute\n7. Start.\n\n- Help"
+    )
+    assert leads(document) == [("list", "In order:"), ("list", "Wait")]
+
+
+def test_a_heading_ends_the_list_and_the_quote_around_it():
+    page = "<ul><li>One<h2>Two</h2><p>Three<li>Four</ul><blockquote>Five<h2>Six</h2>Seven"
+    document = load("a.html", page)
+    assert document.text == "- One\n\n## Two\n\nThree\n\n- Four\n\n> Five\n\n## Six\n\nSeven"
+    assert outline(document) == [(2, "Two"), (2, "Six")]
+
+
+def test_a_heading_without_its_end_tag_ends_with_the_next_block():
+    document = load(
+        "a.html", "<h1>One <b>two</b><ul><li>x</ul><h2><div>Three</div></h2>Four<h3>A<h4>B"
+    )
+    assert document.text == "# One two\n\n- x\n\n## Three\n\nFour\n\n### A\n\n#### B"
+
+
+def test_boxes_figures_and_tables_of_html_have_their_titles():
+    page = """<div class="note"><h4>Beware</h4><p>It bites.</p></div><p>See <b class="note">it</b>.
+<figure><pre class="language-sh">run</pre><figcaption>Fig. 1
+<a class="headerlink">¶</a></figcaption></figure>
+<div class="figure"><p class="caption"><span class="caption-text">A dog</span></div>
+<table><caption>Table 1</caption><tr><th>Dog<th>Age<tr><td>Rex<td>3</table>
+<div class="highlight-py"><div><pre><div>a = 1</div><div>b = 2</div></pre></div></div>"""
+    document = load("a.html", page)
+    containers = (BlockKind.BOX, BlockKind.FIGURE, BlockKind.CODE)
+    assert blocks(document, *containers) == [
+        ("box", "Beware", "Beware\n\nIt bites."),
+        ("figure", "Fig. 1", "```sh\nrun\n```\n\nFig. 1"),
+        ("code", "sh", "```sh\nrun\n```"),
+        ("figure", "A dog", "A dog"),
+        ("box", "Table 1", "Table 1\n\n| Dog | Age |\n| --- | --- |\n| Rex | 3 |"),
+        ("code", "py", "```py\na = 1\nb = 2\n```"),
+    ]
+    assert "See it." in document.text
+    assert outline(document) == []
+
+
+def test_a_column_of_icons_makes_no_table():
+    page = "<table><tr><td><img><td>One.<tr><td><img><td>Two.</table>"
+    assert blocks(load("a.html", page)) == [("paragraph", "", "One."), ("paragraph", "", "Two.")]
+
+
+def test_parts_of_lists_outside_of_lists_are_kept():
+    start = "9" * 5_000
+    page = (
+        f"<div class=note><li>One<li value=4>Two</div><dd>Three<dt>Four<ol start={start}><li>Five"
+    )
+    assert load("a.html", page).text == "- One\n\n- Two\n\nThree\n\n1. Five\n\nFour"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +343,7 @@ def test_html_declares_its_encoding():
 
 def test_layout_tables_are_read_as_text():
     page = "<table><tr><td><h2>Part</h2><p>One.</p></td><td><p>Two.</p></td></tr></table>"
-    assert load("a.html", page).text == "Part\n\nOne.\n\nTwo."
+    assert load("a.html", page).text == "## Part\n\nOne.\n\nTwo."
 
 
 PAGES = [
@@ -282,7 +366,7 @@ def test_pdf_pages_outline_and_running_heads():
     assert document.metadata == {"author": "Ada", "date": "2024-01-31", "pages": "4"}
     assert [page.label for page in document.pages] == ["1", "2", "3", "4"]
     assert "Running head" not in document.text
-    assert "The example is hyphenated and\ngoes on here." in document.text
+    assert "The example is hyphenated and goes on here." in document.text
     assert page_text(document, "2").startswith("goes on here.")
     assert page_text(document, "4").startswith("Fourth page.")
     assert outline(document) == [(1, "Introduction"), (2, "Methods")]
@@ -354,8 +438,8 @@ def test_docx_headings_lists_tables_and_properties():
     assert document.metadata["subject"] == "trips"
     assert outline(document) == [(1, "Travel policy"), (1, "Approval"), (2, "Cost")]
     assert document.text == (
-        "Travel policy\n\nApproval\n\nTrips are approved. Ask early.\n\n- by train\n- by car\n\n"
-        "Cost\n\nCity: Corvane; Hotel: 140 crowns"
+        "# Travel policy\n\n# Approval\n\nTrips are approved. Ask early.\n\n- by train\n- by car"
+        "\n\n## Cost\n\n| City | Hotel |\n| --- | --- |\n| Corvane | 140 crowns |"
     )
 
 
@@ -364,8 +448,8 @@ def test_pptx_slides_are_pages():
     document = load("a.pptx", make_pptx(slides, title="Talk"))
     assert document.title == "Talk"
     assert outline(document) == [(1, "Start"), (1, "结束")]
-    assert page_text(document, "1") == "Start\n\n- one\n- two\n\nSay hello."
-    assert page_text(document, "2") == "结束\n\n谢谢大家。"
+    assert page_text(document, "1") == "# Start\n\n- one\n- two\n\nSay hello."
+    assert page_text(document, "2") == "# 结束\n\n谢谢大家。"
 
 
 def test_xlsx_rows_can_be_read_on_their_own():
@@ -428,7 +512,7 @@ def test_json_lines_say_which_line_is_broken():
 def test_epub_follows_its_spine():
     chapters = ["<body><h1>One</h1><p>First.</p></body>", "<body><h2>Two</h2><p>Then.</p></body>"]
     document = load("a.epub", make_epub(chapters))
-    assert document.text == "One\n\nFirst.\n\nTwo\n\nThen."
+    assert document.text == "# One\n\nFirst.\n\n## Two\n\nThen."
     assert document.title == "A Book"
     assert document.metadata == {"author": "Jane Doe, John Roe", "language": "en"}
     assert outline(document) == [(1, "One"), (2, "Two")]
@@ -467,7 +551,7 @@ def test_content_tells_the_format_whatever_the_name():
         right = load(name, files[name])
         for wrong in ("a.txt", "a.bin", "noname"):
             assert load(wrong, files[name]).text == right.text
-    assert load("page", files["a.html"]).text == "One\n\nText."
+    assert load("page", files["a.html"]).text == "# One\n\nText."
     assert load("script.py", "print('text')\n").media_type == "text/plain"
 
 

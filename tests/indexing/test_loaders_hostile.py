@@ -22,6 +22,7 @@ from knotwork._indexing.loaders import load_document, loader
 from knotwork._indexing.splitters import make_splitter
 from knotwork.errors import LoadError
 from knotwork.records import Document
+from knotwork.testing._loader_contract import check_blocks
 
 pytestmark = pytest.mark.slow
 
@@ -56,8 +57,7 @@ def load_or_reason(name, data, **options):
     assert document.text.strip()
     document.text.encode("utf-8")
     document.title.encode("utf-8")
-    for heading in document.headings:
-        assert 0 <= heading.span.start < heading.span.end <= len(document.text)
+    check_blocks(document)
     _, chunks = make_splitter().split(document)
     assert sum(len(chunk.text) for chunk in chunks) <= len(document.text)
     return document
@@ -123,11 +123,18 @@ def test_every_format_under_every_name(name):
         "# \n" * 20_000 + "x",
         "---\n" + "- " * 10_000 + "x\n---\n",
         "-" * 200_000 + "\n" + "=" * 200_000,
+        "<ul><li>x" * 10_000,
+        "<blockquote>x<div class=note>y" * 5_000,
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_odd_text(name, text):
     load_or_reason(name, text.encode())
+
+
+def test_a_table_of_one_wide_row_and_many_short_ones():
+    page = f"<table><tr>{'<td>1' * 40_000}{'<tr><td>1' * 40_000}</table>"
+    assert load_or_reason("a.html", page.encode()) == "too_large"
 
 
 @pytest.mark.parametrize("text", ["\x00" * 2_000, "\x1b[31mred\x1b[0m text of a log\n" * 40])

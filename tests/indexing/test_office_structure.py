@@ -8,8 +8,12 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from docx.shared import Pt
 from pptx.util import Inches
-from tests.indexing.loading import frames, load, outline
+from tests.indexing.loading import blocks, leads, load, outline
 from tests.indexing.office_files import make_docx
+
+from knotwork.records import BlockKind
+
+DEFINITION, BOX = BlockKind.DEFINITION, BlockKind.BOX
 
 
 def add_bold(document, bold, rest="", **options):
@@ -42,10 +46,10 @@ def test_a_bold_beginning_with_a_sign_behind_it_is_a_term():
         add_bold(document, "Example:", " Ask early.")
         document.add_paragraph("Plain: no term.")
 
-    assert frames(load_docx(build)) == [
-        ("term", "Timeout", "Timeout: The time to wait. It is 30 s."),
-        ("term", "Retries", "Retries – How often to try."),
-        ("term", "保留期限", "保留期限：一年。到期删除。"),
+    assert blocks(load_docx(build), DEFINITION) == [
+        ("definition", "Timeout", "Timeout: The time to wait. It is 30 s."),
+        ("definition", "Retries", "Retries – How often to try."),
+        ("definition", "保留期限", "保留期限：一年。到期删除。"),
     ]
 
 
@@ -61,10 +65,26 @@ def test_styles_of_definitions_and_of_code():
         document.add_paragraph("run:", style="Source Code")
         document.add_paragraph("    now", style="Source Code")
 
-    document = load_docx(build)
-    assert frames(document) == [
-        ("term", "-t seconds, --timeout", "The time to wait.\n\nIt is 30 s."),
-        ("code", "", "run:\n    now"),
+    assert blocks(load_docx(build), DEFINITION, BlockKind.CODE) == [
+        (
+            "definition",
+            "-t seconds, --timeout",
+            "**-t seconds, --timeout**\n\nThe time to wait.\n\nIt is 30 s.",
+        ),
+        ("code", "", "```\nrun:\n    now\n```"),
+    ]
+
+
+def test_a_term_without_a_description_is_a_paragraph():
+    def build(document):
+        document.styles.add_style("Definition Term", 1)
+        document.styles.add_style("Definition", 1)
+        document.add_paragraph("Alone.", style="Definition")
+        document.add_paragraph("timeout", style="Definition Term")
+        document.add_paragraph("Text.")
+
+    assert blocks(load_docx(build)) == [
+        ("paragraph", "", text) for text in ("Alone.", "timeout", "Text.")
     ]
 
 
@@ -73,13 +93,14 @@ def test_code_is_known_by_its_font_unless_all_text_has_it():
         document.add_paragraph("It is restarted by a command of the shell, as here.")
         document.add_paragraph().add_run("gateway --restart").font.name = "Consolas"
 
-    assert frames(load_docx(build)) == [("code", "", "gateway --restart")]
+    found = blocks(load_docx(build), BlockKind.CODE)
+    assert found == [("code", "", "```\ngateway --restart\n```")]
 
     def typewritten(document):
         for text in ("A first paragraph.", "A second one."):
             document.add_paragraph().add_run(text).font.name = "Courier New"
 
-    assert frames(load_docx(typewritten)) == []
+    assert blocks(load_docx(typewritten), BlockKind.CODE) == []
 
 
 def test_lists_have_their_lead_and_their_numbers():
@@ -95,13 +116,16 @@ def test_lists_have_their_lead_and_their_numbers():
 
     document = load_docx(build)
     assert document.text.endswith(
-        "- logs\n- of clients\n- keys\n\nTo restart:\n\n1. Stop it.\n\nIt may take a minute.\n\n"
+        "- logs\n  - of clients\n- keys\n\nTo restart:\n\n1. Stop it.\n\nIt may take a minute.\n\n"
         "2. Start it."
     )
-    assert frames(document) == [
-        ("lead", "These are kept:", "- logs\n- of clients\n- keys"),
-        ("lead", "To restart:", "1. Stop it."),
+    assert blocks(document, BlockKind.LIST) == [
+        ("list", "", "- logs\n  - of clients\n- keys"),
+        ("list", "", "- of clients"),
+        ("list", "", "1. Stop it."),
+        ("list", "", "2. Start it."),
     ]
+    assert [lead for _, lead in leads(document)] == ["These are kept:", "logs", "To restart:"]
 
 
 def test_a_nested_list_is_led_into_by_its_item():
@@ -114,7 +138,20 @@ def test_a_nested_list_is_led_into_by_its_item():
         below._p.get_or_add_pPr().append(number)
         assert item is not below
 
-    assert frames(load_docx(build)) == [("lead", "Disks", "- 30 TB")]
+    document = load_docx(build)
+    assert leads(document) == [("list", "Disks")]
+    assert blocks(document, BlockKind.ITEM)[0] == ("item", "", "- Disks\n  - 30 TB")
+
+
+def test_an_item_has_its_bold_beginning_as_label():
+    def build(document):
+        add_bold(document, "Timeout", " – The time to wait.", style="List Bullet")
+        document.add_paragraph("Retries: three", style="List Bullet")
+
+    assert blocks(load_docx(build), BlockKind.ITEM, DEFINITION) == [
+        ("item", "Timeout", "- Timeout – The time to wait."),
+        ("item", "Retries", "- Retries: three"),
+    ]
 
 
 def test_captions_are_titles_of_tables_above_or_below():
@@ -124,9 +161,13 @@ def test_captions_are_titles_of_tables_above_or_below():
         document.add_paragraph("Table 2: Limits", style="Caption")
         add_cells(document, [["Setting", "Limit"], ["timeout", "90 s"]])
 
-    assert [frame for frame in frames(load_docx(build)) if frame[0] == "title"] == [
-        ("title", "Table 1: Defaults", "Table 1: Defaults\n\nSetting: timeout; Default: 30 s"),
-        ("title", "Table 2: Limits", "Table 2: Limits\n\nSetting: timeout; Limit: 90 s"),
+    rows = "| Setting | {} |\n| --- | --- |\n| timeout | {} |"
+    assert blocks(load_docx(build), BOX) == [
+        ("box", title, f"{title}\n\n{rows.format(*filled)}")
+        for title, *filled in (
+            ("Table 1: Defaults", "Default", "30 s"),
+            ("Table 2: Limits", "Limit", "90 s"),
+        )
     ]
 
     def below(document):
@@ -136,8 +177,24 @@ def test_captions_are_titles_of_tables_above_or_below():
         add_cells(document, [["Setting", "Limit"], ["timeout", "90 s"]])
         document.add_paragraph("Table 2. Limits")
 
-    titles = [frame[1] for frame in frames(load_docx(below)) if frame[0] == "title"]
-    assert titles == ["Table 1. Defaults", "Figure 1. A drawing"]
+    found = blocks(load_docx(below), BOX)
+    assert [label for _, label, _ in found] == ["Table 1. Defaults", "Figure 1. A drawing"]
+    assert found[0][2].endswith("| timeout | 30 s |\n\nTable 1. Defaults")
+
+
+def test_a_caption_of_nothing_is_a_paragraph():
+    def build(document):
+        document.add_paragraph("Figure 1. A drawing", style="Caption")
+        document.add_paragraph("Listing 2: Restart")
+        document.add_paragraph().add_run("gateway --restart").font.name = "Consolas"
+        document.add_paragraph("It is restarted by a command of the shell.")
+
+    document = load_docx(build)
+    assert document.text.split("\n\n") == [
+        *("Figure 1. A drawing", "Listing 2: Restart", "```\ngateway --restart\n```"),
+        "It is restarted by a command of the shell.",
+    ]
+    assert [label for _, label, _ in blocks(document, BOX)] == ["Listing 2: Restart"]
 
 
 def test_rows_have_their_keys_and_merged_cells_are_repeated():
@@ -152,15 +209,17 @@ def test_rows_have_their_keys_and_merged_cells_are_repeated():
 
     document = load_docx(build)
     assert document.text.split("\n\n") == [
-        "Region: North; 2022: 120; 2023: 130\nRegion: North; 2022: 80; 2023: 90",
+        "| Region | 2022 | 2023 |\n| --- | --- | --- |\n| North | 120 | 130 |\n| North | 80 | 90 |",
         "The owners are:",
-        "Owner: Ada\nDeputy: Alan. He is new.",
+        "|  |  |\n| --- | --- |\n| Owner: | Ada |\n| Deputy: | Alan. He is new. |",
     ]
-    assert frames(document)[-3:] == [
-        ("lead", "The owners are:", "Owner: Ada\nDeputy: Alan. He is new."),
-        ("row", "Owner", "Owner: Ada"),
-        ("row", "Deputy", "Deputy: Alan. He is new."),
+    assert blocks(document, BlockKind.ROW) == [
+        ("row", "North", "| North | 120 | 130 |"),
+        ("row", "North", "| North | 80 | 90 |"),
+        ("row", "Owner", "| Owner: | Ada |"),
+        ("row", "Deputy", "| Deputy: | Alan. He is new. |"),
     ]
+    assert leads(document) == [("table", "The owners are:")]
 
 
 def test_a_header_row_may_be_marked_or_bold():
@@ -173,10 +232,11 @@ def test_a_header_row_may_be_marked_or_bold():
         for cell in table.rows[0].cells:
             cell.paragraphs[0].runs[0].bold = True
 
-    assert load_docx(build).text == "1: 3; 2: 4\n\nText.\n\n5: 7; 6: 8"
+    tables = ("| 1 | 2 |\n| --- | --- |\n| 3 | 4 |", "| 5 | 6 |\n| --- | --- |\n| 7 | 8 |")
+    assert load_docx(build).text == "\n\nText.\n\n".join(tables)
 
 
-BOX = (
+TEXT_BOX = (
     "<w:r {ns}><mc:AlternateContent xmlns:mc='http://schemas.openxmlformats.org/markup-compat"
     "ibility/2006'><mc:Choice><w:txbxContent>{paragraphs}</w:txbxContent></mc:Choice><mc:Fallback>"
     "<w:txbxContent>{paragraphs}</w:txbxContent></mc:Fallback></mc:AlternateContent></w:r>"
@@ -196,7 +256,7 @@ def test_boxes_have_titles():
             f"<w:p><w:r><w:rPr>{bold}</w:rPr><w:t>{text}</w:t></w:r></w:p>"
             for bold, text in (("<w:b/>", "In brief"), ("", "It waits."))
         )
-        box = parse_xml(BOX.format(ns=nsdecls("w"), paragraphs=runs))
+        box = parse_xml(TEXT_BOX.format(ns=nsdecls("w"), paragraphs=runs))
         document.add_paragraph("Anchor.")._p.append(box)
 
     document = load_docx(build)
@@ -204,9 +264,10 @@ def test_boxes_have_titles():
         *("Rollback", "Install 2.3 again.", "Text.", "It may fail.", "Anchor."),
         *("In brief", "It waits."),
     ]
-    assert frames(document) == [
-        ("title", "Rollback", "Rollback\n\nInstall 2.3 again."),
-        ("title", "In brief", "In brief\n\nIt waits."),
+    assert blocks(document, BOX) == [
+        ("box", "Rollback", "Rollback\n\nInstall 2.3 again."),
+        ("box", "", "It may fail."),
+        ("box", "In brief", "In brief\n\nIt waits."),
     ]
 
 
@@ -262,7 +323,7 @@ def test_contents_headers_and_footers_are_left_out():
         section.header.paragraphs[0].text = "ACME confidential"
         section.footer.paragraphs[0].text = "Page 3"
 
-    assert load_docx(build).text == "Hotels\n\nThey are booked."
+    assert load_docx(build).text == "# Hotels\n\nThey are booked."
 
 
 def make_deck(build):
@@ -306,11 +367,14 @@ def test_lists_of_slides_have_their_leads():
         add(CONTENT, "Storage", [(0, "Disks"), (1, "30 TB"), (0, "Tapes"), (1, "none")])
         add(CONTENT, "Rules", [(0, "A change needs:"), (0, "a ticket"), (0, "a review")])
 
-    assert frames(make_deck(build)) == [
-        ("lead", "Disks", "- 30 TB"),
-        ("lead", "Tapes", "- none"),
-        ("lead", "A change needs:", "- a ticket\n- a review"),
+    document = make_deck(build)
+    assert blocks(document, BlockKind.LIST) == [
+        ("list", "", "- Disks\n  - 30 TB\n- Tapes\n  - none"),
+        ("list", "", "- 30 TB"),
+        ("list", "", "- none"),
+        ("list", "", "- a ticket\n- a review"),
     ]
+    assert [lead for _, lead in leads(document)] == ["Disks", "Tapes", "A change needs:"]
 
 
 def test_tables_code_and_notes_of_slides():
@@ -323,18 +387,19 @@ def test_tables_code_and_notes_of_slides():
                 cell.text = text
         table.cell(1, 0).merge(table.cell(2, 0))
         add_text(slide, "run --now").paragraphs[0].runs[0].font.name = "Courier New"
-        slide.notes_slide.notes_text_frame.text = "Costs rose in May."
+        slide.notes_slide.notes_text_frame.text = "Costs rose in May.\nThey fell in June."
 
     document = make_deck(build)
     assert document.text.split("\n\n") == [
-        "Costs",
-        "Region: North; 2022: 120; 2023: 130\nRegion: North; 2022: 80; 2023: 90",
-        "run --now",
+        "# Costs",
+        "| Region | 2022 | 2023 |\n| --- | --- | --- |\n| North | 120 | 130 |\n| North | 80 | 90 |",
+        "```\nrun --now\n```",
         "Costs rose in May.",
+        "They fell in June.",
     ]
-    assert frames(document)[2:] == [
-        ("code", "", "run --now"),
-        ("title", "Speaker notes", "Costs rose in May."),
+    assert blocks(document, BlockKind.CODE, BOX) == [
+        ("code", "", "```\nrun --now\n```"),
+        ("box", "Speaker notes", "Costs rose in May.\n\nThey fell in June."),
     ]
 
 

@@ -45,7 +45,7 @@ def test_words_are_parted_by_gaps_where_the_font_has_no_space(gap, text):
             f"{FULL}一个 Web 用户界面。",
         ),
         ((FULL, "（见下）日志。"), f"{FULL}（见下）日志。"),
-        ((FULL, "CD 中。"), f"{FULL}\nCD 中。"),
+        ((FULL, "CD 中。"), f"{FULL} CD 中。"),
         (("张三", "李四", "王五"), "张三\n李四\n王五"),
         ((FULL, "（二）日志。"), f"{FULL}\n（二）日志。"),
         ((FULL, "服务描述 名称", "中央日志 rsyslog"), f"{FULL}服务描述 名称\n中央日志 rsyslog"),

@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import pytest
 from PIL import Image
-from tests.indexing.loading import frames, load
+from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
 from knotwork._indexing.loaders import pdf_figures, recognition
 from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
-from knotwork.records import Span
+from knotwork.records import BlockKind, Span
 
 needs_extra = pytest.mark.skipif(
     not recognition.is_available(), reason="the extra `ocr` is not installed"
@@ -42,8 +42,9 @@ def order(document, *parts):
 def test_a_picture_stands_before_the_paragraph_below_it_and_has_boxes():
     document = load("a.pdf", with_pictures(make_pdf([[*ABOVE, *BELOW]]), (0, drawing(), PLACE)))
     assert order(document, "two pumps", "opens at 7.5 bar.", "Figure 1:", "42 metres")
-    (_, _, framed) = next(f for f in frames(document) if f[1] == "Text in a picture")
-    assert framed.endswith("every 14 months.")
+    ((_, label, figure),) = blocks(document, BlockKind.FIGURE)
+    assert label == "Figure 1: The relief valve of the boiler."
+    assert figure.endswith("every 14 months.")
     found = document.text.index("relief valve opens")
     box = document.box_of(Span(found, found + 12))
     assert box.page == "1"
@@ -89,7 +90,7 @@ def test_a_paragraph_that_goes_on_with_the_next_page_is_not_parted():
     second = [printed("were overhauled in 2007 by the maker of the boiler.", 720)]
     document = load("a.pdf", with_pictures(make_pdf([first, second]), (0, drawing(), PLACE)))
     assert order(document, "built in 1998.", "opens at 7.5 bar.", "in the same year")
-    assert "and they\nwere overhauled" in document.text
+    assert "and they were overhauled" in document.text
     assert document.page_at(document.text.index("7.5 bar")) == "1"
 
 

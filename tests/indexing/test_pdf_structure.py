@@ -1,8 +1,10 @@
 """Structure of PDF text by the place and type of its lines, and the lines that are left out."""
 
 import pytest
-from tests.indexing.loading import frames, load, outline
+from tests.indexing.loading import blocks, leads, load, outline
 from tests.indexing.office_files import make_pdf, printed
+
+from knotwork.records import BlockKind
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +31,27 @@ def test_paragraphs_follow_the_distance_of_lines():
     document = load_pdf(
         page_of("The first line goes", "on here. It ends.", None, "Another one", "has lines too.")
     )
-    assert document.text == "The first line goes\non here. It ends.\n\nAnother one\nhas lines too."
+    assert document.text == "The first line goes on here. It ends.\n\nAnother one has lines too."
+
+
+def test_sentences_that_end_in_short_lines_or_before_indents_end_paragraphs():
+    document = load_pdf(
+        page_of(
+            *(("This paragraph is a long one, which has", {"x": 82}), "two lines."),
+            *(
+                ("The next one is just as long as that,", {"x": 82}),
+                "Two lines, and filled so well.",
+            ),
+            *(("And the third begins at an indent", {"x": 82}), "and ends here."),
+            *("Lines that are short", "Are no sentences", "Of a paragraph of this width at all"),
+        )
+    )
+    assert document.text.split("\n\n") == [
+        "This paragraph is a long one, which has two lines.",
+        "The next one is just as long as that, Two lines, and filled so well.",
+        "And the third begins at an indent and ends here.",
+        "Lines that are short\nAre no sentences\nOf a paragraph of this width at all",
+    ]
 
 
 def test_headings_follow_size_and_their_level_by_number_or_rank():
@@ -54,6 +76,25 @@ def test_a_bookmark_is_found_as_a_line_with_its_number_before_words_of_a_sentenc
     assert outline(document) == [(1, "2.2 Naming")]
 
 
+def test_a_bookmark_of_words_in_a_sentence_stands_before_its_paragraph():
+    lines = [
+        "Here is the",
+        "user guide of the pump. It is short.",
+        None,
+        "Oil. It is changed at times.",
+    ]
+    marks = [("user guide", 0, 1), ("Oil", 0, 2)]
+    assert load_pdf(page_of(*lines), bookmarks=marks).text == (
+        "# user guide\n\nHere is the user guide of the pump. It is short.\n\n"
+        "## Oil\n\nIt is changed at times."
+    )
+
+
+def test_the_numbers_of_a_few_pages_are_left_out():
+    pages = [[printed(f"Text of page {n}.", 700), printed(f"{n} / 2", 30)] for n in (1, 2)]
+    assert load_pdf(*pages).text == "Text of page 1.\n\nText of page 2."
+
+
 def test_lists_have_their_lead_and_end_where_the_text_does():
     document = load_pdf(
         page_of(
@@ -62,9 +103,62 @@ def test_lists_have_their_lead_and_end_where_the_text_does():
             *(None, "No list:", "- alone"),
         )
     )
-    assert frames(document) == [
-        ("lead", "What the program keeps for a year:", "- logs of all\nclients\n- keys")
+    assert document.text.split("\n\n") == [
+        "Some text. What the program keeps for a year:",
+        "- logs of all clients\n- keys",
+        "They are encrypted.",
+        "No list: - alone",
     ]
+    assert leads(document) == [("list", "What the program keeps for a year:")]
+
+
+def test_items_are_nested_by_their_place_and_numbers_stay():
+    document = load_pdf(
+        page_of(
+            *("1. Open the box and take", "everything out of it.", None),
+            *(
+                "2) Look for these parts:",
+                ("\xa5 the pump", {"x": 90}),
+                ("\xa5 the lid, which", {"x": 90}),
+            ),
+            *(("is made of brass", {"x": 98}), None, "3. Close it:", None),
+            *(("close --box", {"font": "FM", "x": 84}), None, "(a) These are other items,"),
+            *(
+                "(b) of which there are two.",
+                None,
+                "Text below the list is long enough for it.",
+            ),
+        )
+    )
+    assert document.text == (
+        "1. Open the box and take everything out of it.\n"
+        "2. Look for these parts:\n   - the pump\n   - the lid, which is made of brass\n"
+        "3. Close it:\n\n   ```\n   close --box\n   ```\n\n"
+        "- (a) These are other items,\n- (b) of which there are two.\n\n"
+        "Text below the list is long enough for it."
+    )
+    assert ("list", "Look for these parts:") in leads(document)
+
+
+def test_a_list_goes_on_with_the_next_page():
+    first = page_of(
+        "What is kept:", ("- logs of", {"x": 80}), ("all", {"x": 90}), ("- keys", {"x": 80})
+    )
+    second = page_of(("- names of the", {"x": 100}), ("clients", {"x": 110}), None, "That is all.")
+    document = load_pdf(first, second)
+    assert document.text == (
+        "What is kept:\n\n- logs of all\n- keys\n- names of the clients\n\nThat is all."
+    )
+    assert document.text[document.pages[1].start :].startswith("- names")
+
+
+def test_marks_that_are_printed_behind_the_text_belong_to_their_items():
+    lines = [printed("They are these:", 700), printed("one part", 680, x=90)]
+    lines += [printed("another part", 660, x=90), printed("The end of them.", 630)]
+    lines += [printed("1.", 680.1, x=76), printed("2.", 660.1, x=76)]
+    assert load_pdf(lines).text == (
+        "They are these:\n\n1. one part\n2. another part\n\nThe end of them."
+    )
 
 
 def test_a_list_may_be_shown_by_its_place_alone():
@@ -79,7 +173,12 @@ def test_a_list_may_be_shown_by_its_place_alone():
             ),
         )
     )
-    assert frames(document) == [("lead", "These are kept:", "logs\nkeys of clients")]
+    assert document.text.split("\n\n") == [
+        "These are kept:",
+        "- logs\n- keys of clients",
+        "They are not:",
+        "A paragraph that is indented by its first line.",
+    ]
 
 
 def test_columns_are_read_one_after_the_other():
@@ -87,7 +186,7 @@ def test_columns_are_read_one_after_the_other():
     right = page_of(("a sentence. It goes on here.", {"x": 320}), ("It is done.", {"x": 320}))
     other = page_of(("Another text begins.", {"x": 500}), top=740)
     assert load_pdf(left + right + other).text == (
-        "The first column ends in\nthe middle of\na sentence. It goes on here.\nIt is done.\n\n"
+        "The first column ends in the middle of a sentence. It goes on here. It is done.\n\n"
         "Another text begins."
     )
 
@@ -101,9 +200,9 @@ def test_definitions_are_further_to_the_right_than_their_terms():
             *("It is longer than all code above,", "and there is much of it."),
         )
     )
-    assert [frame for frame in frames(document) if frame[0] == "term"] == [
-        ("term", "-k, --keep", "Keep the files that are\nread."),
-        ("term", "Timeout", "The time to wait."),
+    assert blocks(document, BlockKind.DEFINITION) == [
+        ("definition", "-k, --keep", "**-k, --keep**\n\nKeep the files that are read."),
+        ("definition", "Timeout", "**Timeout**\n\nThe time to wait."),
     ]
 
 
@@ -115,7 +214,8 @@ def test_an_indented_first_line_below_code_is_no_definition():
             *("The end of the text comes here,", "and it is longer than the code."),
         )
     )
-    assert {frame[0] for frame in frames(document)} == {"code"}
+    assert {block[0] for block in blocks(document)} == {"code", "paragraph"}
+    assert leads(document)[-1] == ("code", "And this is what it says:")
 
 
 def test_code_terms_and_captions():
@@ -126,22 +226,39 @@ def test_code_terms_and_captions():
             *("Then all is well for a while.",),
         )
     )
-    assert frames(document) == [
-        ("code", "", "gateway --restart"),
-        (
-            *("title", "Table 1: Defaults of the gateway"),
-            "Table 1: Defaults of the gateway\n\ntimeout 30 s\nretries 3",
-        ),
+    caption = "Table 1: Defaults of the gateway"
+    assert blocks(document, BlockKind.CODE, BlockKind.BOX) == [
+        ("code", "", "```\ngateway --restart\n```"),
+        ("box", caption, f"{caption}\n\ntimeout 30 s retries 3"),
     ]
+
+
+def test_code_keeps_its_lines_and_indents_and_may_go_on_with_the_next_page():
+    text = [f"This is line {n} of a text about the gateway." for n in range(4)]
+    first = page_of(*text, None, ("begin:", CODE), ("run    it", {**CODE, "x": 84}), None)
+    second = page_of(("end", CODE), None, *text)
+    document = load_pdf(first, second)
+    assert blocks(document, BlockKind.CODE) == [("code", "", "```\nbegin:\n  run    it\nend\n```")]
+    assert document.text[document.pages[1].start :].startswith("end\n```")
+
+
+def test_a_line_of_a_paragraph_in_monospaced_type_is_no_code():
+    document = load_pdf(
+        page_of(
+            "The settings of it are in", ("/etc/gateway.conf", CODE), "and nowhere else at all."
+        )
+    )
+    assert document.text == "The settings of it are in /etc/gateway.conf and nowhere else at all."
 
 
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
         (["The exam-", "ple is short."], "The example is short."),
-        (["A well-known name.", "It is well-", "known."], "A well-known name.\nIt is well-known."),
-        (["It is wellknown.", "It is well-", "known."], "It is wellknown.\nIt is wellknown."),
-        (["Pages 3-", "4 of it."], "Pages 3-\n4 of it."),
+        (["A well-known name.", "It is well-", "known."], "A well-known name. It is well-known."),
+        (["It is wellknown.", "It is well-", "known."], "It is wellknown. It is wellknown."),
+        (["Pages 3-", "4 of it."], "Pages 3-4 of it."),
+        (["See http://a.example/", "names/b."], "See http://a.example/names/b."),
         (["It de\xdenes a \xdfag."], "It defines a flag."),
     ],
 )
@@ -200,7 +317,7 @@ def test_contents_and_indexes_are_left_out():
         page_of("The text begins here.", "It is short."),
         page_of("Index", *index),
     )
-    assert document.text == "The text begins here.\nIt is short."
+    assert document.text == "The text begins here. It is short."
 
 
 def test_other_lists_that_end_with_numbers_are_kept():

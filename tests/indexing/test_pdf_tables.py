@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
-from tests.indexing.loading import frames, load
+from tests.indexing.loading import blocks, leads, load
 from tests.indexing.office_files import make_pdf, printed, printed_wide
+
+from knotwork.records import BlockKind
 
 pytestmark = pytest.mark.slow
 
@@ -51,28 +53,29 @@ def load_pdf(*pages):
 
 
 def rows_of(document):
-    return [label for kind, label, _ in frames(document) if kind == "row"]
+    return [label for _, label, _ in blocks(document, BlockKind.ROW)]
 
 
-NAMED = [
-    "Model: Alpha 10; Current: 5.5 A; Voltage: 24 V; Weight: 300 g",
-    "Model: Beta 20; Current: 7.0 A; Voltage: 48 V; Weight: 450 g",
-    "Model: Gamma 30; Current: 9.5 A; Voltage: 48 V; Weight: 620 g",
-]
+def markdown(header, *rows):
+    lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
+    return "\n".join(lines)
+
+
+SHOWN = markdown(*MODELS)
+NAMES = "Model | Current | Voltage | Weight"
 
 
 @pytest.mark.parametrize(
     "drawn", [[], ruled([612, 596, 550]), ruled([612, 598, 584, 570, 553])], ids=len
 )
-def test_rows_name_their_cells_with_and_without_ruled_lines(drawn):
+def test_tables_are_found_with_and_without_ruled_lines(drawn):
     before = printed("The models are these:", 640)
     after = printed("All of them are sold in Europe.", 520)
     document = load_pdf([before, *drawn, *table(MODELS), after])
-    assert document.text == "\n\n".join(
-        ["The models are these:", "\n".join(NAMED), "All of them are sold in Europe."]
-    )
+    assert document.text == (f"The models are these:\n\n{SHOWN}\n\nAll of them are sold in Europe.")
     assert rows_of(document) == ["Alpha 10", "Beta 20", "Gamma 30"]
-    assert ("lead", "The models are these:", "\n".join(NAMED)) in frames(document)
+    assert blocks(document, BlockKind.TABLE) == [("table", NAMES, SHOWN)]
+    assert leads(document) == [("table", "The models are these:")]
 
 
 def test_a_header_between_two_ruled_lines_may_be_far_from_the_rows():
@@ -84,7 +87,7 @@ def test_a_header_between_two_ruled_lines_may_be_far_from_the_rows():
             printed("All of them are sold in Europe.", 520),
         ]
     )
-    assert document.text.startswith("\n".join(NAMED))
+    assert document.text.startswith(SHOWN)
 
 
 def test_cells_may_be_strings_of_one_line_with_gaps():
@@ -97,7 +100,7 @@ def test_cells_may_be_strings_of_one_line_with_gaps():
     texts = [("Name", "Amps"), ("ab-1", "5 mA"), ("cd-2", "7 mA"), ("ef-3", "9 mA")]
     lines = [row(texts, 600 - 14 * number) for number, texts in enumerate(texts)]
     document = load_pdf([*ruled([596], left=70, right=200), *ruled([612], right=200), *lines])
-    assert "Name: ab-1; Amps: 5 mA" in document.text
+    assert document.text == markdown(*texts)
 
 
 def test_the_lines_of_a_cell_are_joined():
@@ -111,11 +114,12 @@ def test_the_lines_of_a_cell_are_joined():
         ("", "time."),
     ]
     document = load_pdf(table(rows, columns=(72, 150), header={"font": "FB"}))
-    assert document.text.split("\n") == [
-        "Option: keep; Meaning: Files that were read are kept for a year, with their examples.",
-        "Option: drop; Meaning: Nothing is kept.",
-        "Option: ask; Meaning: A person decides, every time.",
-    ]
+    assert document.text == markdown(
+        ("Option", "Meaning"),
+        ("keep", "Files that were read are kept for a year, with their examples."),
+        ("drop", "Nothing is kept."),
+        ("ask", "A person decides, every time."),
+    )
 
 
 def test_a_first_cell_of_two_lines_is_known_by_the_distance_of_rows():
@@ -128,38 +132,30 @@ def test_a_first_cell_of_two_lines_is_known_by_the_distance_of_rows():
         (504, ("Size", "20", "MB")),
     ]
     page = [cell for y, row in lines for cell in cells(row, y, columns=(72, 200, 300))]
-    assert load_pdf(page).text.split("\n") == [
-        "Setting: Time to wait for a client; Default: 30; Unit: seconds",
-        "Setting: Retries after an error; Default: 3; Unit: times",
-        "Setting: Size; Default: 20; Unit: MB",
-    ]
+    assert load_pdf(page).text == markdown(
+        ("Setting", "Default", "Unit"),
+        ("Time to wait for a client", "30", "seconds"),
+        ("Retries after an error", "3", "times"),
+        ("Size", "20", "MB"),
+    )
 
 
 def test_upright_lines_part_cells_that_nearly_touch():
     columns = (72, 111, 150)
     rows = [("Maximal", "Current", "Unit"), ("Minimal", "Voltage", "V"), ("Average", "Power", "W")]
     drawn = [*ruled([612, 596, 582, 566], right=180), *posts((70, 109, 148), top=612, bottom=566)]
-    document = load_pdf([*drawn, *table(rows, columns=columns)])
-    assert document.text.split("\n") == [
-        "Maximal: Minimal; Current: Voltage; Unit: V",
-        "Maximal: Average; Current: Power; Unit: W",
-    ]
+    assert load_pdf([*drawn, *table(rows, columns=columns)]).text == markdown(*rows)
 
 
 def test_blank_cells_do_not_shift_the_others():
     rows = [*MODELS, ("Delta 40", "", "12 V", "150 g")]
-    assert "Model: Delta 40; Voltage: 12 V; Weight: 150 g" in load_pdf(table(rows)).text
+    assert load_pdf(table(rows)).text == markdown(*rows)
 
 
 def test_a_caption_is_the_title_of_its_table():
     page = [printed("Table 4: Models of the year", 630), *table(MODELS)]
-    titles = [frame for frame in frames(load_pdf(page)) if frame[0] == "title"]
-    assert titles == [
-        (
-            *("title", "Table 4: Models of the year"),
-            "Table 4: Models of the year\n\n" + "\n".join(NAMED),
-        )
-    ]
+    caption = "Table 4: Models of the year"
+    assert blocks(load_pdf(page), BlockKind.BOX) == [("box", caption, f"{caption}\n\n{SHOWN}")]
 
 
 def test_a_table_goes_on_at_the_top_of_the_next_page():
@@ -167,10 +163,9 @@ def test_a_table_goes_on_at_the_top_of_the_next_page():
     rest = [*more, ("Theta 55", "4.0 A", "24 V", "200 g"), ("Zeta 60", "4.5 A", "24 V", "210 g")]
     document = load_pdf(table(MODELS), table(rest, top=740))
     repeated = load_pdf(table(MODELS), table([MODELS[0], *rest], top=740))
-    assert document.text == repeated.text
-    assert document.text.endswith("\nModel: Zeta 60; Current: 4.5 A; Voltage: 24 V; Weight: 210 g")
-    assert document.text.count("Model: ") == 7
-    assert len(document.pages) == 2
+    assert document.text == repeated.text == markdown(*MODELS, *rest)
+    assert [page.start for page in document.pages] == [0, document.text.index("| Delta 40")]
+    assert len(blocks(document, BlockKind.TABLE)) == 1
 
 
 def test_chinese_tables():
@@ -178,11 +173,8 @@ def test_chinese_tables():
     rows += [("乙二", "7 安", "适用于室外。"), ("丙三", "9 安", "适用于船上。")]
     page = table(rows, columns=(72, 160, 260), show=printed_wide)
     document = load_pdf([*ruled([612, 597, 540]), *page])
-    assert document.text.split("\n") == [
-        "型号: 甲一; 最大电流: 5 安; 说明: 适用于室内，不能淋雨。",
-        "型号: 乙二; 最大电流: 7 安; 说明: 适用于室外。",
-        "型号: 丙三; 最大电流: 9 安; 说明: 适用于船上。",
-    ]
+    joined = ("甲一", "5 安", "适用于室内，不能淋雨。")
+    assert document.text == markdown(rows[0], joined, *rows[3:])
 
 
 def test_a_bold_first_column_makes_neither_headings_nor_terms():
@@ -195,8 +187,7 @@ def test_a_bold_first_column_makes_neither_headings_nor_terms():
         )
     ]
     document = load_pdf([*page, printed("Text in the usual size of all text.", 500)])
-    assert document.headings == ()
-    assert {kind for kind, _, _ in frames(document)} == {"row"}
+    assert {kind for kind, _, _ in blocks(document)} == {"table", "row", "paragraph"}
 
 
 PROSE = "This line of prose is as long as the column of the page allows"
@@ -310,8 +301,7 @@ def test_text_around_a_table_keeps_its_order():
     small = table(MODELS, top=600, columns=(72, 130, 180, 230))
     right = prose(20, x=330)
     text = load_pdf([*left, *small, printed("It is short.", 500), *right]).text
-    table_text = "\n".join(NAMED)
-    assert f"first column.\n\n{table_text}\n\nIt is short." in text
+    assert f"first column.\n\n{SHOWN}\n\nIt is short." in text
     assert text.index("It is short.") < text.rindex(PROSE[:40])
 
 
@@ -319,14 +309,15 @@ def test_a_running_head_and_a_number_of_a_page_are_no_rows():
     head = cells(("12", "", "", "Manual of the year"), 640)
     foot = cells(("Page", "", "", "12"), 525)
     text = load_pdf([*head, *table(MODELS), *foot]).text
-    assert text == "\n\n".join(["12 Manual of the year", "\n".join(NAMED), "Page 12"])
+    assert text == f"12 Manual of the year\n\n{SHOWN}\n\nPage 12"
 
 
 def test_the_last_first_cell_is_whole_where_a_line_is_drawn_below_it():
     rows = [("Fund", "Sign"), ("Index", "AB"), ("Growth and", "CD"), ("income", "")]
     drawn = ruled([612, 596, 582, 555], right=220)
     text = load_pdf([*drawn, *table(rows, columns=(72, 180)), printed("The end.", 530)]).text
-    assert text == "Fund: Index; Sign: AB\nFund: Growth and income; Sign: CD\n\nThe end."
+    shown = markdown(*rows[:2], ("Growth and income", "CD"))
+    assert text == f"{shown}\n\nThe end."
 
 
 def test_text_that_reaches_into_the_next_cell_is_of_its_own():
@@ -336,8 +327,7 @@ def test_text_that_reaches_into_the_next_cell_is_of_its_own():
         *ruled([612, 596, 582, 568, 553], right=180),
         *posts((70, 120, 180), top=612, bottom=553),
     ]
-    text = load_pdf([*drawn, *table(rows, columns=(72, 123))]).text
-    assert text.startswith("Manufacturers: Ada; Model: A1\n")
+    assert load_pdf([*drawn, *table(rows, columns=(72, 123))]).text == markdown(*rows)
 
 
 def test_cells_in_the_middle_of_their_row_are_of_that_row():
@@ -352,20 +342,20 @@ def test_cells_in_the_middle_of_their_row_are_of_that_row():
     page = [cell for y, row in lines for cell in cells(row, y, columns=(75, 150))]
     drawn = [*ruled([612, 592, 556, 530], right=360), *posts((70, 145, 360), top=612, bottom=530)]
     after = [printed("A line:", 512, x=75), *table(MODELS, top=490)]
-    assert load_pdf([*drawn, *page, *after]).text.split("\n") == [
-        "Name: Swift; Use: It is used in houses, must not get wet, and is tested each year.",
-        "Name: Tern; Use: It is used at sea.",
-        *("", "A line:", "", *NAMED),
-    ]
+    shown = markdown(
+        ("Name", "Use"),
+        ("Swift", "It is used in houses, must not get wet, and is tested each year."),
+        ("Tern", "It is used at sea."),
+    )
+    assert load_pdf([*drawn, *page, *after]).text == f"{shown}\n\nA line:\n\n{SHOWN}"
 
 
 def test_a_table_without_a_header_has_none_where_most_tables_mark_theirs():
     keys = [("Ctrl-C", "Copies the text."), ("Ctrl-V", "Inserts it."), ("Ctrl-X", "Cuts it.")]
     marked = [cell for top in (700, 620) for cell in table(MODELS, top=top, header={"font": "FB"})]
     bare = [*ruled([512, 498, 484, 469]), *table(keys, top=500, columns=(72, 160))]
-    text = load_pdf([*marked, *bare]).text
-    assert text.endswith("\n\nCtrl-C | Copies the text.\nCtrl-V | Inserts it.\nCtrl-X | Cuts it.")
-    assert "Ctrl-C: Ctrl-V; Copies the text.: Inserts it." in load_pdf(bare).text
+    assert load_pdf([*marked, *bare]).text.endswith("\n\n" + markdown(("", ""), *keys))
+    assert load_pdf(bare).text == markdown(*keys)
 
 
 def test_a_form_on_the_page_does_not_hide_its_tables():
@@ -389,7 +379,7 @@ def test_a_form_on_the_page_does_not_hide_its_tables():
     out = io.BytesIO()
     writer.write(out)
     document = load("a.pdf", out.getvalue())
-    assert document.text == "Letterhead\n\n" + "\n".join(NAMED)
+    assert document.text == f"Letterhead\n\n{SHOWN}"
 
 
 WORDS = st.text("abcdefghij", min_size=2, max_size=9)
@@ -411,10 +401,7 @@ def test_every_cell_stands_in_its_row(rows, pitch):
     document = load_pdf(
         table([header, *printed_rows], top=740, pitch=pitch, columns=columns, header={"font": "FB"})
     )
-    assert document.text.split("\n") == [
-        f"Name: {name}; Count: {count}; Kind: {kind}; Size: {size}"
-        for name, count, kind, size in printed_rows
-    ]
+    assert document.text == markdown(header, *printed_rows)
 
 
 @settings(max_examples=60, deadline=None)
@@ -437,7 +424,7 @@ def test_no_character_is_lost_wherever_text_stands(placed):
     for character in expected:
         assert character in found
         found.remove(character)
-    assert set(found) <= set(":;|" + "".join(expected))
+    assert set(found) <= set("|-*\\#`" + "".join(expected))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 from PIL import Image
-from tests.indexing.loading import load
+from tests.indexing.loading import assert_offsets, blocks, leads, load
 from tests.indexing.office_files import (
     draw_page,
     join,
@@ -14,9 +14,13 @@ from tests.indexing.office_files import (
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._indexing.loaders import pictures, recognition, scanned_pages
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.page_layout import add_page
+from knotwork._indexing.loaders.recognised_pages import RecognisedLine, RecognisedPage
 from knotwork._indexing.loaders.scanned_pages import page_ranges
 from knotwork.errors import LoadError
-from knotwork.records import Span
+from knotwork.records import BlockKind, Span
 
 pytestmark = pytest.mark.slow
 
@@ -78,8 +82,71 @@ def test_columns_are_read_one_after_the_other_and_rows_stay_rows(turned):
     document = load("a.png", make_picture(picture))
     text = document.text
     assert text.index("blown up at night.") < text.index("There is a bridge")
-    assert text.endswith("Part | Year | Crowns\nArch | 1784 | 61,000\nLamp | 1901 | 900")
-    assert document.frames[-1].label == "Lamp"
+    assert text.endswith("\n| --- | --- | --- |\n| Arch | 1784 | 61,000 |\n| Lamp | 1901 | 900 |")
+    assert [label for _, label, _ in blocks(document, BlockKind.ROW)] == ["Arch", "Lamp"]
+
+
+def read_lines(*placed):
+    """Return what is read of a page with lines that were recognised, by their places."""
+    lines = [RecognisedLine(text, x, y, x + 14 * len(text), y + 24, 0.0) for x, y, text in placed]
+    writer = BlockWriter(Source("a.png", b""))
+    add_page(writer, RecognisedPage(tuple(lines), 1_000, 1_400), 2)
+    content = writer.content("image/png")
+    assert_offsets(content)
+    return content
+
+
+def test_lists_of_a_scan_are_lists_and_wrapped_lines_are_joined():
+    content = read_lines(
+        *((100, 100, "All boilers of the plant, and all of their pumps, are"),),
+        *((100, 136, "tested for these faults each year:"),),
+        *((130, 190, "• leaks of the valves, which are the most fre-"), (160, 226, "quent fault")),
+        *((130, 262, "• noise"), (100, 320, "The tests are written down.")),
+    )
+    assert content.text == (
+        "All boilers of the plant, and all of their pumps, are tested for these faults each year:"
+        "\n\n- leaks of the valves, which are the most frequent fault\n- noise\n\n"
+        "The tests are written down."
+    )
+    (lead,) = leads(content)
+    assert lead[0] == "list"
+    assert len(content.boxes) == 6
+    boxes = {content.text[slice(*box.span)]: box.top for box in content.boxes}
+    assert boxes["noise"] == pytest.approx(262 / 1_400, abs=1e-4)
+    assert [page.label for page in content.pages] == ["3"]
+
+
+def test_a_table_of_a_scan_may_have_blank_cells_and_all_its_rows_have_boxes():
+    rows = [("Part", "Year", "Crowns"), ("Arch", "1784", "61,000"), ("Gate", "", "4,000")]
+    rows += [("Lamp", "1901", "900")]
+    content = read_lines(
+        *(
+            (x, 100 + 40 * n, cell)
+            for n, row in enumerate(rows)
+            for x, cell in zip((100, 400, 700), row, strict=True)
+            if cell
+        ),
+        (100, 320, "Names of the owners | are not in this table."),
+    )
+    assert content.text.split("\n")[:5] == [
+        "| Part | Year | Crowns |",
+        "| --- | --- | --- |",
+        "| Arch | 1784 | 61,000 |",
+        "| Gate |  | 4,000 |",
+        "| Lamp | 1901 | 900 |",
+    ]
+    assert [round(box.top * 1_400) for box in content.boxes] == [100, 140, 180, 220, 320]
+    assert content.text[slice(*content.boxes[0].span)].startswith("| Part")
+
+
+def test_rows_whose_cells_are_in_no_columns_stay_lines():
+    content = read_lines(
+        *((100, 100, "Ada Stone"), (300, 100, "Bo Finch"), (500, 100, "Cy Lark"), (700, 100, "Di")),
+        *((100, 140, "12 March"), (690, 140, "Tartu"), (760, 140, "Ed"), (880, 140, "Flo")),
+        *((100, 400, "From: Ada Stone"), (600, 400, "To: Bo Finch")),
+    )
+    assert "From: Ada Stone | To: Bo Finch" in content.text
+    assert len(content.boxes) == 3
 
 
 @needs_extra
@@ -121,7 +188,7 @@ def test_a_photograph_is_turned_as_the_camera_says():
 def test_a_page_that_lies_on_its_side_or_head_is_turned(turned):
     page = draw_page([(40, 60, "The stone bridge opened in 1784."), (40, 120, "It has 900 lamps.")])
     document = load("a.png", make_picture(page.rotate(turned, expand=True)))
-    assert document.text == "The stone bridge opened in 1784.\nIt has 900 lamps."
+    assert document.text == "The stone bridge opened in 1784. It has 900 lamps."
     box = document.box_of(Span(0, 9))
     upright = {90: (0.03, 0.6), 180: (0.6, 0.94), 270: (0.9, 0.02)}[turned]
     assert abs(box.left - upright[0]) < 0.1

@@ -18,7 +18,7 @@ from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.sources import select_entries, select_files, store_roots
 from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
-from knotwork.records import Frame, FrameKind, Heading, Span
+from knotwork.records import Block, BlockKind, Span
 from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
@@ -347,8 +347,10 @@ def test_what_stays_is_what_was_there(lines, data):
     content = Content(
         text,
         "text/html",
-        headings=tuple(Heading(1, text[slice(*s)], s) for s in sorted(chosen)),
-        frames=tuple(Frame(FrameKind.LEAD, Span(s.start, spans[-1].end), "x") for s in chosen),
+        blocks=(
+            *(Block(BlockKind.SECTION, s, text[slice(*s)], level=1) for s in sorted(chosen)),
+            *(Block(BlockKind.LIST, Span(s.start, spans[-1].end), lead="x") for s in chosen),
+        ),
         links=tuple(data.draw(st.lists(st.sampled_from(spans), unique=True))),
     )
     keys = data.draw(st.lists(st.sampled_from([0, *edge_line_keys(content)])))
@@ -357,6 +359,7 @@ def test_what_stays_is_what_was_there(lines, data):
 
     kept = iter(line for line in text.split("\n") if line.strip())
     assert all(line in kept for line in left.text.split("\n") if line.strip())
-    assert all(left.text[slice(*heading.span)] == heading.title for heading in left.headings)
-    assert all(left.text[slice(*frame.span)].strip() for frame in left.frames)
+    assert all(left.text[slice(*block.span)].strip() for block in left.blocks)
+    sections = [block for block in left.blocks if block.kind is BlockKind.SECTION]
+    assert all(left.text[slice(*block.span)] == block.label for block in sections)
     assert remove_boilerplate(content, ()) == content

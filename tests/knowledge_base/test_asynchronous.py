@@ -61,6 +61,7 @@ def test_every_method_gives_what_its_namesake_gives(index, docs):
             assert rows.rows == same.graph.cypher(statement, row_limit=3).rows
             assert len(rows.rows) == 3
             assert await kb.documents() == same.documents()
+            assert await kb.document("docs/team.md") == same.document("docs/team.md")
             assert await kb.stats() == same.stats()
             assert (await kb.index(docs)).unchanged == 3
             assert await kb.delete("docs/team.md") == ("docs/team.md",)

@@ -50,7 +50,7 @@ def test_a_part_of_a_document_is_read_by_its_characters(sample_index):
         document = kb.store.documents.documents([chunk.document_id])[chunk.document_id]
     _, (content,) = read(sample_index, document_resource_uri(document.uri, chunk.span))
     assert content.text == chunk.text
-    assert content.mime_type == "text/plain"
+    assert content.mime_type == "text/markdown"
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,9 @@ def test_sources_of_an_answer_lead_to_their_exact_words(sample_index, talk):
     reply, texts, answer = talk(use(sample_index, action, read_only=True))
     assert reply["text"] == answer.text
     assert reply["strength"] == answer.strength
+    assert [tuple(piece.values()) for piece in reply["pieces"]] == [
+        (piece.kind, piece.markdown, piece.citation) for piece in answer.pieces
+    ]
     assert texts == [source["quote"] for source in reply["sources"]]
     assert texts == [citation.quote for citation in answer.citations] != []
 

@@ -34,12 +34,13 @@ pytestmark = pytest.mark.slow
 
 TAGS = {
     "div", "b", "p", "q", "span", "mark", "table", "tr", "th", "td", "details", "summary", "code",
-    "svg", "title", "line", "circle", "text",
+    "svg", "title", "line", "circle", "text", "ul", "ol", "li", "strong", "em", "pre", "blockquote",
+    "thead", "tbody", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6",
 }  # fmt: skip
 ATTRIBUTES = {
     "style", "title", "viewbox", "role", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "fill",
     "fill-opacity", "font-size", "stroke", "stroke-dasharray", "stroke-opacity", "stroke-width",
-    "text-anchor",
+    "text-anchor", "start",
 }  # fmt: skip
 
 
@@ -111,6 +112,40 @@ def test_an_answer_shows_each_source_with_its_words(kb):
         assert f"[{citation.number}] {citation.document}" in shown.text
         assert citation.quote in shown.text
     assert "Sources" in shown.text
+
+
+MARKDOWN = """Steps:
+
+3. Open the <b>.
+   - check *args
+
+| Item | Cost |
+| --- | ---: |
+| Probe | **900** |
+
+[1]
+
+```sh
+ls | wc
+```
+[x](javascript:y) ![](http://z)"""
+
+
+def test_the_text_of_an_answer_is_laid_out():
+    html = render(Answer("Q", MARKDOWN, answered=True, short="Probe"))
+    shown = Reader(html)
+    assert {tag: shown.counts[tag] for tag in ("ol", "ul", "li", "table", "pre", "strong")} == {
+        "ol": 1, "ul": 1, "li": 2, "table": 1, "pre": 1, "strong": 1,
+    }  # fmt: skip
+    assert "<p><b>Probe</b> — Steps:</p>" in html
+    for text in ("Open the <b>.", "check *args", "ls | wc", "[x](javascript:y) ![](http://z)"):
+        assert text in shown.text
+
+
+def test_a_short_answer_stands_before_a_table():
+    html = render(Answer("Q", "| a |\n| --- |\n| b |\n\n[1]", answered=True, short="b"))
+    assert html.index("<b>b</b>") < html.index("<table>")
+    assert "b —" not in html
 
 
 def test_an_outline_shows_no_confidence(kb):

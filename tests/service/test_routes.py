@@ -63,7 +63,11 @@ def test_a_stream_tells_stages_then_sources_and_ends_with_the_answer_of_the_plai
     with client.stream("POST", f"{OPEN}/ask/stream", json={"question": QUESTION}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         events = read_events(response)
-    assert [name for name, _ in events] == ["stage", "sources", "done"]
+    names = [name for name, _ in events if name != "text"]
+    assert names == ["stage", "sources", "done"]
+    texts = [json.loads(data)["text"] for name, data in events if name == "text"]
+    assert "".join(texts) == plain["answer"]
+    assert [text.strip() for text in texts] == [piece["markdown"] for piece in plain["pieces"]]
     found = json.loads(events[1][1])
     assert {hit["chunk_id"] for hit in found["hits"]} >= {
         citation["chunk_id"] for citation in plain["citations"]
@@ -107,6 +111,24 @@ def test_a_document_is_shown_with_the_boundaries_of_its_chunks(client):
     for chunk in leaves:
         assert shown["text"][slice(*chunk["span"])].strip()
         assert all(chunk["span"][0] <= a < b <= chunk["span"][1] for a, b in chunk["sentences"])
+
+
+def test_a_document_is_shown_with_the_tree_of_its_blocks(client):
+    listed = client.get(f"{OPEN}/documents", params={"name": ".md"}).json()["data"]["documents"]
+    kinds = set()
+    for entry in listed:
+        shown = client.get(f"{OPEN}/documents/{entry['id']}").json()["data"]
+        waiting = [(block, [0, len(shown["text"])]) for block in shown["blocks"]]
+        while waiting:
+            block, (start, end) = waiting.pop()
+            assert list(block) == ["kind", "span", "label", "lead", "level", "children"]
+            first, last = block["span"]
+            assert start <= first < last <= end
+            kinds.add(block["kind"])
+            if block["kind"] == "section":
+                assert shown["text"].startswith(f"{'#' * block['level']} {block['label']}", first)
+            waiting += [(child, block["span"]) for child in block["children"]]
+    assert {"section", "paragraph"} <= kinds
 
 
 def test_documents_are_found_by_a_part_of_their_name_in_any_case(client):

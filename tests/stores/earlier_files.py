@@ -19,6 +19,7 @@ UNDO = {
         "DROP TABLE property_graph; DROP TABLE property_node; DROP TABLE property_relationship;"
     ),
     "0007-replaced-vectors": "ALTER TABLE vector_index DROP COLUMN replaced;",
+    "0015-blocks": "ALTER TABLE chunk RENAME COLUMN blocks TO frames;",
     "0008-frames": "ALTER TABLE chunk DROP COLUMN frames;",
     "0009-fields": "DROP TABLE document_field; DROP TABLE document_page;",
     "0010-questions": "DROP TABLE question;",

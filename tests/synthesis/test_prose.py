@@ -10,7 +10,6 @@ from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.sentence_selection import (
     LEAST_WEIGHT,
     rank_candidates,
-    select_sentences,
     weigh_prose,
 )
 from knotwork._text.sentences import split_sentences
@@ -113,7 +112,7 @@ def test_prose_is_chosen_over_markup_and_code_that_match_as_well():
         "```\nknotwork run\n```"
     )
     _, evidence = make_evidence(text, (1.0, 0.8, 0.9, 0.9, 0.9))
-    chosen = [item.text for item in select_sentences(rank_candidates(evidence), most=4)]
+    chosen = [item.text for item in rank_candidates(evidence)[:4]]
     assert chosen == ["Knotwork is run on the command line."]
 
 

@@ -101,55 +101,21 @@ def test_questions_about_a_thing(question, subject):
 
 
 @pytest.mark.parametrize(
-    ("question", "subject"),
-    [
-        (
-            "The pump has failed. What should I do, step by step?",
-            "The pump has failed. What should I do",
-        ),
-        ("How is a buoy hauled in, from start to finish?", "How is a buoy hauled in"),
-        ("Explain step by step how to haul in a buoy", "how to haul in a buoy"),
-        ("What are the steps to haul in a buoy?", "haul in a buoy"),
-        ("Which steps does hauling in a buoy take?", "hauling in a buoy"),
-        ("What steps do I need to take to haul in a buoy?", "haul in a buoy"),
-        ("In which order do I shut the valves?", "shut the valves"),
-        ("What is the procedure for closing the station?", "closing the station"),
-        ("Walk me through the yearly inventory", "the yearly inventory"),
-        ("Give me a step-by-step guide to the inventory.", "the inventory"),
-        ("What should I consider before buying a boat?", "buying a boat"),
-        ("What has to be settled before a trip abroad?", "a trip abroad"),
-        ("Before a trip abroad, which questions should be answered?", "a trip abroad"),
-        ("水泵坏了，从头到尾该怎么处理？", "水泵坏了"),
-        ("申请住宿分几步？", "申请住宿"),
-        ("出差审批的流程是什么？", "出差审批"),
-        ("申請帳號要經過哪些環節", "申請帳號"),
-        ("成为正式员工要过哪几关", "成为正式员工"),
-        ("一步一步教我收回浮标", "收回浮标"),
-        ("出国之前要先把哪些事情想清楚？", "出国"),
-        ("买船之前需要考虑哪些问题？", "买船"),
-    ],
-)
-def test_questions_for_steps(question, subject):
-    assert read_scope(question) == QuestionScope(ScopeKind.STEPS, subject)
-    assert not needs_communities(question)
-
-
-@pytest.mark.parametrize(
     "question",
     [
-        "What should I do, step by step?",
-        "How do I follow a lookup step by step from the root with this tool?",
-        "In what order are several rules tried?",
-        "What must be true before two copies can be merged?",
-        "How many steps does the ladder have?",
-        "Before I reload I want to be sure that the file has no errors; what tool does that?",
-        "报错之前先要确认什么版本？",
-        "保存以后还能撤销以前的步骤吗？",
-        "8 页小册子的页码顺序该怎么填？",
-        "这一步多长时间？",
+        "The pump has failed. What should I do, step by step?",
+        "Explain step by step how to haul in a buoy",
+        "What are the steps to haul in a buoy?",
+        "What is the procedure for closing the station?",
+        "Give me a step-by-step guide to the inventory.",
+        "What has to be settled before a trip abroad?",
+        "水泵坏了，从头到尾该怎么处理？",
+        "出差审批的流程是什么？",
+        "一步一步教我收回浮标",
+        "出国之前要先把哪些事情想清楚？",
     ],
 )
-def test_questions_that_mention_steps_are_not_for_steps(question):
+def test_questions_for_steps_have_no_scope(question):
     assert read_scope(question) is None
 
 
@@ -225,7 +191,6 @@ def test_questions_for_how_often_something_is_mentioned(question, subject):
         "How many people work at the station?",
         "What is the main theme of the novel, and who wrote it?",
         "Which documents do I need to travel abroad?",
-        "What should I do, step by step?",
         "谁审批海外出差？",
         "浮标的深度是多少？",
         "我国区块链发展面临的主要挑战有哪些？",

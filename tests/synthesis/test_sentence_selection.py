@@ -6,27 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._synthesis.citations import introduce_sentence, join_sentences
 from knotwork._synthesis.extractive_answers import MODELS, estimate_confidence
 from knotwork._synthesis.sentence_selection import (
     name_cells,
     rank_candidates,
-    select_sentences,
     trust_in_reader,
 )
 from knotwork._text.sentences import split_sentences
-from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Prediction, Query, Span
+from knotwork.records import Block, BlockKind, Chunk, Evidence, Hit, Prediction, Query, Span
 
 
-def make_hit(text, relevances, *, terms=(), name="c", score=1.0, scores=None, kind=FrameKind.TERM):
-    """Make a hit; ``terms`` are (term, text that it frames)."""
+def make_hit(
+    text, relevances, *, terms=(), name="c", score=1.0, scores=None, kind=BlockKind.DEFINITION
+):
+    """Make a hit; ``terms`` are (term, text of its block)."""
     spans = tuple(split_sentences(text))
     assert len(spans) == len(relevances)
-    frames = tuple(
-        Frame(kind, Span(text.index(inside), text.index(inside) + len(inside)), term)
+    blocks = tuple(
+        Block(kind, Span(text.index(inside), text.index(inside) + len(inside)), term)
         for term, inside in terms
     )
-    chunk = Chunk(name, name, "s", 0, Span(0, len(text)), text, spans, frames=frames)
+    chunk = Chunk(name, name, "s", 0, Span(0, len(text)), text, spans, blocks=blocks)
     ranked = sorted(zip(spans, relevances, strict=True), key=lambda item: -item[1])
     return Hit(chunk, score, scores or {}, sentences=tuple(ranked))
 
@@ -50,7 +50,7 @@ def test_a_value_that_is_asked_for_is_worth_what_its_entry_is():
     hit = make_hit(ENTRIES, RELEVANCES, terms=TERMS)
     asked = evidence("What is the default size at which a log file is closed?", hit)
     best = rank_candidates(asked)[0]
-    assert (best.text, best.term) == ("Its default is ten megabytes.", "log_size")
+    assert best.text == "Its default is ten megabytes."
     other = rank_candidates(evidence("Which file does the log go to?", hit))[0]
     assert other.text == "The largest size of a log file."
 
@@ -61,67 +61,30 @@ def test_a_paragraph_is_an_entry_where_nothing_is_defined():
     assert rank_candidates(asked)[0].text == "Its default is 10 MB."
 
 
-@pytest.mark.parametrize(
-    ("code", "quoted"),
-    [
-        ("set  channel\n  null", "set  channel\n  null"),
-        (f"first line\n{'x' * 300}", "first line"),
-        ("x" * 300, ""),
-    ],
-)
-def test_a_line_that_leads_into_code_is_quoted_with_its_first_lines(code, quoted):
-    lead = "To discard all messages, name the channel:"
-    text = f"{lead}\n\n{code}"
-    spans = (Span(0, len(lead)),)
-    frames = (Frame(FrameKind.CODE, Span(text.index(code), len(text))),)
-    chunk = Chunk("c", "c", "s", 0, Span(0, len(text)), text, spans, frames=frames)
-    hit = Hit(chunk, 1.0, {}, sentences=((spans[0], 0.5),))
-    (item,) = rank_candidates(evidence("How do I discard messages?", hit))
-    assert text[item.span.start : item.span.end] == (f"{lead}\n\n{quoted}" if quoted else lead)
-    assert introduce_sentence(item) == " ".join([lead, *quoted.split()])
-
-
-def test_a_line_leads_into_no_code_that_stands_further_below():
-    lead, between, code = "Name the channel:", "Then start it.", "start now"
-    text = f"{lead}\n\n{between}\n\n{code}"
-    hit = make_hit(text, (0.5, 0.3, 0.1), terms=[("", code)], kind=FrameKind.CODE)
-    best = rank_candidates(evidence("How do I name it?", hit))
-    assert all(introduce_sentence(item) in (lead, between, code) for item in best)
-
-
 TABLE = "| Setting | Default |\n|---|---|\n| timeout | 30 s |\n| retries | 3. Not more. |"
 
 
 def table_hit():
-    """Make a hit of a table of Markdown, as its loader frames it."""
+    """Make a hit of a table, with the blocks of its loader."""
     rows = [TABLE.index(row) for row in ("| timeout", "| retries")]
-    frames = (
-        Frame(FrameKind.COLUMNS, Span(rows[0], len(TABLE)), "Setting | Default"),
-        Frame(FrameKind.ROW, Span(rows[0], rows[1] - 1), "timeout"),
-        Frame(FrameKind.ROW, Span(rows[1], len(TABLE)), "retries"),
+    blocks = (
+        Block(BlockKind.TABLE, Span(0, len(TABLE)), "Setting | Default"),
+        Block(BlockKind.ROW, Span(rows[0], rows[1] - 1), "timeout"),
+        Block(BlockKind.ROW, Span(rows[1], len(TABLE)), "retries"),
     )
-    spans = tuple(split_sentences(TABLE))
-    chunk = Chunk("c", "c", "s", 0, Span(0, len(TABLE)), TABLE, spans, frames=frames)
+    spans = (Span(0, 21), blocks[1].span, blocks[2].span)
+    chunk = Chunk("c", "c", "s", 0, Span(0, len(TABLE)), TABLE, spans, blocks=blocks)
     return Hit(chunk, 1.0, {}, sentences=tuple((span, 0.5) for span in spans))
 
 
-def test_rows_are_quoted_with_their_columns_and_what_they_are_about():
-    asked = evidence("What is the default timeout?", table_hit())
-    shown = {introduce_sentence(item) for item in rank_candidates(asked)}
-    assert {"Setting: timeout; Default: 30 s", "Setting: retries; Default: 3."} <= shown
-    assert "retries: Not more." in shown
-    assert not any("Setting | Default" in sentence for sentence in shown)
+def test_the_header_of_a_table_is_no_candidate():
+    ranked = rank_candidates(evidence("What is the default timeout?", table_hit()))
+    assert {item.text for item in ranked} == {"| timeout | 30 s |", "| retries | 3. Not more. |"}
 
 
 def test_the_name_of_a_column_says_of_what_kind_its_cells_are():
     asked = evidence("What is the default number of tries?", table_hit())
     assert rank_candidates(asked)[0].text.startswith("| ")
-
-
-def test_the_sentences_of_a_row_are_an_entry_of_their_own():
-    entries = {item.text: item.term for item in rank_candidates(evidence("retries", table_hit()))}
-    assert entries["| timeout | 30 s |"] == "timeout"
-    assert entries["Not more."] == "retries"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +109,7 @@ def test_titles_and_terms_alone_are_never_quoted():
 
 def test_code_is_worth_less_than_what_is_said_of_it():
     text = "The server is started with this.\n\npg_ctl start now and wait"
-    hit = make_hit(text, (0.5, 0.6), terms=[("", "pg_ctl start now and wait")], kind=FrameKind.CODE)
+    hit = make_hit(text, (0.5, 0.6), terms=[("", "pg_ctl start now and wait")], kind=BlockKind.CODE)
     assert rank_candidates(evidence("How is it started?", hit))[0].text.startswith("The server")
 
 
@@ -162,16 +125,6 @@ def test_a_passage_over_a_bridge_is_measured_by_its_own_best_sentence(bridge, fi
     )
     ranked = [item.chunk.id for item in rank_candidates(evidence("What does it say?", near, far))]
     assert ranked[:2] == (["near", "far"] if first == "far" else ["near", "near"])
-
-
-@given(st.lists(st.floats(0, 1), min_size=6, max_size=6), st.integers(1, 6))
-def test_sentences_are_chosen_once_in_the_order_of_their_worth(relevances, most):
-    ranked = rank_candidates(evidence("What is kept?", make_hit(ENTRIES, relevances, terms=TERMS)))
-    worths = [item.worth for item in ranked]
-    assert worths == sorted(worths, reverse=True)
-    chosen = select_sentences(ranked, most=most)
-    assert len(chosen) <= most
-    assert len({item.span for item in chosen}) == len(chosen)
 
 
 FITTED = next(iter(MODELS))
@@ -232,12 +185,10 @@ def test_confidence_rises_with_what_a_reader_predicts(odds):
     assert 0.0 <= sure[0] <= sure[1] <= 1.0
 
 
-def test_a_reader_that_tells_sentences_apart_leaves_more_of_them_out():
+def test_a_reader_counts_less_over_a_bridge():
     text = "The old bridge carries trams. Many ferries cross daily."
     hit = make_hit(text, (0.6, 0.35))
     alike = read_by((0.0, 0.0), hit)
-    assert len(select_sentences(rank_candidates(alike), most=3, trust=0.0)) == 2
-    assert len(select_sentences(rank_candidates(alike), most=3, trust=1.0)) == 1
     assert trust_in_reader(alike) == 1.0
     assert trust_in_reader(evidence("What is it?", hit)) == 0.0
     bridged = dataclasses.replace(alike.hits[0], scores={"bridge": 0.25})
@@ -276,43 +227,11 @@ def options_hit():
     return Hit(chunk, 1.0, sentences=tuple(zip(spans, relevances, strict=True)))
 
 
-def test_a_field_is_quoted_with_the_heading_above_it_and_worth_what_its_section_is():
+def test_a_field_is_worth_what_its_section_is():
     ranked = rank_candidates(evidence("What is the default of fetch-tries?", options_hit()))
-    assert (ranked[0].text, ranked[0].term) == ("* Default: 2", "fetch-tries")
-    chosen = select_sentences(ranked, most=3)
-    assert join_sentences(chosen).startswith("fetch-tries: Default: 2")
-    other = next(item for item in ranked if "60000" in item.text)
-    assert other.term == "fetch-pause"
+    assert ranked[0].text == "* Default: 2"
 
 
 def test_a_field_that_is_not_asked_for_is_no_answer():
     ranked = rank_candidates(evidence("Which module fetches packages?", options_hit()))
     assert ranked[0].text.startswith('The "tries" setting')
-
-
-@pytest.mark.parametrize(
-    ("text", "has_heading"),
-    [
-        ("Default: 2", True),
-        ("• Port: 8321", True),
-        ("默认值：30 秒", True),
-        ("Note: see the next page.", False),
-        (
-            "See also: the manual, the wiki and other places that describe this at length",
-            False,
-        ),
-        ("http://example.org", False),
-        ("12:30", False),
-        ("It stops.", False),
-        ("可以使用如下两个命令：一个清空目录；", False),
-    ],
-)
-def test_only_a_line_of_a_name_and_a_value_is_a_field(text, has_heading):
-    whole = Span(0, len(text))
-    chunk = Chunk("c", "d", "s", 0, whole, text, (whole,), headings=("6.2. H",))
-    hit = Hit(chunk, 1.0, sentences=((whole, 0.5),))
-    (found,) = rank_candidates(evidence("What?", hit))
-    assert found.term == ("H" if has_heading else "")
-    code = dataclasses.replace(chunk, frames=(Frame(FrameKind.CODE, whole),))
-    (found,) = rank_candidates(evidence("What?", dataclasses.replace(hit, chunk=code)))
-    assert found.term == ""

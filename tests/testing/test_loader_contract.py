@@ -13,11 +13,10 @@ from knotwork._indexing.loaders import Content, Source
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork.errors import LoadError
 from knotwork.records import (
+    Block,
+    BlockKind,
     BoxedSpan,
     Column,
-    Frame,
-    FrameKind,
-    Heading,
     Page,
     Span,
     Table,
@@ -58,6 +57,16 @@ def table(*, row=("a", 1), numbers=(1,), spans=((0, 5),)):
     return with_fields(tables=(Table("", columns, (row,) * len(spans), numbers, lines),))
 
 
+def blocks(*found):
+    """Replace the blocks by others: kind, start, end, label and level."""
+    return with_fields(
+        blocks=tuple(
+            Block(kind, Span(start, end), label, level=level)
+            for kind, start, end, label, level in (((*one, "", 0)[:5]) for one in found)
+        )
+    )
+
+
 def check_read(loader):
     LOADERS.test_the_text_is_read(loader, SOURCE, "It opened in 1784.")
 
@@ -68,11 +77,12 @@ def test_sound_content_passes(edit):
 
 
 TOO_FAR = Span(0, 9_000)
+BLANK, BAR = Span(8, 9), Span(9, 10)
 
 
 @broken(
     {
-        "the text is another": with_fields(text="", headings=(), frames=(), links=()),
+        "the text is another": with_fields(text="", blocks=(), links=()),
         "line ends are kept": lambda c: replace(c, text=f"{c.text}\r\n"),
         "a NUL is kept": lambda c: replace(c, text=f"{c.text}\x00"),
         "a surrogate is kept": lambda c: replace(c, text=f"{c.text}\ud800"),
@@ -81,10 +91,23 @@ TOO_FAR = Span(0, 9_000)
         "the title has a NUL": with_fields(title="One\x00"),
         "a value is empty": with_fields(metadata={"author": ""}),
         "a value has lines": with_fields(metadata={"author": "One\nTwo"}),
-        "a heading is too long": with_fields(headings=(Heading(1, "x", TOO_FAR),)),
-        "a heading is empty": with_fields(headings=(Heading(1, "", Span(0, 3)),)),
-        "a heading has no level": with_fields(headings=(Heading(0, "x", Span(0, 3)),)),
-        "headings overlap": with_fields(headings=(Heading(1, "x", Span(0, 3)),) * 2),
+        "a heading is empty": blocks((BlockKind.SECTION, 0, 3, "", 1)),
+        "a heading has no level": blocks((BlockKind.SECTION, 0, 3, "x", 0)),
+        "a paragraph has a level": blocks((BlockKind.PARAGRAPH, 0, 3, "", 1)),
+        "a definition has no term": blocks((BlockKind.DEFINITION, 0, 3)),
+        "a block is too long": blocks((BlockKind.CODE, *TOO_FAR)),
+        "a block has no text": blocks((BlockKind.CODE, 3, 3)),
+        "a block is blank": blocks((BlockKind.CODE, *BLANK)),
+        "a row is blank": blocks((BlockKind.TABLE, 0, 9), (BlockKind.ROW, *BAR)),
+        "an item is blank": blocks((BlockKind.LIST, 0, 9), (BlockKind.ITEM, 0, 2)),
+        "a label has lines": blocks((BlockKind.CODE, 0, 3, "x\ny")),
+        "a lead has lines": with_fields(blocks=(Block(BlockKind.CODE, Span(0, 3), "", "x\ny"),)),
+        "blocks are in no order": blocks((BlockKind.CODE, 5, 9), (BlockKind.CODE, 0, 3)),
+        "the inner block is first": blocks((BlockKind.ITEM, 0, 9), (BlockKind.LIST, 0, 9)),
+        "blocks cross": blocks((BlockKind.BOX, 0, 5), (BlockKind.BOX, 3, 9)),
+        "an item is in no list": blocks((BlockKind.QUOTE, 0, 9), (BlockKind.ITEM, 0, 9)),
+        "a row is in no table": blocks((BlockKind.ROW, 0, 9)),
+        "a section is in a list": blocks((BlockKind.LIST, 0, 9), (BlockKind.SECTION, 2, 9, "x", 1)),
         "a page is behind the end": with_fields(pages=(Page("1", 9_000),)),
         "pages are in no order": with_fields(pages=(Page("2", 5), Page("1", 0))),
         "a time runs backwards": with_fields(times=(TimedSpan(Span(0, 3), 2.0, 1.0),)),
@@ -92,10 +115,6 @@ TOO_FAR = Span(0, 9_000)
         "a box is outside its page": with_fields(boxes=(BoxedSpan(Span(0, 3), 0, 0, 1.5, 1),)),
         "a box is upside down": with_fields(boxes=(BoxedSpan(Span(0, 3), 0, 0.9, 1, 0.2),)),
         "a page has no label": with_fields(pages=(Page("", 0),)),
-        "a frame is too long": with_fields(frames=(Frame(FrameKind.TERM, TOO_FAR, "x"),)),
-        "a frame is empty": with_fields(frames=(Frame(FrameKind.TERM, Span(3, 3), "x"),)),
-        "a frame has no label": with_fields(frames=(Frame(FrameKind.TERM, Span(0, 3)),)),
-        "a label has lines": with_fields(frames=(Frame(FrameKind.TERM, Span(0, 3), "x\ny"),)),
         "a link is too long": with_fields(links=(TOO_FAR,)),
         "a row is too long": table(row=("a", 1, 2)),
         "a cell has another type": table(row=("a", "b")),
@@ -183,7 +202,7 @@ def check_truncated(loader):
         (Blames("odd", SOURCE.uri), check_truncated),
         (Blames("broken", "It is broken."), check_truncated),
         (
-            EditedLoader(with_fields(headings=(Heading(1, "Bridge", Span(0, 8)),))),
+            EditedLoader(blocks((BlockKind.SECTION, 0, 8, "Bridge", 1))),
             check_truncated,
         ),
         (

@@ -70,10 +70,16 @@ def with_parent(kept):
     def edit(sections, chunks):
         *others, leaf = chunks
         sentences = leaf.sentences[kept]
-        span = Span(sentences[0].start, sentences[-1].end)
+        start, end = leaf.span
+        if sentences[0] != leaf.sentences[0]:
+            start = sentences[0].start
+        if sentences[-1] != leaf.sentences[-1]:
+            end = sentences[-1].end
+        span = Span(start, end)
         parent = replace(
             leaf,
             id=content_id("parent"),
+            blocks=tuple(b for b in leaf.blocks if b.span.overlaps(span)),
             is_parent=True,
             span=span,
             text=leaf.text_at(span),
@@ -123,7 +129,16 @@ def check_exact(splitter):
         "headings are missing": each_chunk(lambda c: replace(c, headings=())),
         "sentences are missing": each_chunk(lambda c: replace(c, sentences=())),
         "sentences lose text": each_chunk(lambda c: replace(c, sentences=c.sentences[1:])),
-        "frames are missing": each_chunk(lambda c: replace(c, frames=())),
+        "blocks are missing": each_chunk(lambda c: replace(c, blocks=())),
+        "blocks are those of another chunk": lambda sections, chunks: (
+            sections,
+            [replace(chunk, blocks=chunks[-1].blocks) for chunk in chunks],
+        ),
+        "sentences have white space": each_chunk(
+            lambda c: replace(
+                c, sentences=(*c.sentences[:-1], c.sentences[-1]._replace(end=c.span.end + 1))
+            )
+        ),
         "a parent comes first": lambda sections, chunks: (
             sections,
             [replace(chunks[0], id=content_id("x"), is_parent=True), *chunks],

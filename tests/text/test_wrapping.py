@@ -7,7 +7,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from knotwork._text.sentences import LONGEST_SENTENCE, split_sentences, wrapping_width
+from knotwork._text.sentences import (
+    LONGEST_SENTENCE,
+    join_lines,
+    join_wrapped,
+    split_sentences,
+    wrapping_width,
+)
 
 WRAPPED_AT_72 = (
     "The office moved to the harbour in spring, where it took over the upper\n"
@@ -174,3 +180,27 @@ def test_marked_lines_are_never_joined(marks, width):
     lines = [f"{mark}{'word ' * 13}the" for mark in marks]
     found = sentences("\n".join(lines), wrapped_at=width)
     assert [part for part in found if part.count("the") > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        (["The office", "moved."], "The office moved."),
+        (["  The office ", "", " moved.  "], "The office moved."),
+        (["差旅由", "部门批准。"], "差旅由部门批准。"),
+        (["差旅，", "部门批准。"], "差旅，部门批准。"),
+        (["The office", "差旅"], "The office 差旅"),
+        (["差旅", "The office"], "差旅 The office"),
+        ([], ""),
+    ],
+)
+def test_lines_are_joined(lines, joined):
+    assert join_lines(lines) == joined
+
+
+def test_wrapped_lines_are_joined_and_others_kept():
+    paragraph = WRAPPED_AT_72.strip()
+    width = wrapping_width(WRAPPED_AT_72)
+    assert join_wrapped(paragraph, width=width) == " ".join(paragraph.split())
+    assert join_wrapped("Name: Ada\nTown: Tartu", width=width) == "Name: Ada\nTown: Tartu"
+    assert join_wrapped("One line.", width=width) == "One line."

@@ -7,7 +7,7 @@ from tests.transform.documents import cut, extract, mentions
 
 from knotwork._transform.rules import RuleExtractor
 from knotwork._transform.rules.name_types import is_command, technical_type
-from knotwork.records import KEYWORD, Frame, FrameKind, Span
+from knotwork.records import KEYWORD, Block, BlockKind, Span
 
 
 def entities(*texts: str, title: str = "") -> dict[str, str]:
@@ -75,19 +75,22 @@ def test_code_and_headings_name_nothing_that_the_text_does_not() -> None:
     text = "Checking Limits\n\nSee what Frobnicator prints.\n\nFilesystem Ext4Thing at MountPoint"
     document, chunks = cut("", text, headings=[("Checking Limits",)])
     start = text.index("Filesystem")
-    code = Frame(FrameKind.CODE, Span(start, len(text)))
-    document = replace(document, frames=(code,))
+    code = Block(BlockKind.CODE, Span(start, len(text)))
+    document = replace(document, blocks=(code,))
     (extraction,) = RuleExtractor().extract(document, chunks)
     shown = {form for form, m in mentions(extraction).items() if m.type != KEYWORD}
     assert shown == {"frobnicator"}
 
 
-def defined(label: str, text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the types and the definitions of what a definition list of one term defines."""
-    whole = f"{label}\n\n{text}"
+def defined(
+    label: str, text: str, *, kind: BlockKind = BlockKind.DEFINITION, gap: str = "**\n\n"
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the types and the definitions of what a definition of one term defines."""
+    opened = "**" if gap.startswith("**") else ""
+    whole = f"{'- ' if kind is BlockKind.ITEM else opened}{label}{gap}{text}"
     document, chunks = cut("", whole)
-    frame = Frame(FrameKind.TERM, Span(len(label), len(whole)), label)
-    (extraction,) = RuleExtractor().extract(replace(document, frames=(frame,)), chunks)
+    block = Block(kind, Span(0, len(whole)), label)
+    (extraction,) = RuleExtractor().extract(replace(document, blocks=(block,)), chunks)
     kinds = {form: m.type for form, m in mentions(extraction).items()}
     return kinds, {d.normal_form: d.text for d in extraction.descriptions}
 
@@ -108,16 +111,23 @@ def test_a_defined_term_is_an_entity_with_its_definition(label: str, form: str, 
     assert told[form].startswith("The time to wait on a lock.")
 
 
+@pytest.mark.parametrize("kind", [BlockKind.DEFINITION, BlockKind.ITEM])
+def test_a_term_at_the_start_of_its_definition_is_an_entity(kind: BlockKind) -> None:
+    kinds, told = defined("lock_wait", "The time to wait on a lock.", kind=kind, gap=": ")
+    assert kinds["lock_wait"] == "IDENTIFIER"
+    assert told["lock_wait"] == "lock_wait: The time to wait on a lock."
+
+
 @pytest.mark.parametrize("label", ["name", "the", "This is a whole sentence.", "x", "3.", "。。"])
 def test_what_is_no_term_is_not_defined(label: str) -> None:
     assert defined(label, "The time to wait on a lock.")[1] == {}
 
 
 def test_options_belong_to_the_command_of_their_page() -> None:
-    text = "pg_dump\n\npg_dump — extract a database into a script\n\n--jobs\n\nRun in parallel."
+    text = "pg_dump\n\npg_dump — extract a database into a script\n\n**--jobs**\n\nRun in parallel."
     document, chunks = cut("pg_dump", text)
-    frame = Frame(FrameKind.TERM, Span(text.index("--jobs") + 6, len(text)), "--jobs")
-    (extraction,) = RuleExtractor().extract(replace(document, frames=(frame,)), chunks)
+    block = Block(BlockKind.DEFINITION, Span(text.index("**"), len(text)), "--jobs")
+    (extraction,) = RuleExtractor().extract(replace(document, blocks=(block,)), chunks)
     names = {m.entity_id: m.normal_form for m in extraction.mentions}
     found = {(names[r.source], r.relation, names[r.target]) for r in extraction.relations}
     assert ("jobs", "option of", "pg_dump") in found

@@ -228,7 +228,7 @@ def _print_case(
             verdict += f", confidence {item.answer.confidence:.2f}"
         name = f"{run.name}: " if len(runs) > 1 else ""
         terminal.say(f"{name}{verdict}", style="green" if item.is_correct else "yellow", indent=2)
-        terminal.say(item.answer.text, lead=item.answer.short, indent=4)
+        terminal.markdown(item.answer.text, lead=item.answer.short, indent=4)
         for citation in item.answer.citations:
             quote = "" if item.judgement.answered else f" “{shorten_excerpt(citation.quote)}”"
             terminal.say(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
@@ -57,7 +58,8 @@ def print_answer(
     from knotwork._text.languages import detect_language
 
     if not is_shown:
-        terminal.say(answer.text, lead=answer.short, style="" if answer.answered else "yellow")
+        style = "" if answer.answered else "yellow"
+        terminal.markdown(answer.text, lead=answer.short, style=style)
     if answer.reason == LOW_CONFIDENCE and answer.confidence is not None:
         language = detect_language(answer.question)
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
@@ -240,33 +242,64 @@ def choose_excerpt(hit: Hit) -> str:
     return ("… " if offset else "") + hit.chunk.text[offset:]
 
 
+_LAID_OUT = re.compile(r"^[ \t]*(?:\||(?P<fence>```|~~~)|`{1,2}\Z|~{1,2}\Z)", re.MULTILINE)
+"""The beginning of a table or code, or of a line that may become code."""
+_WHOLE_TABLE = re.compile(r"(?:[ \t]*\|.*\n)+(?=[ \t]*[^|\s]|[ \t]*\n)")
+_WHOLE_CODE = re.compile(r"[ \t]*(```|~~~).*\n(?:.*\n)*?[ \t]*\1[ \t]*\n")
+
+
 class StreamedText:
-    """Prints a text while it is generated, with the line breaks that the whole text will have."""
+    """Prints a text while it is generated, with the line breaks that the whole text will have.
+
+    Tables and code are printed once they are complete.
+    """
 
     def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
         self._out = terminal.out
         self._text = ""
         self._written = ""
+        self._has_text = False
 
     def add(self, piece: str) -> None:
         """Append a piece, and print all but the last word, which may still grow."""
         self._text += piece
-        shown = make_printable(self._text).expandtabs()
+        self._has_text |= bool(piece)
+        while begun := _LAID_OUT.search(self._text):
+            whole = (_WHOLE_CODE if begun["fence"] else _WHOLE_TABLE).match(
+                self._text, begun.start()
+            )
+            self._write(_shown(self._text[: begun.start()]))
+            if whole is None:
+                return
+            self._terminal.markdown(whole[0])
+            self._text, self._written = self._text[whole.end() :], ""
+        shown = _shown(self._text)
         self._write(shown[: settled_length(shown)])
 
     def end(self) -> None:
         """Print the rest and end the line. Does nothing if no text was added."""
-        if self._text:
-            self._write(make_printable(self._text).expandtabs())
+        if not self._has_text:
+            return
+        begun = _LAID_OUT.search(self._text)
+        self._write(_shown(self._text[: begun.start()] if begun else self._text))
+        if begun:
+            self._terminal.markdown(self._text[begun.start() :])
+        elif self._text:
             self._out.file.write("\n")
-            self._out.file.flush()
-            self._text = self._written = ""
+        self._out.file.flush()
+        self._text = self._written = ""
+        self._has_text = False
 
     def _write(self, text: str) -> None:
         wrapped = "\n".join(wrap_text(text, self._out.width))
         self._out.file.write(wrapped[len(self._written) :])
         self._out.file.flush()
         self._written = wrapped
+
+
+def _shown(text: str) -> str:
+    return make_printable(text).expandtabs()
 
 
 class AnswerView:

@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from knotwork._shapes.base import Shape, fields_of
 from knotwork._text.printable import escape_unsafe, make_printable
+from knotwork.records import Span, lead_gap
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 
 _WIDEST = 100
 _UNLIMITED = 1_000_000
 _GAP = 2
 _NARROWEST = 8
+_CODE_INDENT = 4
 
 _NUMBER = re.compile(r"(?:[-+]?[\d.,]+)?")
 """A number or an empty cell."""
@@ -102,8 +105,74 @@ class Terminal:
 
     def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
         """Print a paragraph of the result, after a ``lead`` in bold unless it is empty."""
-        whole = f"{lead} — {text}" if lead else text
-        self._print(self.out, whole, style, indent, bold=_count_letters(lead))
+        whole = f"{lead}{lead_gap(text)}{text}" if lead else text
+        self._print(self.out, whole, style, indent, bold=[Span(0, len(lead))])
+
+    def markdown(self, text: str, *, lead: str = "", style: str = "", indent: int = 0) -> None:
+        """Print a Markdown text as `say` does; on a terminal, lay out its lists, tables and code.
+
+        A ``lead`` is printed before it in bold.
+        """
+        if self.out.width == _UNLIMITED:
+            self.say(text, lead=lead, style=style, indent=indent)
+            return
+        from knotwork._text.markdown_parts import PartKind, read_parts
+
+        if lead and lead_gap(text).isspace():
+            self.say(lead, style="bold", indent=indent)
+            self.say()
+            lead = ""
+        is_first, is_item_before = True, False
+        for part in read_parts(make_printable(text)):
+            is_item = bool(part.mark)
+            if not is_first and not (is_item and is_item_before):
+                self.say()
+            margin = indent + part.indent
+            if part.kind is PartKind.TABLE:
+                self._print_grid(part.rows, margin)
+            elif part.kind is PartKind.CODE:
+                self._print_code(part.text, margin)
+            else:
+                shown = style or ("bold" if part.kind is PartKind.HEADING else "")
+                self._print_runs(part.text, lead, shown, margin, part.mark)
+            lead = ""
+            is_first, is_item_before = False, is_item
+
+    def _print_runs(self, text: str, lead: str, style: str, indent: int, mark: str) -> None:
+        """Print a paragraph with bold words, after the mark of its item."""
+        from knotwork._text.markdown_parts import split_bold
+
+        whole, bold = "", []
+        for run, is_bold in [(lead, True), (" — " if lead else "", False), *split_bold(text)]:
+            bold += [Span(len(whole), len(whole) + len(run))] if is_bold else []
+            whole += run
+        self._print(self.out, whole, style, indent, bold=bold, mark=mark)
+
+    def _print_grid(self, rows: Sequence[Sequence[str]], indent: int) -> None:
+        """Print a table with lines around it; long cells are wrapped."""
+        from rich import box
+        from rich.padding import Padding
+        from rich.table import Table
+        from rich.text import Text
+
+        header, *body = [[join_lines(cell) for cell in row] for row in rows]
+        ascii_only = self.out.options.ascii_only
+        grid = Table(box=box.ASCII if ascii_only else box.ROUNDED, show_header=any(header))
+        for number, name in enumerate(header):
+            cells = [row[number] for row in body if number < len(row)]
+            is_numeric = bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
+            grid.add_column(Text(name), justify="right" if is_numeric else "left", overflow="fold")
+        for row in body:
+            grid.add_row(*(_join_runs(cell) for cell in row))
+        self.out.print(Padding(grid, (0, 0, 0, indent), expand=False))
+
+    def _print_code(self, text: str, indent: int) -> None:
+        """Print lines of code as they are; the terminal breaks those that are too long."""
+        from rich.text import Text
+
+        margin = " " * (indent + _CODE_INDENT)
+        for line in text.expandtabs().split("\n"):
+            self.out.print(Text.assemble(margin, (line, "cyan")), soft_wrap=True)
 
     def note(self, text: str, *, style: str = "") -> None:
         """Print a paragraph on standard error, unless quiet."""
@@ -166,9 +235,16 @@ class Terminal:
         return console
 
     def _print(
-        self, console: Console, text: str, style: str, indent: int, *, bold: int = 0
+        self,
+        console: Console,
+        text: str,
+        style: str,
+        indent: int,
+        *,
+        bold: Sequence[Span] = (),
+        mark: str = "",
     ) -> None:
-        """Print a paragraph with its first ``bold`` characters, not counting white space, bold."""
+        """Print a paragraph whose parts ``bold`` are bold; ``mark`` ends the first margin."""
         shown = make_printable(text)
         margin = " " * indent
         if console.width == _UNLIMITED:
@@ -177,14 +253,23 @@ class Terminal:
             return
         from rich.text import Text
 
+        first = margin[: indent - len(mark)] + mark
+        # Wrapping moves white space only, so that letters have the same numbers before and after.
+        runs = [
+            Span(_count_letters(text[: run.start]), _count_letters(text[: run.end])) for run in bold
+        ]
+        count = 0
         for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
-            shown_line = Text.assemble(margin if line else "", (line, style))
-            if bold > 0:
-                letters = [place for place, letter in enumerate(line) if not letter.isspace()]
-                end = letters[min(bold, len(letters)) - 1] + 1 if letters else 0
-                shown_line.stylize("bold", 0, len(shown_line) - len(line) + end)
-                bold -= len(letters)
+            letters = [place for place, letter in enumerate(line) if not letter.isspace()]
+            shown_line = Text.assemble(first if line else "", (line, style))
+            before = len(shown_line) - len(line)
+            for run in runs:
+                inside = letters[max(run.start - count, 0) : max(run.end - count, 0)]
+                if inside:
+                    shown_line.stylize("bold", before + inside[0], before + inside[-1] + 1)
             console.print(shown_line, soft_wrap=True)
+            count += len(letters)
+            first = margin
 
 
 def write_json(payload: Mapping[str, Any] | Shape, stream: TextIO) -> None:
@@ -196,6 +281,15 @@ def write_json(payload: Mapping[str, Any] | Shape, stream: TextIO) -> None:
 
 def _count_letters(text: str) -> int:
     return sum(not letter.isspace() for letter in make_printable(text))
+
+
+def _join_runs(cell: str) -> Text:
+    """Return a cell with its bold words."""
+    from rich.text import Text
+
+    from knotwork._text.markdown_parts import split_bold
+
+    return Text.assemble(*((run, "bold" if is_bold else "") for run, is_bold in split_bold(cell)))
 
 
 def _narrow(widths: Sequence[int], room: int) -> list[int]:
@@ -281,11 +375,15 @@ def _wrap_line(text: str, width: int) -> Iterator[str]:
 
 
 EXCERPT_LENGTH = 320
+_MARKUP_LINE = re.compile(r"^[ >]*(?:(?:```|~~~)\S*|\|(?:[ :]*-{3,}[ :]*\|)+)$", re.MULTILINE)
 
 
 def shorten_excerpt(text: str) -> str:
-    """Return a text as one printable line of at most `EXCERPT_LENGTH` characters, cut at a word."""
-    line = join_lines(text)
+    """Return a text as one printable line of at most `EXCERPT_LENGTH` characters, cut at a word.
+
+    Fences of code and the line below the header of a table are left out.
+    """
+    line = join_lines(_MARKUP_LINE.sub("", text))
     if len(line) <= EXCERPT_LENGTH:
         return line
     cut = line[:EXCERPT_LENGTH]

@@ -381,6 +381,22 @@ def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
     return sorted(chosen.values(), key=lambda entry: entry.uri)
 
 
+def find_entry(store: Store, name: str) -> LedgerEntry:
+    """Return the ledger entry of one document, by its uri or the path of its file.
+
+    Raises UnknownName with the nearest uris.
+    """
+    exact = store.ledger.get([name])
+    if name in exact:
+        return exact[name]
+    entries = list(store.ledger.entries())
+    path = name if is_url(name) else absolute_path(name)
+    for entry in entries:
+        if entry.root and entry_path(entry) == path:
+            return entry
+    raise UnknownName("document", name, nearest=_near(name, (entry.uri for entry in entries)))
+
+
 def _is_meant(entry: LedgerEntry, name: str) -> bool:
     place = entry_path(entry) if entry.root else entry.uri
     path = name.rstrip("/") if is_url(name) else absolute_path(name)

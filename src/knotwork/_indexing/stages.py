@@ -231,6 +231,10 @@ def read_tier(name: str) -> Tier:
         raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
 
 
+DOCUMENT_FORM = "blocks-1"
+"""The form in which loaders write documents; files that were read in another one are read again."""
+
+
 def _fingerprint(
     settings: Settings,
     schema: ExtractionSchema,
@@ -241,7 +245,7 @@ def _fingerprint(
 ) -> str:
     index = settings.index
     # What follows is named only if it is in use, so that older indexes stay current.
-    used = rules.name
+    used = f"{DOCUMENT_FORM} {rules.name}"
     if index.questions != "none":
         used += f" {questions_identity(index.questions)}"
     if index.questions == "model" and (version := prompts.version_of({QUESTIONS_TASK})):

@@ -309,6 +309,7 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     backup_events = iterated(KnowledgeBase.backup_events)
     copy = finished(KnowledgeBase.copy, KnowledgeBase.copy_events, lambda event: event.report)
     copy_events = iterated(KnowledgeBase.copy_events)
+    document = awaited(KnowledgeBase.document)
     documents = awaited(KnowledgeBase.documents)
     stats = awaited(KnowledgeBase.stats)
 

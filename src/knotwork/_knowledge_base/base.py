@@ -38,7 +38,7 @@ from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fie
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
-from knotwork.errors import ConfigError, StoreError, UnknownName
+from knotwork.errors import ConfigError, IndexingError, StoreError, UnknownName
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -441,6 +441,23 @@ class KnowledgeBase:
             verify=verify,
             limits=self.settings.store,
         )
+
+    def document(self, name: str | Path) -> Document:
+        """Return a document with its text and its blocks, whose tree is ``document.tree``.
+
+        ``name`` is its uri, or the path of its file. Raises UnknownName, with the nearest uris, and
+        IndexingError if the file could not be read.
+        """
+        from knotwork._indexing.sources import find_entry
+
+        entry = find_entry(self.store, str(name))
+        found = self.store.documents.documents([entry.document_id]) if entry.document_id else {}
+        if entry.document_id not in found:
+            raise IndexingError(
+                f"`{entry.uri}` was not indexed: {entry.error}",
+                fix="See the reasons with `knotwork documents`.",
+            )
+        return found[entry.document_id]
 
     def documents(self) -> list[LedgerEntry]:
         """Return the ledger entries of all sources, failed ones included, ordered by uri."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from knotwork._indexing.report import IndexReport
 from knotwork._retrieval.queries.query_rows import show_parameters, show_value
+from knotwork._text.markdown_parts import to_html
 from knotwork._text.printable import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
@@ -28,13 +29,16 @@ from knotwork.records import (
     Node,
     QueryResult,
     Subgraph,
+    lead_gap,
 )
 
 MOST_HITS = 20
 MOST_RESULT_ROWS = 20
 MOST_FAILURES = 50
 TEXT_CHARACTERS = 1_500
+QUOTE_CHARACTERS = 300
 _WRAPPED = "white-space:pre-wrap"
+_PARAGRAPH = "<p>"
 
 
 def render(value: object) -> str:
@@ -58,11 +62,10 @@ def render_answer(answer: Answer) -> Markup:
     if answer.confidence is not None:
         confidence = f"confidence {answer.confidence:.2f} ({answer.strength}), "
     heading = "Sources" if answer.answered else "Nearest passages"
-    short = [element("b", answer.short), " — "] if answer.short else []
     return element(
         "div",
         element("div", element("b", answer.question)),
-        element("p", *short, answer.text, style=_WRAPPED),
+        _render_text(answer),
         *_muted([reason] if reason else []),
         *(
             _render_result(result) if result.source == RETRIEVAL_QUERY else _render_query(result)
@@ -74,6 +77,18 @@ def render_answer(answer: Answer) -> Markup:
     )
 
 
+def _render_text(answer: Answer) -> Markup:
+    """Return the text of an answer, after its short answer."""
+    html = to_html(make_printable(answer.text))
+    if not answer.short:
+        return Markup(html)
+    gap = lead_gap(answer.text)
+    lead = join_markup([element("b", answer.short), gap])
+    if gap.isspace() or not html.startswith(_PARAGRAPH):
+        return Markup(element("p", lead) + html)
+    return Markup(_PARAGRAPH + lead + html.removeprefix(_PARAGRAPH))
+
+
 def _render_citation(citation: Citation) -> Markup:
     spoken = citation.time.text if citation.time else ""
     box = citation.box.text if citation.box else ""
@@ -83,7 +98,7 @@ def _render_citation(citation: Citation) -> Markup:
     return element(
         "div",
         element("div", element("b", f"[{citation.number}] "), f"{place}, {span}"),
-        element("div", element("q", shorten(citation.quote, TEXT_CHARACTERS))),
+        element("div", element("q", shorten(citation.quote, QUOTE_CHARACTERS))),
         style=BORDERED,
     )
 

@@ -254,7 +254,7 @@ Masks = list[NDArray[np.bool_]]
 def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[str, Masks]:
     """Return, for each sentence of each chunk, a mask of the question's terms known at its end.
 
-    These are the terms of the sentence, of what introduces it (see `Frame`) and of its titles.
+    These are the terms of the sentence, of what introduces it (see `Block`) and of its titles.
     """
     places = _places(question)
     found: dict[str, Masks] = {}
@@ -301,13 +301,13 @@ def _places(question: Question) -> dict[str, int]:
 def _introduced(chunk: Chunk, places: Mapping[str, int]) -> Masks:
     """Return a mask for each sentence of the terms in it or in what introduces it."""
     labels = {
-        frame.label: held_terms(frame.label, places.keys()) for frame in chunk.frames if frame.label
+        name: held_terms(name, places.keys()) for block in chunk.blocks for name in block.names
     }
     masks: Masks = []
     for number, span in enumerate(chunk.sentences):
         held = set(held_terms(chunk.sentence_text(number), places.keys()))
         if labels:
-            held.update(*(labels[f.label] for f in chunk.frames_around(span) if f.label))
+            held.update(*(labels[n] for b in chunk.blocks_around(span) for n in b.names))
         masks.append(_mark_terms(held, places))
     return masks
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from knotwork._service.responses import describe_error, format_event
 from knotwork._service.workspaces import Workspace
-from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.answers import AnswerShape, split_pieces
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork.errors import KnotworkError
@@ -17,7 +17,7 @@ NamedEvent = tuple[str, object]
 
 
 def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
-    """Yield the events of one step; those of the last one are the answer, as `done`."""
+    """Yield the events of one step; those of the last one are the pieces and the answer."""
     if event.evidence is not None:
         evidence = EvidenceShape.of(event.evidence, workspace.base.store)
         names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
@@ -32,6 +32,8 @@ def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
     elif event.kind is AskEventKind.WITHDRAWN:
         yield "withdrawn", {"reason": event.text}
     elif event.answer is not None:
+        if event.answer.pieces:  # nothing else sent the text before
+            yield from (("text", {"text": part}) for part in split_pieces(event.answer))
         yield "done", AnswerShape.of(event.answer)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from knotwork._shapes.base import Shape, rounded
 from knotwork.records import (
     Answer,
+    AnswerPiece,
     Citation,
     Document,
     MemoryCitation,
@@ -115,6 +117,7 @@ class AnswerShape(Shape):
 
     question: str
     answer: str
+    """Markdown; [1], [2], … are the numbers of the citations."""
     short: str = ""
     """The answer in a few words, if it is certain."""
     answered: bool
@@ -128,6 +131,8 @@ class AnswerShape(Shape):
     model: str
     notes: tuple[str, ...]
     citations: tuple[CitationShape, ...]
+    pieces: tuple[AnswerPiece, ...] = ()
+    """The parts of documents that the answer consists of; empty if a model wrote it."""
     memory: tuple[MemoryCitation, ...] = ()
     """The remembered facts that the answer marks as [M1], [M2], …"""
     results: tuple[ResultShape, ...]
@@ -146,3 +151,18 @@ class AnswerShape(Shape):
             results=tuple(map(ResultShape.of, answer.results)),
             usage=UsageShape.of(answer.usage),
         )
+
+
+def split_pieces(answer: Answer) -> Iterator[str]:
+    """Yield the text of an answer in parts that each end with a piece, as they are streamed."""
+    start = 0
+    for piece in answer.pieces:
+        found = answer.text.find(piece.markdown, start)
+        if found < 0:
+            continue
+        end = found + len(piece.markdown)
+        end += len(answer.text[end:]) - len(answer.text[end:].lstrip())
+        yield answer.text[start:end]
+        start = end
+    if start < len(answer.text):
+        yield answer.text[start:]

@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 
 from knotwork._stores.base import Store
-from knotwork._synthesis.sentence_selection import SelectedSentence, name_cells
+from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.plain_text import strip_links
-from knotwork._text.terms import terms
-from knotwork.records import Citation, Section
+from knotwork.records import Citation, Section, Span
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
 _SPACES = re.compile(r"\s+")
@@ -37,43 +36,20 @@ def show_sentence(text: str) -> str:
     return _SPACES.sub(" ", bare).strip()
 
 
-def introduce_sentence(item: SelectedSentence, *, after: str = "") -> str:
-    """Return a sentence as prose, preceded by the term that it is about but does not name.
+def cite_sentences(
+    sentences: Sequence[SelectedSentence], store: Store, spans: Sequence[Span] = ()
+) -> tuple[Citation, ...]:
+    """Return a citation for each sentence, numbered from 1 in the given order.
 
-    The term is left out if the sentence before was about it too (``after``). Cells of a table row
-    get the names of their columns; code that a sentence introduces follows on the same line.
+    ``spans`` are cited instead of the sentences, if given.
     """
-    shown = show_sentence(name_cells(item.text, item.columns))
-    if item.code:
-        shown += f" {_SPACES.sub(' ', item.code)}"
-    if not item.term or item.term == after or set(terms(item.term)) <= set(terms(shown)):
-        return shown
-    term = show_sentence(item.term).rstrip(":： ")
-    return f"{term}：{shown}" if _WIDE_START.match(shown) else f"{term}: {shown}"
-
-
-def join_sentences(sentences: Sequence[SelectedSentence]) -> str:
-    """Return the sentences as one text, each followed by its citation mark.
-
-    Chinese and Japanese text gets no spaces before marks and between sentences.
-    """
-    text = before = term = ""
-    for number, item in enumerate(sentences, start=1):
-        shown = introduce_sentence(item, after=term)
-        text += (gap_between(before, shown) if text else "") + shown
-        text += f"{gap_before_mark(shown)}[{number}]"
-        before, term = shown, item.term
-    return text
-
-
-def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple[Citation, ...]:
-    """Return a citation for each sentence, numbered from 1 in the given order."""
     with store.reading():
         documents = store.documents.documents({item.chunk.document_id for item in sentences})
         sections = store.documents.sections_of(documents)
     citations = []
     for number, item in enumerate(sentences, start=1):
         document = documents[item.chunk.document_id]
+        span = spans[number - 1] if spans else item.span
         citations.append(
             Citation(
                 number=number,
@@ -81,12 +57,12 @@ def cite_sentences(sentences: Sequence[SelectedSentence], store: Store) -> tuple
                 title=document.title,
                 section=_section_path(item, sections.get(document.id, [])),
                 page=document.page_at(item.span.start),
-                span=item.span,
-                quote=document.text[item.span.start : item.span.end],
+                span=span,
+                quote=document.text[span.start : span.end],
                 chunk_id=item.chunk.id,
                 score=item.worth,
-                time=document.time_of(item.span),
-                box=document.box_of(item.span),
+                time=document.time_of(span),
+                box=document.box_of(span),
             )
         )
     return tuple(citations)

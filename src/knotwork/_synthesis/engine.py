@@ -21,6 +21,7 @@ from knotwork._inference.model_registry import (
     calls_at_once,
     chat_model_spec,
 )
+from knotwork._questions.kinds import QuestionKind, read_kinds
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
@@ -54,6 +55,7 @@ RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
 """Fewer than elsewhere: a person waits, and there is an answer without the model."""
 
 _FROM_REPORTS = frozenset({AskMode.GLOBAL, AskMode.MAP_REDUCE, AskMode.DRIFT})
+_COUNTED = frozenset({ScopeKind.WHOLE, ScopeKind.RANKING, ScopeKind.MENTIONS})
 _OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
 """Modes in which a question about the whole, a document or a topic is answered without a model."""
 
@@ -124,24 +126,22 @@ class AnswerEngine:
             mode = AskMode.BASIC
         if request.expand and models is not None:
             evidence = _expand_evidence(plan, evidence, sources, models.keyword, notes)
-        scope = read_scope(plan.question)
-        for_steps = scope is not None and scope.kind is ScopeKind.STEPS
-        is_divisible = mode is AskMode.BASIC and (scope is None or for_steps)
+        wants_overview = _wants_overview(request, plan.question, mode)
+        if models is None and request.mode is AskMode.AUTO and not wants_overview:
+            mode = AskMode.BASIC
+        is_divisible = mode is AskMode.BASIC and not wants_overview
         division = divide_question(plan.question) if is_divisible else None
         if division and models is not None:
             found = [sources.searcher.search(part.text) for part in division.parts]
             evidence = join_evidence(evidence, found)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
-        steps = None
-        if models is None and (division is None or for_steps):
-            most = self._settings.answer.max_sentences
-            evidence = read_hits(evidence, sources.models.reader, most=most)
-            if request.mode in _OVERVIEWS:
-                is_general = request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
-                steps = self._answer_by_overview(evidence, sources, is_general=is_general)
-        if models is None and division and steps is None:
+        if models is not None:
+            steps = self._answer_from(plan, mode, evidence, sources)
+        elif division:
             steps = self._answer_divided(division, evidence, sources)
-        for event in steps or self._answer_from(plan, mode, evidence, sources):
+        else:
+            steps = self._quote(plan, mode, evidence, sources, wants_overview=wants_overview)
+        for event in steps:
             if event.answer is None:
                 yield event
                 continue
@@ -200,6 +200,25 @@ class AnswerEngine:
             fallback=fallback,
         )
         yield from _answer_in_mode(inquiry, evidence)
+
+    def _quote(
+        self,
+        plan: AskPlan,
+        mode: AskMode,
+        evidence: Evidence,
+        sources: AnswerSources,
+        *,
+        wants_overview: bool,
+    ) -> Iterator[AskEvent]:
+        """Return the steps to an answer without a model: an overview, or pieces of documents."""
+        most = self._settings.answer.max_sentences
+        evidence = read_hits(evidence, sources.models.reader, most=most)
+        if wants_overview:
+            is_general = plan.request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
+            steps = self._answer_by_overview(evidence, sources, is_general=is_general)
+            if steps is not None:
+                return steps
+        return self._answer_from(plan, mode, evidence, sources)
 
     def _answer_divided(
         self, division: DividedQuestion, evidence: Evidence, sources: AnswerSources
@@ -266,6 +285,24 @@ class AnswerEngine:
         if answer is None:
             return None
         return _Models(answer, open_role("keyword") or answer, open_role("summarize") or answer)
+
+
+_LEAST_OVERVIEW = 0.35
+"""The least probability that a question asks for a summary or a count, for an overview."""
+_OVERVIEW_KINDS = (QuestionKind.SUMMARY_ONE, QuestionKind.SUMMARY_ALL, QuestionKind.COUNT)
+
+
+def _wants_overview(request: AskRequest, question: str, mode: AskMode) -> bool:
+    """Return True if a question may be answered by an overview of documents or of a section."""
+    if request.mode not in _OVERVIEWS:
+        return False
+    scope = read_scope(question)
+    if scope is None and mode is not AskMode.GLOBAL:
+        return False
+    if (scope is not None and scope.kind in _COUNTED) or request.mode is not AskMode.AUTO:
+        return True
+    kinds = read_kinds(question)
+    return sum(kinds.get(kind, 0.0) for kind in _OVERVIEW_KINDS) >= _LEAST_OVERVIEW
 
 
 def _facts_for_model(plan: AskPlan) -> tuple[MemoryCitation, ...]:

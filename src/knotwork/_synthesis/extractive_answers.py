@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
@@ -18,16 +18,16 @@ from knotwork._inference.embedder import PassageText
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._stores.base import Store
-from knotwork._synthesis.citations import cite_sentences, join_sentences, show_sentence
+from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
+from knotwork._synthesis.piece_texts import with_mark, write_piece
+from knotwork._synthesis.pieces import choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import (
     PREDICTION_GAIN,
     Expectation,
     SelectedSentence,
     announces,
     rank_candidates,
-    select_sentences,
-    trust_in_reader,
 )
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
@@ -38,7 +38,7 @@ from knotwork._synthesis.structured_answers import (
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
-from knotwork.records import Answer, Evidence, Span
+from knotwork.records import Answer, AnswerPiece, Evidence, Span
 
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
@@ -50,7 +50,7 @@ def compose_answer(
     store: Store,
     settings: AnswerSettings | None = None,
 ) -> Answer:
-    """Answer with the best sentences of the evidence, or say that there is no answer.
+    """Answer with the best pieces of the documents, or say that there is no answer.
 
     If the question was translated to a query, its rows are the answer; if a graph path very likely
     leads to the answer, the names at its end are. Below the confidence ``settings.abstain_below``
@@ -69,16 +69,19 @@ def compose_answer(
     language = detect_language(question)
     candidates = rank_candidates(evidence)
     confidence = estimate_confidence(evidence, candidates)
-    chosen = select_sentences(
-        candidates, most=settings.max_sentences, trust=trust_in_reader(evidence)
+    ranked = rank_pieces(evidence, candidates, store)
+    pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
+    best = [piece.best for piece in pieces]
+    citations = cite_sentences(best, store, [piece.whole for piece in pieces])
+    answered = bool(pieces) and confidence >= settings.abstain_below
+    short = choose_short_answer(best[0], question, confidence=confidence) if answered else ""
+    shown = tuple(
+        AnswerPiece(piece.grain, with_mark(write_piece(piece, language), number), number)
+        for number, piece in enumerate(pieces, 1)
     )
-    chosen = order_sentences(chosen, evidence)
-    citations = cite_sentences(chosen, store)
-    answered = bool(chosen) and confidence >= settings.abstain_below
-    short = choose_short_answer(chosen[0], question, confidence=confidence) if answered else ""
     if answered:
-        text, reason = join_sentences(chosen), ""
-    elif chosen:
+        text, reason = "\n\n".join(piece.markdown for piece in shown), ""
+    elif pieces:
         text, reason = not_clear(language), LOW_CONFIDENCE
     else:
         text, reason = no_match(language), NO_EVIDENCE
@@ -92,6 +95,7 @@ def compose_answer(
         retriever=evidence.retriever,
         notes=evidence.notes,
         short=short,
+        pieces=shown if answered else (),
     )
 
 
@@ -118,82 +122,6 @@ def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> 
     for rank, found in zip(ranks, reader.read(evidence.query.text, passages), strict=True):
         hits[rank] = replace(hits[rank], prediction=found)
     return replace(evidence, hits=tuple(hits))
-
-
-def order_sentences(
-    sentences: Sequence[SelectedSentence], evidence: Evidence
-) -> list[SelectedSentence]:
-    """Return the first sentence, then the others in reading order: by document, by position.
-
-    Documents are ordered by their best hit, but follow the documents that their bridges start from.
-    If bridges form a cycle, the order of the hits decides.
-    """
-    ranks: dict[str, int] = {}
-    for item in sentences:
-        document = item.chunk.document_id
-        ranks[document] = min(ranks.get(document, item.rank), item.rank)
-    places = {
-        document: place
-        for place, document in enumerate(_order_documents(ranks, sentences, evidence))
-    }
-    rest = sorted(sentences[1:], key=lambda item: (places[item.chunk.document_id], item.span))
-    return [*sentences[:1], *rest]
-
-
-def _order_documents(
-    ranks: Mapping[str, int], sentences: Sequence[SelectedSentence], evidence: Evidence
-) -> list[str]:
-    """Return the documents by rank, each right after those that lead to it."""
-    sources = _bridge_sources({item.chunk.id for item in sentences}, evidence)
-    by_rank = sorted(ranks, key=lambda document: ranks[document])
-    before = {
-        document: [
-            source
-            for source in by_rank
-            if document in _documents_reached(source, sources)
-            and source not in _documents_reached(document, sources)
-        ]
-        for document in by_rank
-    }
-    ordered: dict[str, None] = {}
-
-    def place(document: str) -> None:
-        for source in before[document]:
-            if source not in ordered:
-                place(source)
-        ordered[document] = None
-
-    for document in by_rank:
-        if document not in ordered:
-            place(document)
-    return list(ordered)
-
-
-def _bridge_sources(chunks: set[str], evidence: Evidence) -> dict[str, set[str]]:
-    """Return, for each document, the documents from which bridges lead to its given chunks."""
-    documents = {hit.chunk.id: hit.chunk.document_id for hit in evidence.hits}
-    sources: dict[str, set[str]] = {}
-    for hit in evidence.hits:
-        if hit.chunk.id not in chunks:
-            continue
-        way = [documents[step.chunk_id] for step in hit.path if step.chunk_id in documents]
-        for source, target in combinations([*way, hit.chunk.document_id], 2):
-            sources.setdefault(target, set()).add(source)
-    return sources
-
-
-def _documents_reached(start: str, sources: Mapping[str, set[str]]) -> set[str]:
-    """Return all documents that are reachable from ``start`` over bridges."""
-    reached: set[str] = set()
-    frontier = {start}
-    while frontier:
-        frontier = {
-            target
-            for target, starts in sources.items()
-            if starts & frontier and target not in reached
-        }
-        reached |= frontier
-    return reached
 
 
 LEAST_PROBABILITY = 0.6

@@ -70,6 +70,14 @@ def more_rows(language: str, *, left: int) -> str:
     return say(_MORE_ROWS if left else _FURTHER_ROWS, language, left=left)
 
 
+_MORE_ITEMS = {"en": "… and {left:,} more.", "zh": "……另有{left:,}项。"}
+
+
+def more_items(language: str, *, left: int) -> str:
+    """Return the message that ``left`` items of a list are not shown."""
+    return say(_MORE_ITEMS, language, left=left)
+
+
 def not_clear(language: str) -> str:
     """Return the message that no passage found clearly answers."""
     return say(_NOT_CLEAR, language)

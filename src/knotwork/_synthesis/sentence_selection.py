@@ -1,4 +1,4 @@
-"""Select the sentences of an answer: relevant, of the expected kind, each adding new terms.
+"""Rank the sentences of the evidence that may answer: relevant, and of the expected kind.
 
 The words of a question show whether it expects an amount, a default value or a date.
 
@@ -9,11 +9,10 @@ links. The share of words among its tokens distinguishes prose from it. Facts su
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -22,14 +21,7 @@ from operator import itemgetter
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._text.chinese import HAN, HAN_AND_KANA
 from knotwork._text.plain_text import split_number
-from knotwork._text.terms import content_terms
-from knotwork.records import AnswerSpan, Chunk, Evidence, Frame, FrameKind, Hit, Span
-
-LEAST_SHARE = 0.55
-"""A sentence worth less than this share of the best one is left out."""
-
-LEAST_READ_SHARE = 0.68
-"""`LEAST_SHARE` for evidence whose best passages a reader has read."""
+from knotwork.records import AnswerSpan, Block, BlockKind, Chunk, Evidence, Hit, Span
 
 HIT_POWER = 0.1
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
@@ -50,20 +42,11 @@ UNREAD_ODDS = -4.5
 """The log-odds of a sentence that was not read, if others were."""
 _LEADING = 3
 
-NOVELTY_POWER = 0.1
-"""Exponent of the share of new terms: repetitions count a little less."""
-
-LONGEST_CODE = 200
-"""The maximum number of characters of code, in whole lines, quoted with its lead-in."""
-
-MIN_TERMS = 2
-"""A sentence of fewer content terms (a page number, a lone heading) is not selected."""
-
 BRIDGE = "bridge"
 """The key, in the scores of a hit, of what a bridge from another passage contributed."""
 
-_NAMING = (FrameKind.TERM, FrameKind.TITLE, FrameKind.COLUMNS)
-_ABOUT = (FrameKind.TERM, FrameKind.ROW)
+_NAMING = (BlockKind.DEFINITION, BlockKind.SECTION, BlockKind.BOX, BlockKind.TABLE)
+_ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM, BlockKind.ROW)
 _BAR = re.compile(r"(?<!\\)\|")
 _HEADING_MARKS = "#=*_` \t\n"
 _HEADINGS = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
@@ -77,10 +60,8 @@ _FIELD = re.compile(
 class SelectedSentence:
     """A sentence that can be quoted in an answer.
 
-    ``term`` is the term or row that it is about, if known; ``columns`` are the column names of a
-    table row. ``code`` is the short code that it introduces; ``span`` covers both. ``odds`` are the
-    log-odds that it answers, as a reader predicts, or None if its passage was not read; ``answer``
-    are the words that answer, as offsets in the passage.
+    ``odds`` are the log-odds that it answers, as a reader predicts, or None if its passage was not
+    read; ``answer`` are the words that answer, as offsets in the passage.
     """
 
     chunk: Chunk
@@ -88,9 +69,6 @@ class SelectedSentence:
     text: str
     worth: float
     rank: int
-    term: str = ""
-    columns: str = ""
-    code: str = ""
     odds: float | None = None
     answer: AnswerSpan | None = None
 
@@ -132,50 +110,14 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
         if key not in found or value > found[key].worth:
             found[key] = SelectedSentence(
                 hit.chunk,
-                Span(item.span.start, item.span.end + len(item.code)),
+                item.span,
                 item.text,
                 value,
                 item.rank,
-                item.term,
-                item.columns,
-                item.code.strip(),
                 odds,
                 answer,
             )
     return sorted(found.values(), key=lambda item: -item.worth)
-
-
-def select_sentences(
-    candidates: Sequence[SelectedSentence], *, most: int, trust: float = 0.0
-) -> list[SelectedSentence]:
-    """Select at most ``most`` of the candidates, which are sorted by worth.
-
-    Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
-    is multiplied by a power of the share of its terms that no selected sentence contains. ``trust``
-    is the `trust_in_reader` with which they were ranked.
-    """
-    rest = list(candidates)
-    words: dict[int, frozenset[str]] = {}
-    chosen: list[SelectedSentence] = []
-    known: set[str] = set()
-    least_share = LEAST_SHARE + (LEAST_READ_SHARE - LEAST_SHARE) * trust
-    while len(chosen) < most:
-        best, most_worth = None, -math.inf
-        for item in rest:
-            if max(item.worth, 0.0) < most_worth:
-                break  # known terms only lower the worth of an item
-            own = words.setdefault(id(item), frozenset(content_terms(item.text)))
-            if len(own) < MIN_TERMS:
-                continue
-            worth = item.worth * _novelty(own, known)
-            if best is None or worth > most_worth:
-                best, most_worth = item, worth
-        if best is None or (chosen and most_worth < least_share * chosen[0].worth):
-            break
-        chosen.append(best)
-        known |= words[id(best)]
-        rest.remove(best)
-    return chosen
 
 
 def trust_in_reader(evidence: Evidence) -> float:
@@ -225,30 +167,13 @@ class _Quotable:
         return self.hit.chunk.text_at(self.span)
 
     @cached_property
-    def code(self) -> str:
-        """The first lines of the code that a sentence introduces, if they are short; else ""."""
-        if not self.text.endswith((":", "：")):
-            return ""
-        chunk, end = self.hit.chunk, self.span.end
-        code = next(
-            (f.span for f in chunk.frames if f.kind is FrameKind.CODE and f.span.start >= end), None
-        )
-        start = chunk.span.start
-        if code is None or chunk.text[end - start : code.start - start].strip():
-            return ""
-        lines = chunk.text[end - start : code.end - start]
-        if len(lines) > LONGEST_CODE:
-            lines = lines[: lines.rfind("\n", 0, LONGEST_CODE + 1) + 1]
-        return lines.rstrip()
-
-    @cached_property
     def read(self) -> str:
         """The text, with the names of columns if it is a table row."""
         return name_cells(self.text, self.columns)
 
     @cached_property
-    def frames(self) -> tuple[Frame, ...]:
-        return self.hit.chunk.frames_around(self.span)
+    def blocks(self) -> tuple[Block, ...]:
+        return self.hit.chunk.blocks_around(self.span)
 
     @cached_property
     def predicted(self) -> tuple[float | None, AnswerSpan | None]:
@@ -267,7 +192,7 @@ class _Quotable:
     def is_title(self) -> bool:
         """True if the sentence only repeats a title or label above it."""
         text = " ".join(self.text.strip("| \t\n").split())
-        labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
+        labels = (b.label for b in self.hit.chunk.blocks if b.kind in _NAMING)
         return any(text in label for label in labels) or is_title(text, self.hit.chunk)
 
     @cached_property
@@ -276,7 +201,7 @@ class _Quotable:
 
         For a field ("Default: 2") without any, the heading above it.
         """
-        around = " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
+        around = " > ".join(b.label for b in self.blocks if b.kind in _ABOUT and b.label)
         return around or (split_number(self._heading)[1] if self.is_field else "")
 
     @cached_property
@@ -289,7 +214,7 @@ class _Quotable:
 
     @cached_property
     def is_code(self) -> bool:
-        return any(frame.kind is FrameKind.CODE for frame in self.frames)
+        return any(block.kind is BlockKind.CODE for block in self.blocks)
 
     @property
     def _heading(self) -> str:
@@ -299,18 +224,16 @@ class _Quotable:
 
     @property
     def columns(self) -> str:
-        """The column names of a table row that begins with the sentence; else ""."""
-        start = self.span.start - self.hit.chunk.span.start
-        begins_line = start == 0 or self.hit.chunk.text[start - 1] == "\n"
-        labels = (f.label for f in self.frames if f.kind is FrameKind.COLUMNS)
-        return next(labels, "") if begins_line else ""
+        """The column names of a table row; else ""."""
+        labels = (b.label for b in self.blocks if b.kind is BlockKind.TABLE)
+        return next(labels, "")
 
     @property
     def entry(self) -> object:
         """A key shared by the sentences about one term, of one row or in one paragraph."""
-        for frame in reversed(self.frames):
-            if frame.kind in _ABOUT:
-                return self.hit.chunk.document_id, frame.span
+        for block in reversed(self.blocks):
+            if block.kind in _ABOUT and block.label:
+                return self.hit.chunk.document_id, block.span
         if self.term:
             return self.section
         start = self.hit.chunk.span.start
@@ -324,8 +247,7 @@ class _Quotable:
 
     @property
     def prose(self) -> float:
-        text = self.read.rstrip(":：") if self.code else self.read
-        return weigh_prose(text) * (CODE_WEIGHT if self.is_code else 1.0)
+        return weigh_prose(self.read) * (CODE_WEIGHT if self.is_code else 1.0)
 
 
 def name_cells(row: str, columns: str) -> str:
@@ -348,10 +270,6 @@ def is_title(text: str, chunk: Chunk) -> bool:
     return bare in {
         title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)
     }
-
-
-def _novelty(words: Collection[str], known: Collection[str]) -> float:
-    return float((sum(word not in known for word in words) / len(words)) ** NOVELTY_POWER)
 
 
 FULL, PARTIAL = 1.0, 0.5

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from knotwork._cancellation import checked
@@ -347,6 +347,29 @@ def unwrapped_parts(text: str, start: int, end: int, *, width: float) -> Iterato
             yield part, position
             part = position
     yield part, end
+
+
+def join_wrapped(text: str, *, width: float) -> str:
+    """Return a paragraph with each wrapped line joined to the one before.
+
+    ``width`` is the `wrapping_width` of the text that contains the paragraph.
+    """
+    if "\n" not in text:
+        return text
+    parts = unwrapped_parts(text, 0, len(text), width=width)
+    return "\n".join(join_lines(text[start:end].split("\n")) for start, end in parts)
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    """Return lines as one, joined by a space, but without one between Chinese characters."""
+    joined = ""
+    for line in filter(None, map(str.strip, lines)):
+        tight = joined and is_wide(line[0]) and (is_wide(joined[-1]) or joined[-1] in _WIDE_MARKS)
+        joined += (" " if joined and not tight else "") + line
+    return joined
+
+
+_WIDE_MARKS = "，。、；：！？）》」』”’—…"
 
 
 def is_wide(character: str) -> bool:

@@ -8,7 +8,14 @@ from typing import Any, TypedDict
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.queries.query_rows import show_row
 from knotwork._shapes.evidence import EvidenceShape, HitShape
-from knotwork.records import RETRIEVAL_QUERY, Citation, Evidence, Hit, QueryResult
+from knotwork.records import (
+    RETRIEVAL_QUERY,
+    AnswerPiece,
+    Citation,
+    Evidence,
+    Hit,
+    QueryResult,
+)
 
 
 class PassageMetadata(TypedDict):
@@ -49,6 +56,18 @@ class RowsMetadata(TypedDict):
     truncated: bool
 
 
+class PieceData(TypedDict):
+    """A part of a document that an answer consists of; ``citation`` is the number of its source."""
+
+    kind: str
+    markdown: str
+    citation: int
+
+
+QUOTE_CHARACTERS = 300
+"""Characters of a quote in the text that a tool returns; the artifact has all of it."""
+
+
 def to_rows_metadata(result: QueryResult) -> RowsMetadata:
     """Convert the rows of a query to plain data that a framework can store."""
     return RowsMetadata(
@@ -82,6 +101,17 @@ def hits_with_metadata(
     for hit, described in zip(evidence.hits, shape.hits, strict=True):
         if described.document:
             yield hit, passage_metadata(described)
+
+
+def short_quote(citation: Citation) -> str:
+    """Return the quote of a citation as one line, which is cut if it is a long piece."""
+    line = " ".join(citation.quote.split())
+    return line if len(line) <= QUOTE_CHARACTERS else f"{line[:QUOTE_CHARACTERS].rstrip()} …"
+
+
+def piece_data(piece: AnswerPiece) -> PieceData:
+    """Convert a piece of an answer to plain data that a framework can store."""
+    return PieceData(kind=piece.kind, markdown=piece.markdown, citation=piece.citation)
 
 
 def passage_metadata(passage: HitShape | Citation) -> PassageMetadata:

@@ -10,7 +10,7 @@ from pydantic import Field
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.filters import FilterSpec
 from knotwork._synthesis.ask_request import AskOptions
-from knotwork.adapters._metadata import hits_with_metadata, rows_over_hits
+from knotwork.adapters._metadata import hits_with_metadata, rows_over_hits, short_quote
 from knotwork.errors import MissingExtra
 from knotwork.records import Answer, PropertyValue
 
@@ -135,8 +135,8 @@ def _format_answer(answer: Answer) -> str:
     """Return an answer as text, followed by the rows of the retrieval query and the sources."""
     rows = [f"Rows of {rows['document']}:\n{text}" for text, rows in rows_over_hits(answer.results)]
     sources = [
-        f"[{c.number}] {c.document}, characters {c.span.start}-{c.span.end}: {c.quote}"
+        f"[{c.number}] {c.document}, characters {c.span.start}-{c.span.end}: {short_quote(c)}"
         for c in answer.citations
     ]
     reason = [answer.reason] if answer.reason and not answer.answered else []
-    return "\n".join([answer.lead + answer.text, *reason, *rows, *sources])
+    return "\n\n".join([answer.lead + answer.text, "\n".join([*reason, *rows, *sources])]).rstrip()

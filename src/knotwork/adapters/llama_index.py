@@ -12,6 +12,7 @@ from knotwork.adapters._metadata import (
     PassageMetadata,
     hits_with_metadata,
     passage_metadata,
+    piece_data,
     rows_over_hits,
     to_rows_metadata,
 )
@@ -200,6 +201,7 @@ def _build_response(answer: Answer) -> Response:
             "mode": answer.mode,
             "model": answer.model,
             "notes": list(answer.notes),
+            "pieces": [dict(piece_data(piece)) for piece in answer.pieces],
             "results": [dict(to_rows_metadata(result)) for result in answer.results],
         },
     )

@@ -31,8 +31,8 @@ def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
         f"{SCHEME}://documents/{{+uri}}{{?start,end}}",
         name="document",
         title="Document text",
-        description="The text of a document as indexed, or its characters from start to end.",
-        mime_type="text/plain",
+        description="A document as indexed, in Markdown, or its characters from start to end.",
+        mime_type="text/markdown",
         security=_NAME_IN_INDEX,
     )
     @as_resource
@@ -64,7 +64,7 @@ def list_document_resources(base: KnowledgeBase) -> list[Resource]:
             uri=document_resource_uri(entry.uri),
             name=entry.uri,
             description=f"{entry.chunks} chunks",
-            mime_type="text/plain",
+            mime_type="text/markdown",
         )
         for entry in base.documents()
         if entry.chunks

@@ -122,11 +122,19 @@ class AnswerSource(View):
     resource: str
 
 
+class AnswerPart(View):
+    """A part of a document that answers, as it is in the document."""
+
+    kind: str = Field(description="sentence, item, list, row, table, definition, code or section")
+    markdown: str
+    citation: int = Field(description="Number of its source")
+
+
 class AnswerResult(View):
     """An answer. [1], [2], … in its text refer to its sources."""
 
     question: str
-    text: str
+    text: str = Field(description="Markdown")
     short: str = Field(description="The answer in a few words, if it is certain; else empty")
     answered: bool = Field(description="False if the documents contain no answer; see reason")
     reason: str
@@ -135,6 +143,9 @@ class AnswerResult(View):
     )
     strength: Strength | None = Field(
         description="The confidence as a word: strong, weak or none; null if confidence is null"
+    )
+    pieces: list[AnswerPart] = Field(
+        description="The parts of documents that the text consists of; empty if a model wrote it"
     )
     sources: list[AnswerSource]
     results: list[QueryRows] = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from knotwork.mcp_server import _schemas as schemas
-from knotwork.records import RETRIEVAL_QUERY
+from knotwork.records import RETRIEVAL_QUERY, lead_gap
 
 PASSAGE_CHARACTERS = 700
 FEWEST_CHARACTERS = 160
@@ -36,7 +36,8 @@ def format_passages(found: schemas.SearchResult) -> str:
 
 def format_answer(reply: schemas.AnswerResult) -> str:
     """Return the answer with its confidence, queries and sources."""
-    lines = [f"{reply.short} — {reply.text}" if reply.short else reply.text]
+    lead = f"{reply.short}{lead_gap(reply.text)}" if reply.short else ""
+    lines = [lead + reply.text, ""]
     if not reply.answered and reply.reason:
         lines.append(f"Reason: {reply.reason}")
     if reply.answered and reply.confidence is not None:
@@ -52,7 +53,7 @@ def format_answer(reply: schemas.AnswerResult) -> str:
         f"{source.start}-{source.end}: “{_shorten(source.quote, 200)}”"
         for source in reply.sources
     ]
-    return "\n".join([*lines, *reply.notes])
+    return "\n".join([*lines, *reply.notes]).rstrip()
 
 
 def format_paths(found: schemas.PathsResult) -> str:

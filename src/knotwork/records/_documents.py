@@ -1,4 +1,4 @@
-"""Records of documents: section tree, chunks, sentence spans, frames and tables; and ids.
+"""Records of documents: section tree, chunks, sentence spans, blocks and tables; and ids.
 
 An id is a content hash, so that the same input has the same id in every index: a 63-bit number,
 written as 16 hexadecimal digits. It fits a signed 64-bit integer key. Strings and numbers have the
@@ -7,7 +7,7 @@ same order, so all stores break ties in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
@@ -62,15 +62,6 @@ class Span(NamedTuple):
             "maxItems": 2,
             "description": "From and to, in characters (code points).",
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading found by a loader; ``level`` 1 is the topmost."""
-
-    level: int
-    title: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,29 +132,109 @@ class BoxedSpan(NamedTuple):
     bottom: float
 
 
-class FrameKind(StrEnum):
-    """The kind of a frame."""
+class BlockKind(StrEnum):
+    """The kind of a block."""
 
-    TERM = "term"
-    """The label is the term that the text defines."""
-    LEAD = "lead"
-    """The label is the line that introduces the list or table."""
-    TITLE = "title"
-    """The label is the title of a box, table, figure or section."""
+    SECTION = "section"
+    """A heading and what is below it; the label is the title."""
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    ITEM = "item"
+    TABLE = "table"
+    """Rows, and before them the names of the columns; the label has these, separated by " | "."""
     ROW = "row"
-    """The label is the first cell of a table row, which names its subject."""
-    COLUMNS = "columns"
-    """The label has the column names of the table rows in the text, separated by " | "."""
+    """The label is the cell that names the subject of the row."""
+    DEFINITION = "definition"
+    """A term and its description; the label is the term."""
     CODE = "code"
-    """The text is code or program output; there is no label."""
+    """Code or program output in a fence; the label is the language."""
+    QUOTE = "quote"
+    FIGURE = "figure"
+    """A picture: its caption, description or recognised text; the label is the caption."""
+    BOX = "box"
+    """A note, an example, or a table or listing with a caption; the label is the title."""
+    TURN = "turn"
+    """What one speaker says; the label is the speaker."""
 
 
-class Frame(NamedTuple):
-    """A part of a text, and the text that introduces it: ``label`` is read before ``span``."""
+class Block(NamedTuple):
+    """A part of the text of a document with a structure of its own.
 
-    kind: FrameKind
+    Blocks are nested as their spans are: a list contains its items. ``label`` names the block,
+    ``lead`` is the sentence or title before it that introduces it. ``level`` is that of a section,
+    from 1, and 0 for other kinds.
+    """
+
+    kind: BlockKind
     span: Span
     label: str = ""
+    lead: str = ""
+    level: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The texts that introduce the block: its lead and its label, unless empty."""
+        return tuple(filter(None, (self.lead, self.label)))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTree:
+    """A block with the blocks inside it, in reading order."""
+
+    block: Block
+    children: tuple[BlockTree, ...] = ()
+
+    def walk(self) -> Iterator[BlockTree]:
+        """Yield this node and all nodes below it, in reading order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def nest_blocks(blocks: Iterable[Block]) -> tuple[BlockTree, ...]:
+    """Return blocks as trees, each block below the smallest one that contains it."""
+    roots: list[BlockTree] = []
+    opened: list[tuple[Block, list[BlockTree]]] = []
+
+    def close() -> None:
+        block, children = opened.pop()
+        node = BlockTree(block, tuple(children))
+        (opened[-1][1] if opened else roots).append(node)
+
+    for block in sorted(blocks, key=block_order):
+        while opened and opened[-1][0].span.end <= block.span.start:
+            close()
+        opened.append((block, []))
+    while opened:
+        close()
+    return tuple(roots)
+
+
+def block_order(block: Block) -> tuple[int, int, int]:
+    """Return a sorting key that puts blocks in reading order, outer ones first."""
+    return block.span.start, -block.span.end, _DEPTH[block.kind]
+
+
+_DEPTH = {
+    kind: depth
+    for depth, kind in enumerate(
+        (
+            BlockKind.SECTION,
+            BlockKind.TURN,
+            BlockKind.BOX,
+            BlockKind.QUOTE,
+            BlockKind.FIGURE,
+            BlockKind.DEFINITION,
+            BlockKind.LIST,
+            BlockKind.ITEM,
+            BlockKind.TABLE,
+            BlockKind.ROW,
+            BlockKind.CODE,
+            BlockKind.PARAGRAPH,
+        )
+    )
+}
+"""The nesting of blocks with equal spans, outermost first."""
 
 
 GRAPH_URI = "graph:"
@@ -174,6 +245,7 @@ GRAPH_URI = "graph:"
 class Document:
     """One source text. ``uri`` identifies it within an index, so a new text keeps the id.
 
+    ``blocks`` are in reading order, outer ones first; text that no block covers is a paragraph.
     ``tables`` are those that a loader read; they are stored beside the index, not in it. ``times``
     say when the parts of a recording are spoken, in the order of the text. ``boxes`` say where the
     lines of scanned pages and pictures are, in the order of the text.
@@ -185,9 +257,8 @@ class Document:
     media_type: str = "text/plain"
     language: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    headings: tuple[Heading, ...] = ()
+    blocks: tuple[Block, ...] = ()
     pages: tuple[Page, ...] = ()
-    frames: tuple[Frame, ...] = ()
     tables: tuple[Table, ...] = field(default=(), compare=False, repr=False)
     times: tuple[TimedSpan, ...] = ()
     boxes: tuple[BoxedSpan, ...] = ()
@@ -195,6 +266,11 @@ class Document:
     @property
     def id(self) -> str:
         return content_id("document", self.uri)
+
+    @property
+    def tree(self) -> tuple[BlockTree, ...]:
+        """The blocks, each below the smallest one that contains it."""
+        return nest_blocks(self.blocks)
 
     def page_at(self, offset: int) -> str:
         """Return the label of the page at an offset; "" for a document without pages."""
@@ -229,14 +305,16 @@ class Document:
     @property
     def revision(self) -> str:
         """A hash that changes with anything that is indexed."""
-        headings = "\n".join(f"{h.level} {h.span.start} {h.title}" for h in self.headings)
         pages = "\n".join(f"{p.start} {p.label}" for p in self.pages)
         metadata = "\n".join(f"{key}={self.metadata[key]}" for key in sorted(self.metadata))
-        frames = "\n".join(f"{f.kind} {f.span.start} {f.span.end} {f.label}" for f in self.frames)
-        parts = (self.title, self.text, self.media_type, metadata, headings, pages)
+        blocks = "\n".join(
+            f"{b.kind} {b.span.start} {b.span.end} {b.level} {b.label} {b.lead}"
+            for b in self.blocks
+        )
+        parts = (self.title, self.text, self.media_type, metadata, blocks, pages)
         times = "\n".join(f"{t.span.start} {t.start_s} {t.end_s}" for t in self.times)
         boxes = "\n".join(f"{b.span.start} {b[1:]}" for b in self.boxes)
-        return content_id(*parts, *filter(None, (frames, times, boxes)))
+        return content_id(*parts, *filter(None, (times, boxes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +336,9 @@ class Chunk:
 
     ``ordinal`` numbers the leaf chunks of a document from 0, in ``NEXT`` order. A parent chunk
     (``is_parent``) is never searched, only returned instead of its children. ``sentences`` are
-    document spans inside ``span``, in order. ``frames`` are those around any of the sentences,
-    outermost first; their spans may extend beyond ``span``.
+    document spans inside ``span``, in order. ``blocks`` are those that share a character with it,
+    in reading order, outer ones first, without the sections around it; their spans may extend
+    beyond ``span``.
     """
 
     id: str
@@ -273,14 +352,14 @@ class Chunk:
     headings: tuple[str, ...] = ()
     parent_id: str | None = None
     is_parent: bool = False
-    frames: tuple[Frame, ...] = ()
+    blocks: tuple[Block, ...] = ()
 
     @property
     def context(self) -> str:
-        """The titles above the chunk and the labels of frames that begin before it, outermost
-        first.
+        """The titles above the chunk, and what introduces the blocks that begin before it,
+        outermost first.
         """
-        opened = (frame.label for frame in self.frames if frame.span.start < self.span.start)
+        opened = (n for b in self.blocks if b.span.start < self.span.start for n in b.names)
         labels = (self.document_title, *self.headings, *opened)
         return ". ".join(dict.fromkeys(label for label in labels if label))
 
@@ -297,13 +376,9 @@ class Chunk:
         """Return the text of a document span that is inside the chunk."""
         return self.text[span.start - self.span.start : span.end - self.span.start]
 
-    def frames_around(self, span: Span) -> tuple[Frame, ...]:
-        """Return the frames around a document span, outermost first."""
-        return tuple(
-            frame
-            for frame in self.frames
-            if frame.span.start <= span.start and span.end <= frame.span.end
-        )
+    def blocks_around(self, span: Span) -> tuple[Block, ...]:
+        """Return the blocks around a document span, outermost first."""
+        return tuple(block for block in self.blocks if block.span.contains(span))
 
 
 Cell = str | int | float | None

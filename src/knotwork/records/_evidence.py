@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -10,6 +11,8 @@ from knotwork.records._documents import Chunk, PageBox, Span, TimeSpan
 from knotwork.records._filters import Filter
 from knotwork.records._query_results import QueryResult
 
+_BLOCK_START = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6}) |```|~~~|[|>]")
+"""The start of a Markdown text that begins with a list, heading, table, code or quote."""
 _STRONG_CONFIDENCE = 0.5
 """The confidence from which an answer is more likely right than wrong."""
 
@@ -128,6 +131,19 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """A part of a document that answers, as it is shown.
+
+    ``kind`` is "sentence" or a kind of block, such as "list" or "table". ``markdown`` is its text
+    with its citation mark; ``citation`` is the number of that citation.
+    """
+
+    kind: str
+    markdown: str
+    citation: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryCitation:
     """A fact that somebody stated in a conversation, as the source of a statement, such as [M1].
 
@@ -198,6 +214,13 @@ def rate_strength(confidence: float | None, *, answered: bool) -> Strength | Non
     return Strength.STRONG if confidence >= _STRONG_CONFIDENCE else Strength.WEAK
 
 
+def lead_gap(text: str) -> str:
+    """Return what separates a short answer from the Markdown text that follows it: a dash, or a
+    blank line if the text begins with a list, a table or code.
+    """
+    return "\n\n" if _BLOCK_START.match(text) else " — "
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
@@ -213,6 +236,7 @@ class Answer:
     is the answer mode, such as "basic" or "global". ``confidence`` in [0, 1] is the estimated
     probability that quoted sentences answer the question correctly; it is None for a count or an
     outline, which only state the contents of the index, and if only remembered facts answer.
+    ``pieces`` are the parts of documents that ``text`` consists of, empty if a model wrote it.
     ``results`` are the rows of the statement that answers the question, if any, and of the user's
     own statement over the hits.
     """
@@ -231,11 +255,14 @@ class Answer:
     results: tuple[QueryResult, ...] = ()
     short: str = ""
     memory: tuple[MemoryCitation, ...] = ()
+    pieces: tuple[AnswerPiece, ...] = ()
 
     @property
     def lead(self) -> str:
         """The short answer as the start of a Markdown text; empty without one."""
-        return f"**{self.short}** — " if self.short else ""
+        if not self.short:
+            return ""
+        return f"**{self.short}**{lead_gap(self.text)}"
 
     @property
     def strength(self) -> Strength | None:

@@ -109,7 +109,7 @@ def _add_rich_document(store: Store, number: int) -> None:
     names = [_NAMES[number % 5], _NAMES[(number + 2) % 5]]
     uri = f"文件 {number}.md"
     document, sections, chunks = sample_document(
-        uri, [f"About {name}, 关于 {name}." for name in names], with_parent=True, framed=True
+        uri, [f"About {name}, 关于 {name}." for name in names], with_parent=True, with_blocks=True
     )
     leaves = [chunk for chunk in chunks if not chunk.is_parent]
     ids = [chunk.id for chunk in leaves]

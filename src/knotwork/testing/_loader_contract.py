@@ -16,7 +16,7 @@ import pytest
 
 from knotwork._indexing.loaders.loader import MEGABYTE, Content, Loader, Source, clean_text
 from knotwork.errors import LoadError
-from knotwork.records import Cell, FrameKind, Span, Table
+from knotwork.records import BlockKind, BlockTree, Cell, Span, Table, block_order, nest_blocks
 from knotwork.testing._worker_copy import worker_copy
 
 _CELL_TYPES: dict[str, tuple[type, ...]] = {
@@ -28,6 +28,12 @@ _CELL_TYPES: dict[str, tuple[type, ...]] = {
 _REASONS = frozenset(
     {"binary", "broken", "empty", "encoding", "no_text", "password", "too_large", "unsupported"}
 )
+_LABELLED = (BlockKind.SECTION, BlockKind.DEFINITION)
+_INSIDE = {BlockKind.ITEM: BlockKind.LIST, BlockKind.ROW: BlockKind.TABLE}
+"""Kinds of blocks that are parts of one other kind."""
+_INK = re.compile(r"\S")
+_FILLED = {BlockKind.ITEM: re.compile(r"\S\s+\S"), BlockKind.ROW: re.compile(r"[^\s|]")}
+"""What has more than marks: a list item its text behind its mark, a row at least one cell."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SNIFFED_BYTES = 1_024
 """A signature is looked for in this many bytes, after white space."""
@@ -37,8 +43,8 @@ class LoaderContract:
     """The behaviour of loaders that indexing and citations rely on.
 
     Subclass it and define three fixtures. The sample should have what the format can have:
-    headings, pages, lists, a table. If the text can be far longer than its file, because the format
-    is compressed or repeats parts, the suite also needs a file that shows it::
+    headings, lists, a table, code, pages. If the text can be far longer than its file, because the
+    format is compressed or repeats parts, the suite also needs a file that shows it::
 
         class TestMyLoader(LoaderContract):
             @pytest.fixture
@@ -185,21 +191,11 @@ def check_content(content: Content) -> None:
     assert _is_line(content.title)
     for key, value in content.metadata.items():
         assert all(map(_is_filled_line, (key, value)))
-    position = 0
-    for heading in content.headings:
-        assert heading.level >= 1
-        assert _is_filled_line(heading.title)
-        assert position <= heading.span.start
-        _check_span(heading.span, text)
-        position = heading.span.end
+    check_blocks(content)
     assert all(_is_filled_line(page.label) for page in content.pages)
     starts = [page.start for page in content.pages]
     assert starts == sorted(starts)
     assert all(0 <= start < max(1, len(text)) for start in starts)
-    for frame in content.frames:
-        _check_span(frame.span, text)
-        assert _is_line(frame.label)
-        assert frame.label or frame.kind is FrameKind.CODE
     for table in content.tables:
         _check_table(table, text)
     for timed in content.times:
@@ -211,6 +207,31 @@ def check_content(content: Content) -> None:
         assert 0 <= boxed.top <= boxed.bottom <= 1
     for link in content.links:
         _check_span(link, text)
+
+
+def check_blocks(content: Content) -> None:
+    """Assert that blocks are nested in reading order, each with text of its own."""
+    assert list(content.blocks) == sorted(content.blocks, key=block_order)
+    for block in content.blocks:
+        _check_span(block.span, content.text)
+        assert _FILLED.get(block.kind, _INK).search(content.text[slice(*block.span)]) is not None
+        assert _is_line(block.label)
+        assert _is_line(block.lead)
+        assert block.label or block.kind not in _LABELLED
+        assert (block.level > 0) == (block.kind is BlockKind.SECTION)
+    for tree in nest_blocks(content.blocks):
+        assert tree.block.kind not in _INSIDE
+        for node in tree.walk():
+            _check_children(node)
+
+
+def _check_children(node: BlockTree) -> None:
+    kind, span = node.block.kind, node.block.span
+    inside = [child.block for child in node.children]
+    assert all(span.contains(block.span) for block in inside)
+    assert all(one.span.end <= other.span.start for one, other in pairwise(inside))
+    assert all(_INSIDE.get(block.kind, kind) is kind for block in inside)
+    assert kind is BlockKind.SECTION or all(not block.level for block in inside)
 
 
 def _check_span(span: Span, text: str) -> None:

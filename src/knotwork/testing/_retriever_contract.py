@@ -21,11 +21,12 @@ from knotwork._stores.base import Store, require_fields
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.urls import open_store
 from knotwork.records import (
+    Block,
+    BlockKind,
     Comparison,
     Condition,
     Document,
     Evidence,
-    Heading,
     Hit,
     Not,
     Query,
@@ -87,11 +88,12 @@ def _public_documents() -> list[Document]:
     documents = [Document(f"{title}.txt", text, title) for title, text in _PASSAGES.items()]
     # Two documents of one text have equal scores.
     documents += [Document(f"ferry-{n}.txt", _FERRY, "Ferry") for n in (1, 2)]
-    headings = []
-    for n in range(1, 5):
-        start = _GUIDE.index(f"Room {n}\n")
-        headings.append(Heading(1, f"Room {n}", Span(start, start + 6)))
-    return [*documents, Document("museum.md", _GUIDE, "Museum", headings=tuple(headings))]
+    starts = [*(_GUIDE.index(f"Room {n}\n") for n in range(1, 5)), len(_GUIDE)]
+    rooms = tuple(
+        Block(BlockKind.SECTION, Span(start, end), f"Room {n}", level=1)
+        for n, (start, end) in enumerate(pairwise(starts), start=1)
+    )
+    return [*documents, Document("museum.md", _GUIDE, "Museum", blocks=rooms)]
 
 
 def _open_base() -> KnowledgeBase:

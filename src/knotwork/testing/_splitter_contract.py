@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.splitters import Splitter
 from knotwork._text.token_counts import count_tokens
-from knotwork.records import Chunk, Document, Frame, FrameKind, Heading, Section, Span
+from knotwork.records import Block, BlockKind, Chunk, Document, Section, Span, block_order
 from knotwork.testing._worker_copy import worker_copy
 
 _ID = re.compile("[0-7][0-9a-f]{15}")
@@ -61,23 +63,62 @@ _ODD_TEXTS = {
 }
 
 
+_MARKS = re.compile(r"(?:[\s#>*+|-]|\d+[.)]|(`{3,}|~{3,})[^\s`]*)*")
+"""What no sentence has of the text of blocks."""
+
+
 def sample_document(text: str, *, uri: str = "handbook.md") -> Document:
     """Return a document in which each line that starts with # is a heading.
 
-    A line "per diem" is a term, with a frame around the lines after it.
+    A line "per diem" is a term, which the text after it defines.
     """
-    headings: list[Heading] = []
+    blocks: list[Block] = []
+    opened: list[tuple[int, str, int]] = []  # the level, title and start of sections
+
+    def close(level: int, end: int) -> None:
+        while opened and opened[-1][0] >= level:
+            above, title, start = opened.pop()
+            blocks.append(Block(BlockKind.SECTION, Span(start, end), title, level=above))
+
     position = 0
     for line in text.split("\n"):
         marks = len(line) - len(line.lstrip("#"))
-        if marks and line[marks:].strip():
-            span = Span(position, position + len(line))
-            headings.append(Heading(marks, line[marks:].strip(), span))
+        if marks and (title := line[marks:].strip()):
+            close(marks, position)
+            opened.append((marks, title, position))
         position += len(line) + 1
+    close(0, len(text))
     _, term, defined = text.partition("per diem\n\n")
-    span = Span(len(text) - len(defined), len(text))
-    frames = (Frame(FrameKind.TERM, span, "per diem"),) if term else ()
-    return Document(uri, text, "Guide", headings=tuple(headings), frames=frames)
+    if term:
+        span = Span(len(text) - len(term + defined), len(text))
+        blocks.append(Block(BlockKind.DEFINITION, span, "per diem"))
+    return Document(uri, text, "Guide", blocks=tuple(sorted(blocks, key=block_order)))
+
+
+def block_document() -> Document:
+    """Return a document with blocks of every kind."""
+    writer = BlockWriter(Source("blocks.md", b""))
+    writer.heading(1, "Travel")
+    with writer.block(BlockKind.QUOTE):
+        writer.paragraph("Ask early.\nThe office is small.")
+    writer.paragraph("A trip needs:")
+    for number in range(12):
+        writer.item(f"A form {number}. It is signed.", mark=f"{number + 1}.")
+    writer.item("a copy", level=1)
+    with writer.subsections():
+        writer.heading(1, "Costs")
+        writer.table([["city", "crowns"], *([f"City {n}", str(40 + n)] for n in range(20))])
+    writer.paragraph("The office pays them.")
+    writer.code("\n".join(f"pay --trip {number}" for number in range(20)), "sh", lead="Pay:")
+    with writer.block(BlockKind.DEFINITION, "per diem"):
+        writer.term("per diem")
+        writer.paragraph("The sum for one day. It is 40 crowns.")
+    with writer.block(BlockKind.BOX, "Note"), writer.block(BlockKind.FIGURE, "A map"):
+        writer.paragraph("A map of the city.")
+    with writer.block(BlockKind.TURN, "Ada"):
+        writer.paragraph("Ada: Who signs the form?")
+    content = writer.content("text/markdown")
+    return Document("blocks.md", content.text, "Guide", blocks=content.blocks)
 
 
 class SplitterContract:
@@ -103,6 +144,10 @@ class SplitterContract:
     @pytest.mark.parametrize("text", [_HANDBOOK, _CHINESE], ids=["English", "Chinese"])
     def test_chunks_and_sections_are_exact(self, splitter: Splitter, text: str) -> None:
         document = sample_document(text)
+        check_split(document, *splitter.split(document), overlaps=self.overlaps)
+
+    def test_blocks_are_those_of_the_document(self, splitter: Splitter) -> None:
+        document = block_document()
         check_split(document, *splitter.split(document), overlaps=self.overlaps)
 
     @pytest.mark.parametrize("text", _ODD_TEXTS.values(), ids=_ODD_TEXTS)
@@ -161,6 +206,7 @@ def check_split(
     With ``overlaps``, leaves may repeat text of the leaf before.
     """
     tree = _check_sections(document, sections)
+    blocks = [block for block in document.blocks if block.kind is not BlockKind.SECTION]
     leaves = [chunk for chunk in chunks if not chunk.is_parent]
     parents = {chunk.id: chunk for chunk in chunks if chunk.is_parent}
     assert list(chunks) == leaves + list(parents.values())
@@ -168,6 +214,8 @@ def check_split(
     assert len({chunk.id for chunk in chunks}) == len(chunks)
     for chunk in chunks:
         _check_chunk(document, chunk, tree)
+        inside = [block for block in blocks if block.span.overlaps(chunk.span)]
+        _check_blocks(chunk, inside)
     for leaf in leaves:
         if leaf.parent_id is not None:
             assert leaf.parent_id in parents
@@ -220,15 +268,24 @@ def _check_chunk(document: Document, chunk: Chunk, tree: Mapping[str, Section]) 
         titles.append(section.title)
         section = tree[section.parent_id]
     assert list(chunk.headings) == [title for title in reversed(titles) if title]
+    # Only the marks of blocks are in no sentence.
+    between = _MARKS if document.blocks else re.compile(r"\s*")
     position = start
     for sentence in chunk.sentences:
         assert position <= sentence.start < sentence.end
-        assert not document.text[position : sentence.start].strip()
-        around = {
-            frame
-            for frame in document.frames
-            if frame.span.start <= sentence.start and sentence.end <= frame.span.end
-        }
-        assert around <= set(chunk.frames_around(sentence))
+        assert between.fullmatch(document.text, position, sentence.start)
+        assert not document.text[sentence.start].isspace()
+        assert not document.text[sentence.end - 1].isspace()
         position = sentence.end
-    assert position == end
+    assert between.fullmatch(document.text, position, end)
+
+
+def _check_blocks(chunk: Chunk, wanted: Sequence[Block]) -> None:
+    """Assert that a chunk has these blocks, and sections only for parts of it."""
+    assert list(chunk.blocks) == sorted(chunk.blocks, key=block_order)
+    assert [block for block in chunk.blocks if block.kind is not BlockKind.SECTION] == wanted
+    assert all(
+        chunk.span.contains(block.span) and block.label
+        for block in chunk.blocks
+        if block.kind is BlockKind.SECTION
+    )

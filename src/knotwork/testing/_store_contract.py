@@ -16,12 +16,11 @@ import pytest
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork.records import (
+    Block,
+    BlockKind,
     BoxedSpan,
     Chunk,
     Document,
-    Frame,
-    FrameKind,
-    Heading,
     Mention,
     Page,
     Relation,
@@ -54,19 +53,21 @@ def sample_document(
     *,
     title: str = "",
     with_parent: bool = False,
-    framed: bool = False,
+    with_blocks: bool = False,
 ) -> tuple[Document, list[Section], list[Chunk]]:
     """Return a document with one chunk per text, all in one section below the root.
 
-    ``with_parent`` adds a parent chunk of all of them, ``framed`` a frame, a time and a box around
-    the whole text.
+    ``with_parent`` adds a parent chunk of all of them, ``with_blocks`` a definition, a time and a
+    box around the whole text.
     """
     text = "\n".join(texts)
-    headings = (Heading(1, "Part", Span(0, 4)),)
-    frames = (Frame(FrameKind.TERM, Span(0, len(text)), "a Term, 术语"),) if framed else ()
+    whole = Span(0, len(text))
+    section = Block(BlockKind.SECTION, whole, "Part", level=1)
+    term = Block(BlockKind.DEFINITION, whole, "a Term, 术语", 'What "it" means:')
+    blocks = (term,) if with_blocks else ()
     metadata, pages = {"author": "A. N. Other"}, (Page("1", 0),)
-    times = (TimedSpan(Span(0, len(text)), 1.25, 3_600.5),) if framed else ()
-    boxes = (BoxedSpan(Span(0, len(text)), 0.1, 0.25, 0.9, 0.5),) if framed else ()
+    times = (TimedSpan(Span(0, len(text)), 1.25, 3_600.5),) if with_blocks else ()
+    boxes = (BoxedSpan(Span(0, len(text)), 0.1, 0.25, 0.9, 0.5),) if with_blocks else ()
     document = Document(
         uri,
         text,
@@ -74,9 +75,8 @@ def sample_document(
         "text/plain",
         "en",
         metadata,
-        headings,
+        (section, *blocks),
         pages,
-        frames,
         times=times,
         boxes=boxes,
     )
@@ -96,12 +96,11 @@ def sample_document(
             title,
             ("Part",),
             above,
-            frames=frames,
+            blocks=blocks,
         )
         for index, (start, chunk_text) in enumerate(zip(starts, texts, strict=False))
     ]
     if above is not None:
-        whole = Span(0, len(text))
         chunks.append(Chunk(above, document.id, root.id, 0, whole, text, (), title, is_parent=True))
     return document, [root, part], chunks
 
@@ -176,7 +175,7 @@ class DocumentStoreContract:
             ["First — 第一.", "", "Third \x00\n"],
             title="Ein Titel",
             with_parent=True,
-            framed=True,
+            with_blocks=True,
         )
         store.documents.put(document, sections, chunks)
         assert store.documents.documents([document.id]) == {document.id: document}

@@ -9,7 +9,7 @@ from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError
-from knotwork.records import Document, Heading, Query, Span
+from knotwork.records import Block, BlockKind, Document, Query, Span
 from knotwork.testing._embedders import HashingEmbedder
 
 TOPICS = {
@@ -35,13 +35,13 @@ TOPICS = {
 
 
 def guide():
-    text, headings = "", []
+    text, topics = "", []
     for topic, sentences in TOPICS.items():
         start = len(text)
         text += f"{topic}\n\n"
-        headings.append(Heading(1, topic, Span(start, start + len(topic))))
         text += " ".join(sentences) + "\n\n"
-    return Document(uri="guide.txt", title="Guide", text=text, headings=tuple(headings))
+        topics.append(Block(BlockKind.SECTION, Span(start, len(text)), topic, level=1))
+    return Document(uri="guide.txt", title="Guide", text=text, blocks=tuple(topics))
 
 
 def build(splitter):

@@ -128,9 +128,9 @@ export interface paths {
          * Stream Answer
          * @description Answer a question as server-sent events.
          *
-         *     Events are `stage` (the current stage), `sources` (the passages found), `text` (a piece of the
-         *     answer), `withdrawn` (discard the text so far), and finally `done` (the complete answer) or
-         *     `error`.
+         *     Events are `stage` (the current stage), `sources` (the passages found), `text` (words of a
+         *     model, or a piece of a document), `withdrawn` (discard the text so far), and finally `done` (the
+         *     complete answer) or `error`.
          */
         post: operations["stream_answer"];
         delete?: never;
@@ -299,7 +299,7 @@ export interface paths {
         };
         /**
          * Show Document
-         * @description Return a document with its text, its sections and the positions of its chunks.
+         * @description Return a document with its text, the tree of its blocks, its sections and its chunks.
          */
         get: operations["show_document"];
         put?: never;
@@ -1247,11 +1247,29 @@ export interface components {
             url_citation: components["schemas"]["UrlCitation"];
         };
         /**
+         * AnswerPiece
+         * @description A part of a document that answers, as it is shown.
+         *
+         *     ``kind`` is "sentence" or a kind of block, such as "list" or "table". ``markdown`` is its text
+         *     with its citation mark; ``citation`` is the number of that citation.
+         */
+        AnswerPiece: {
+            /** Citation */
+            citation: number;
+            /** Kind */
+            kind: string;
+            /** Markdown */
+            markdown: string;
+        };
+        /**
          * AnswerShape
          * @description An answer; if ``answered`` is false, its citations are the nearest passages.
          */
         AnswerShape: {
-            /** Answer */
+            /**
+             * Answer
+             * @description Markdown; [1], [2], … are the numbers of the citations.
+             */
             answer: string;
             /** Answered */
             answered: boolean;
@@ -1274,6 +1292,12 @@ export interface components {
             model: string;
             /** Notes */
             notes: string[];
+            /**
+             * Pieces
+             * @description The parts of documents that the answer consists of; empty if a model wrote it.
+             * @default []
+             */
+            pieces: components["schemas"]["AnswerPiece"][];
             /** Question */
             question: string;
             /** Reason */
@@ -1384,6 +1408,37 @@ export interface components {
              * @constant
              */
             role: "assistant";
+        };
+        /**
+         * BlockKind
+         * @description The kind of a block.
+         * @enum {string}
+         */
+        BlockKind: "section" | "paragraph" | "list" | "item" | "table" | "row" | "definition" | "code" | "quote" | "figure" | "box" | "turn";
+        /**
+         * BlockShape
+         * @description A block of a document, with the blocks inside it in reading order.
+         */
+        BlockShape: {
+            /** Children */
+            children: components["schemas"]["BlockShape"][];
+            kind: components["schemas"]["BlockKind"];
+            /**
+             * Label
+             * @description Its name: the title of a section, the term of a definition, the language of code …
+             */
+            label: string;
+            /**
+             * Lead
+             * @description The sentence before it that introduces it; may be empty.
+             */
+            lead: string;
+            /**
+             * Level
+             * @description The level of a section, from 1; 0 for other blocks.
+             */
+            level: number;
+            span: components["schemas"]["Span"];
         };
         /** Body_import_graph */
         Body_import_graph: {
@@ -1877,9 +1932,12 @@ export interface components {
         };
         /**
          * DocumentDetails
-         * @description A document with its text, sections and chunks; all spans are offsets in ``text``.
+         * @description A document with its text, which is Markdown written from its ``blocks``, and with its
+         *     sections and chunks. All spans are offsets in ``text``.
          */
         DocumentDetails: {
+            /** Blocks */
+            blocks: components["schemas"]["BlockShape"][];
             /** Chunks */
             chunks: components["schemas"]["ChunkShape"][];
             /** Id */

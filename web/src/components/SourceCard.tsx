@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { decimal, t } from "../i18n";
 import { cutAtSpans, Offsets, type Span } from "./offsets";
+import { plainText } from "./plain";
 
 interface SourceCardProps {
   number: number;
@@ -79,9 +80,10 @@ export function Marked({
   }, [text, start, marks]);
   return (
     <>
-      {pieces.map((piece) =>
-        piece.covers.length > 0 ? <mark key={piece.start}>{piece.text}</mark> : piece.text,
-      )}
+      {pieces.map(({ text: piece, start: at, covers }) => {
+        const shown = plainText(piece);
+        return covers.length > 0 ? <mark key={at}>{shown}</mark> : shown;
+      })}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 interface TableBoxProps {
@@ -11,6 +11,21 @@ interface TableBoxProps {
 /** A table that scrolls within itself where it has no room; the keyboard can scroll it, too. */
 export function TableBox({ label, children, class: kind = "" }: TableBoxProps) {
   const box = useRef<HTMLElement>(null);
+  const scrolls = useScrolls(box);
+  return (
+    <section
+      ref={box}
+      class={`table-box ${kind}`}
+      aria-label={label}
+      {...(scrolls ? { tabIndex: 0 } : {})}
+    >
+      {children}
+    </section>
+  );
+}
+
+/** Return whether something has no room for what is in it. */
+export function useScrolls(box: RefObject<HTMLElement | null>): boolean {
   const [scrolls, setScrolls] = useState(false);
   useEffect(() => {
     const element = box.current;
@@ -23,15 +38,6 @@ export function TableBox({ label, children, class: kind = "" }: TableBoxProps) {
     observer.observe(element);
     for (const child of element.children) observer.observe(child);
     return () => observer.disconnect();
-  }, []);
-  return (
-    <section
-      ref={box}
-      class={`table-box ${kind}`}
-      aria-label={label}
-      {...(scrolls ? { tabIndex: 0 } : {})}
-    >
-      {children}
-    </section>
-  );
+  }, [box]);
+  return scrolls;
 }

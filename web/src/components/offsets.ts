@@ -53,10 +53,11 @@ export interface Piece {
 
 /** Cut a part of a document where spans begin and end.
  *
- * `start` and `end` say which part; spans are those of the whole document, and may overlap.
+ * `start` and `end` say which part; spans are those of the whole document, and may overlap. Places
+ * in a plain string are in UTF-16 units.
  */
 export function cutAtSpans(
-  offsets: Offsets,
+  text: Pick<Offsets, "slice"> | string,
   start: number,
   end: number,
   spans: readonly Span[],
@@ -81,7 +82,7 @@ export function cutAtSpans(
     const covers = inside
       .filter((span) => span.from <= from && span.to >= to)
       .map(({ number }) => number);
-    pieces.push({ text: offsets.slice(from, to), start: from, covers });
+    pieces.push({ text: text.slice(from, to), start: from, covers });
   }
   return pieces;
 }

@@ -254,6 +254,8 @@ export const en = {
     before: "Previous citation (k)",
     after: "Next citation (j)",
     whole: "Open in Documents",
+    table: "Table",
+    code: "Code",
   },
   documents: {
     filter: "Filter by file name",

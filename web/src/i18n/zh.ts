@@ -243,6 +243,8 @@ export const zh: Messages = {
     before: "上一条引用（k）",
     after: "下一条引用（j）",
     whole: "在“文档”中打开",
+    table: "表格",
+    code: "代码",
   },
   documents: {
     filter: "按文件名筛选",

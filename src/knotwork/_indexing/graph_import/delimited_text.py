@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.plain_text import decode_text
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import IndexingError, LoadError

@@ -14,7 +14,7 @@ from itertools import chain
 from knotwork._indexing.foreign_indexes.labels import one_line, plain_type
 from knotwork._indexing.graph_import.entity_names import NameFinder, has_han, identifier_words
 from knotwork._indexing.graph_import.spool import End, EntityStatements, Spool, SpooledEntity
-from knotwork._indexing.splitters import SectionTree
+from knotwork._indexing.section_tree import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences

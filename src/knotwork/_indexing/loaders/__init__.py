@@ -1,6 +1,7 @@
 """Load files of many formats as documents: text, title, headings, pages, tables and metadata."""
 
-from knotwork._indexing.loaders.loader import Content, Loader, Source, TextBuilder
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import Content, Loader, Source
 from knotwork._indexing.loaders.loader_registry import (
     find_plugin_loader,
     load_document,
@@ -10,10 +11,10 @@ from knotwork._indexing.loaders.loader_registry import (
 )
 
 __all__ = [
+    "BlockWriter",
     "Content",
     "Loader",
     "Source",
-    "TextBuilder",
     "find_plugin_loader",
     "load_document",
     "load_edge_keys",

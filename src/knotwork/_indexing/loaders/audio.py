@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source, TextBuilder
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import FORMATS, Content, Source
 from knotwork._indexing.loaders.sound import (
     SECONDS_FOR_A_SECOND,
     Piece,
@@ -42,16 +43,16 @@ class AudioLoader:
         ends = [0.0]
         with open_recording(source) as recording:
             words = list(_words(transcriber, recording, ends))
-            builder = TextBuilder(source)
-            add_utterances(builder, utterances(words))
-            if not builder.length:
+            writer = BlockWriter(source)
+            add_utterances(writer, utterances(words))
+            if not writer.length:
                 raise LoadError(
                     "no_text",
                     f"No speech was recognised in `{source.uri}`.",
                     fix="Leave it out with `exclude`.",
                 )
             metadata = recording.metadata(ends[-1])
-            return builder.content(recording.media_type, title=recording.title, metadata=metadata)
+            return writer.content(recording.media_type, title=recording.title, metadata=metadata)
 
 
 def _words(transcriber: Transcriber, recording: Recording, ends: list[float]) -> Iterator[Word]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from knotwork._indexing.loaders.loader import Content
-from knotwork.records import FrameKind, Span, content_id, id_to_int
+from knotwork.records import BlockKind, Span, content_id, id_to_int
 
 EDGE_LINES = 256
 """Candidate lines at each end of a page."""
@@ -36,8 +36,8 @@ T = TypeVar("T")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _INTRODUCES = re.compile(r"(?:[:：…]|\.\.\.)$")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？][\"'”’)）]*$")
-_CONTENT_FRAMES = (FrameKind.CODE, FrameKind.ROW, FrameKind.TERM)
-"""Code, table rows and definitions are content, however often they are repeated."""
+_CONTENT_BLOCKS = (BlockKind.CODE, BlockKind.TABLE, BlockKind.DEFINITION)
+"""Code, tables and definitions are content, however often they are repeated."""
 
 
 class _Line(NamedTuple):
@@ -84,16 +84,14 @@ def remove_boilerplate(content: Content, repeated: Collection[int]) -> Content:
     kept = _KeptLines(
         content.text, [line.span for index, line in enumerate(lines) if index not in removed]
     )
-    headings = kept.moved((heading, heading.span) for heading in content.headings)
-    frames = kept.moved((frame, frame.span) for frame in content.frames)
+    blocks = kept.moved((block, block.span) for block in content.blocks)
     links = kept.moved((link, link) for link in content.links)
     end = len(content.text)
     pages = kept.moved((page, Span(page.start, end)) for page in content.pages)
     return replace(
         content,
         text=kept.text,
-        headings=tuple(replace(heading, span=span) for heading, span in headings),
-        frames=tuple(frame._replace(span=span) for frame, span in frames),
+        blocks=tuple(block._replace(span=span) for block, span in blocks),
         links=tuple(span for _, span in links),
         pages=tuple(replace(page, start=span.start) for page, span in pages),
     )
@@ -101,9 +99,10 @@ def remove_boilerplate(content: Content, repeated: Collection[int]) -> Content:
 
 def _read_lines(content: Content) -> list[_Line]:
     """Return the lines of a page that are not blank."""
-    levels = {heading.span.start: heading.level for heading in content.headings}
-    links = {span.start for span in content.links}
-    protected = _Coverage(frame.span for frame in content.frames if frame.kind in _CONTENT_FRAMES)
+    levels = {b.span.start: b.level for b in content.blocks if b.kind is BlockKind.SECTION}
+    # A link may stand behind the mark of an item.
+    links = {content.text.rfind("\n", 0, span.start) + 1 for span in content.links}
+    protected = _Coverage(b.span for b in content.blocks if b.kind in _CONTENT_BLOCKS)
     lines: list[_Line] = []
     for match in _LINE.finditer(content.text):
         start = match.start()

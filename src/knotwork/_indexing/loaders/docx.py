@@ -9,26 +9,21 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import Enum, StrEnum, auto
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, NamedTuple
 
+from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
 from knotwork._indexing.loaders.embedded_pictures import EmbeddedPictures
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     check_archive,
+    clean_line,
     flat_metadata,
 )
-from knotwork._indexing.loaders.tables_and_lists import (
-    MAX_HEADER_LENGTH,
-    ListWriter,
-    SpanningCell,
-    add_table,
-    spread_cells,
-)
+from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,
     is_generic_title,
@@ -37,7 +32,7 @@ from knotwork._indexing.loaders.titles_and_captions import (
     is_title_like,
     run_in_term,
 )
-from knotwork.records import FrameKind
+from knotwork.records import BlockKind
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -57,7 +52,7 @@ reason."""
 _SIZE_STEP = 2
 """Half points by which a heading that is not bold must be larger than the text."""
 _HEADING_NAME = re.compile(r"(?:heading|überschrift|titre|标题|標題)\s*(\d)", re.IGNORECASE)
-_LIST_NAME = re.compile(r"List (?:Bullet|Number)(?: \d)?", re.IGNORECASE)
+_LIST_NAME = re.compile(r"List (?:Bullet|Number)(?: (\d))?", re.IGNORECASE)
 _MAX_INHERITANCE = 20
 """Styles to follow along an inheritance chain, which is circular in some damaged files."""
 
@@ -73,13 +68,11 @@ class WordLoader:
 
         check_archive(source)
         document = docx.Document(io.BytesIO(source.data))
-        builder = TextBuilder(source)
+        writer = BlockWriter(source)
         styles = StyleSheet(document)
-        pictures = _Pictures(EmbeddedPictures(builder, source), document.part)
+        pictures = _Pictures(EmbeddedPictures(writer, source), document.part)
         rules = FormattingRules.of(document.element.body, styles)
-        body = _Body(builder, styles, rules, pictures)
-        body.add(document.element.body)
-        body.finish()
+        _Body(writer, styles, rules, pictures).add(document.element.body)
         properties = document.core_properties
         metadata = flat_metadata(
             {
@@ -91,7 +84,7 @@ class WordLoader:
             }
         )
         metadata |= pictures.held.metadata
-        return builder.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
+        return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,43 +102,48 @@ class _Pictures:
                 yield part.blob
 
 
-class _Block(Enum):
-    """The kind of group that the last block belongs to; a block of another kind ends the group."""
+@dataclass(slots=True)
+class _Group:
+    """Paragraphs and a table that make one block together; what comes next may belong to it.
 
-    TEXT = auto()
-    LIST = auto()
-    CODE = auto()
-    CAPTION = auto()
-    TABLE = auto()
-    TERM = auto()
-    DEFINITION = auto()
+    A group is a caption and code or a table, or terms and their ``description``. ``title`` is the
+    caption if it may be the title of what is below.
+    """
+
+    caption: str = ""
+    title: str = ""
+    code: list[str] = field(default_factory=list)
+    table: _Table | None = None
+    terms: list[str] = field(default_factory=list)
+    description: OpenBlock | None = None
+
+
+class _Table(NamedTuple):
+    rows: list[list[str]]
+    header: bool | None
+    keyed: bool
 
 
 class _Body:
-    """Walks over the body of a document and appends its blocks to a builder."""
+    """Walks over the body of a document and appends its blocks to a writer."""
 
     def __init__(
-        self,
-        builder: TextBuilder,
-        styles: StyleSheet,
-        rules: FormattingRules,
-        pictures: _Pictures,
+        self, writer: BlockWriter, styles: StyleSheet, rules: FormattingRules, pictures: _Pictures
     ) -> None:
-        self._builder = builder
+        self._writer = writer
         self._pictures = pictures
         self._styles = styles
         self._rules = rules
-        self._lists = ListWriter(builder)
         self._numbers: Counter[tuple[str, int]] = Counter()
-        self._block = _Block.TEXT
-        self._start = 0
-        self._code: list[str] = []
-        self._terms: list[str] = []
-        self._caption = ""
+        self._group = _Group()
         self._boxes = 0
 
     def add(self, parent: Any) -> None:  # noqa: ANN401
         """Append the paragraphs and tables below an element."""
+        self._add_all(parent)
+        self._end_group()
+
+    def _add_all(self, parent: Any) -> None:  # noqa: ANN401
         for element in parent:
             if element.tag == f"{W}p":
                 self._add_paragraph(element)
@@ -154,38 +152,28 @@ class _Body:
             elif element.tag == f"{W}sdt":
                 kind = element.find(f"{W}sdtPr/{W}docPartObj/{W}docPartGallery")
                 if kind is None or kind.get(f"{W}val") not in _CONTENTS:
-                    self.add(element)
+                    self._add_all(element)
             elif element.tag in _AROUND:
-                self.add(element)
+                self._add_all(element)
 
-    def finish(self) -> None:
-        """End the last group of blocks."""
-        self._begin(_Block.TEXT)
-
-    def _begin(self, block: _Block) -> None:
-        """Begin a block; end the group before it unless the block continues it."""
-        if block is self._block and block not in (_Block.CAPTION, _Block.TABLE):
+    def _end_group(self, caption_below: str = "") -> None:
+        """Append the group, if there is one, in a box if it has a title."""
+        group, self._group = self._group, _Group()
+        if group.description is not None:
+            self._writer.end(group.description)
             return
-        if self._block is _Block.LIST:
-            self._lists.close()
-        elif self._block is _Block.CODE:
-            self._builder.add("\n".join(self._code))
-            self._builder.frame(FrameKind.CODE, self._start)
-            self._end_captioned()
-            self._code.clear()
-        elif self._block is _Block.DEFINITION:
-            self._builder.frame(FrameKind.TERM, self._start, ", ".join(self._terms))
-            self._terms.clear()
-        if block not in (_Block.TERM, _Block.DEFINITION):
-            self._terms.clear()
-        is_captioned = self._block is _Block.CAPTION and block in (_Block.TABLE, _Block.CODE)
-        if not is_captioned:
-            self._caption = ""
-            self._start = self._builder.length
-        self._block = block
-
-    def _end_captioned(self) -> None:
-        self._builder.frame(FrameKind.TITLE, self._start, self._caption)
+        for term in group.terms:
+            self._writer.paragraph(term)
+        title = (group.title if group.code or group.table else "") or caption_below
+        box = self._writer.begin(BlockKind.BOX, title) if title else None
+        self._writer.paragraph(group.caption)
+        self._writer.code("\n".join(group.code))
+        if group.table is not None:
+            rows, header, keyed = group.table
+            self._writer.table(rows, header=header, keyed=keyed)
+        self._writer.paragraph(caption_below)
+        if box is not None:
+            self._writer.end(box)
 
     def _add_paragraph(self, paragraph: Any) -> None:  # noqa: ANN401
         text = text_of(paragraph)
@@ -195,67 +183,71 @@ class _Body:
         for box in _boxes(paragraph):
             self._add_box(box)
         for data in self._pictures.data_in(paragraph):
-            self._begin(_Block.TEXT)
+            self._end_group()
             self._pictures.held.add(data)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401
         formatting = formatting_of(paragraph, style)
         level = self._level(paragraph, text, style, formatting)
         list_id, list_level = _list_place(paragraph, style)
+        is_item = bool(list_id) or style.depth > 0
         if level:
-            self._begin(_Block.TEXT)
-            self._builder.heading(level, text)
+            self._end_group()
+            self._writer.heading(level, text)
         elif style.role is ParagraphRole.CODE or (
             formatting.monospaced and self._rules.code_is_monospaced
         ):
-            self._begin(_Block.CODE)
-            self._code.append(text)
-        elif list_id or style.is_item:
-            self._begin(_Block.LIST)
-            start = self._builder.length
-            number = self._number(list_id, list_level)
-            self._lists.add(text, level=list_level, number=number)
-            self._frame_term(paragraph, style, start)
-        elif style.role is ParagraphRole.CAPTION or is_caption(text):
+            if self._group.table is not None or self._group.terms:
+                self._end_group()
+            self._group.code.append(text)
+        elif not is_item and (style.role is ParagraphRole.CAPTION or is_caption(text)):
             self._add_caption(text, style)
-        elif style.role is ParagraphRole.TERM:
-            if self._block is _Block.DEFINITION:
-                self._begin(_Block.TEXT)
-            self._begin(_Block.TERM)
-            self._builder.add(text)
-            self._terms.append(text.strip())
-        elif style.role is ParagraphRole.DEFINITION and self._terms:
-            self._begin(_Block.DEFINITION)
-            self._builder.add(text)
+        elif not is_item and style.role in (ParagraphRole.TERM, ParagraphRole.DEFINITION):
+            self._add_definition(text, style)
         else:
-            self._begin(_Block.TEXT)
-            start = self._builder.length
-            self._builder.add(text)
-            self._frame_term(paragraph, style, start)
-
-    def _frame_term(self, paragraph: Any, style: ParagraphStyle, start: int) -> None:  # noqa: ANN401
-        self._builder.frame(FrameKind.TERM, start, run_in_term(bold_runs(paragraph, style)))
+            self._end_group()
+            term = run_in_term(bold_runs(paragraph, style))
+            if is_item:
+                mark = self._mark(list_id, list_level)
+                depth = max(list_level, style.depth - 1)
+                self._writer.item(text, level=depth, mark=mark, term=term)
+            else:
+                self._writer.paragraph(text, term=term)
 
     def _add_caption(self, text: str, style: ParagraphStyle) -> None:
-        """Append a caption of the table above, or else of the table or code below."""
-        is_below = self._block is _Block.TABLE and not self._caption
-        start = self._start
-        self._begin(_Block.CAPTION)
-        self._builder.add(text)
+        """Add a caption of the table above, or else of the table or code below."""
+        is_below = self._group.table is not None and not self._group.title
         if is_below and (is_table_caption(text) or not is_caption(text)):
-            self._builder.frame(FrameKind.TITLE, start, text)
-            self._begin(_Block.TEXT)
-        elif style.role is ParagraphRole.CAPTION or is_title_like(text):
-            self._caption = text
+            self._end_group(text)
+            return
+        self._end_group()
+        is_title = style.role is ParagraphRole.CAPTION or is_title_like(text)
+        self._group = _Group(text, text if is_title else "")
 
-    def _number(self, list_id: str, level: int) -> int:
-        """Return the number of the next item of a list, 0 for lists with bullets."""
+    def _add_definition(self, text: str, style: ParagraphStyle) -> None:
+        """Add a term, or a paragraph that describes the terms before it."""
+        group = self._group
+        if style.role is ParagraphRole.TERM:
+            if group.description is not None or not group.terms:
+                self._end_group()
+            self._group.terms.append(text)
+            return
+        if not group.terms:
+            self._end_group()
+        elif group.description is None:
+            label = ", ".join(map(clean_line, group.terms))
+            group.description = self._writer.begin(BlockKind.DEFINITION, label)
+            self._writer.term(label)
+        self._writer.paragraph(text)
+
+    def _mark(self, list_id: str, level: int) -> str:
+        """Return the number of the next item of an ordered list, or a bullet."""
         if not self._styles.is_ordered(list_id, level):
-            return 0
+            return BULLET
         for key in [key for key in self._numbers if key[0] == list_id and key[1] > level]:
             del self._numbers[key]
         self._numbers[list_id, level] += 1
-        return self._numbers[list_id, level]
+        return f"{self._numbers[list_id, level]}."
 
     def _level(
         self,
@@ -279,9 +271,8 @@ class _Body:
         return self._rules.level(text, formatting)
 
     def _add_box(self, box: Any) -> None:  # noqa: ANN401
-        """Append a text box or a table of one cell, framed by its title."""
-        self._begin(_Block.TEXT)
-        start = self._builder.length
+        """Append a text box or a table of one cell, with its title as label."""
+        self._end_group()
         paragraphs = [p for p in box.iterchildren(f"{W}p") if text_of(p).strip()]
         title, others = "", list(box)
         if len(paragraphs) > 1:
@@ -292,10 +283,9 @@ class _Body:
             elif (style.level or formatting_of(paragraphs[0], style).bold) and is_title_like(text):
                 title = text
         self._boxes += 1
-        self.add(others)
+        with self._writer.block(BlockKind.BOX, title):
+            self.add(others)
         self._boxes -= 1
-        self._begin(_Block.TEXT)
-        self._builder.frame(FrameKind.TITLE, start, title)
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
         rows = [list(_cells(row)) for row in table.iterchildren(f"{W}tr")]
@@ -304,16 +294,15 @@ class _Body:
             for cell in cells:
                 self._add_box(cell)
             return
-        self._begin(_Block.TABLE)
+        if self._group.code or self._group.table or self._group.terms:
+            self._end_group()
         bold = [[self._is_bold(cell) for cell in row] for row in rows]
         has_header = is_on(table.find(f"{W}tr/{W}trPr"), "tblHeader") or _is_bold_header(bold)
-        add_table(
-            self._builder,
-            spread_cells(_read_rows(rows)),
+        self._group.table = _Table(
+            list(spread_cells(_read_rows(rows))),
             header=True if has_header else None,
             keyed=not has_header and _is_keyed(rows, bold),
         )
-        self._end_captioned()
 
     def _is_bold(self, cell: Any) -> bool | None:  # noqa: ANN401
         """Return True if all text of a cell is bold, None for an empty cell."""
@@ -415,14 +404,15 @@ class ParagraphStyle(NamedTuple):
     """The properties that a style gives its paragraphs, inherited ones included.
 
     ``level`` is the level of a heading (0: not a heading), ``list_id`` the number of a list
-    definition ("0" or "": no list), ``size`` the font size in half points (0: unknown).
+    definition ("0" or "": no list), ``depth`` that of the list that the name of the style says,
+    from 1 (0: none), ``size`` the font size in half points (0: unknown).
     """
 
     level: int = 0
     role: ParagraphRole = ParagraphRole.TEXT
     list_id: str = ""
     list_level: int = 0
-    is_item: bool = False
+    depth: int = 0
     bold: bool = False
     monospaced: bool = False
     size: int = 0
@@ -483,7 +473,7 @@ class StyleSheet:
             role=role,
             list_id=_value(numbering, "numId"),
             list_level=int(list_level) if list_level.isdigit() else 0,
-            is_item=_LIST_NAME.fullmatch(names[0]) is not None,
+            depth=int(item[1] or 1) if (item := _LIST_NAME.fullmatch(names[0])) else 0,
             bold=next((b for run in runs if (b := is_on(run, "b")) is not None), False),
             monospaced=any(map(is_monospaced_font, filter(None, map(_font, runs[:1])))),
             size=next(filter(None, map(_size, runs)), self._size),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from knotwork._indexing.loaders.loader import Source, TextBuilder
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement, add_picture
 from knotwork._indexing.loaders.pictures import (
     ShownPicture,
@@ -17,7 +18,7 @@ from knotwork._indexing.loaders.recognised_pages import RecognisedPage
 from knotwork._indexing.loaders.recognition import EXTRA, is_available, recognise
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
-from knotwork.records import BoxedSpan, FrameKind
+from knotwork.records import BlockKind, BoxedSpan
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,18 +57,24 @@ def read_picture(source: Source, picture: Image) -> ReadPicture:
 
 
 def add_read_picture(
-    builder: TextBuilder, source: Source, read: ReadPicture, *, place: Placement | None = None
+    writer: BlockWriter,
+    source: Source,
+    read: ReadPicture,
+    *,
+    place: Placement | None = None,
+    caption: str = "",
 ) -> None:
     """Append the text and the description of a picture, with boxes if its ``place`` is known."""
-    if read.has_text:
-        start = builder.length
-        add_picture(builder, read.page, place=place)
+    label = caption
+    if read.has_text and not label:
         said = " ".join(line.text for line in read.page.lines)
         label = _LABELS.get(detect_language(said), _LABELS["en"])
-        builder.frame(FrameKind.TITLE, start, label)
-    described = add_description(builder, source, read.shown)
+    with writer.block(BlockKind.FIGURE, label) as figure:
+        if read.has_text:
+            add_picture(writer, read.page, place=place)
+        described = add_description(writer, source, read.shown, figure)
     if described is not None and place is not None:
-        builder.boxes.append(BoxedSpan(described, *place))
+        writer.boxes.append(BoxedSpan(described, *place))
 
 
 class EmbeddedPictures:
@@ -76,14 +83,14 @@ class EmbeddedPictures:
     A picture that is there several times is read once. Without the extra, pictures are counted.
     """
 
-    def __init__(self, builder: TextBuilder, source: Source) -> None:
-        self._builder = builder
+    def __init__(self, writer: BlockWriter, source: Source) -> None:
+        self._writer = writer
         self._source = source
         self._seen: set[bytes] = set()
         self._read = 0
         self._unread = 0
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, *, caption: str = "") -> None:
         """Append what is read of a picture, if anything; a broken picture has nothing.
 
         Raises Cancelled.
@@ -100,7 +107,7 @@ class EmbeddedPictures:
                 if picture.width * picture.height >= LEAST_PIXELS:
                     self._read += 1
                     read = read_picture(self._source, picture)
-                    add_read_picture(self._builder, self._source, read)
+                    add_read_picture(self._writer, self._source, read, caption=caption)
         except LoadError:
             return
 

@@ -7,18 +7,18 @@ import zipfile
 from typing import Any
 from urllib.parse import unquote
 
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html, parse_html
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     broken_file_error,
     encrypted_file_error,
     flat_metadata,
     open_archive,
 )
-from knotwork._indexing.loaders.plain_text import decode_text
 
 MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"
@@ -40,7 +40,7 @@ class EpubLoader:
                 raise encrypted_file_error(source)
             package_path = _package_path(source, archive, names)
             package = _parse(archive.read(package_path))
-            builder = TextBuilder(source)
+            writer = BlockWriter(source)
             for href in _spine(package):
                 path = posixpath.normpath(
                     posixpath.join(posixpath.dirname(package_path), unquote(href))
@@ -52,8 +52,8 @@ class EpubLoader:
                 root = parse_html(page)
                 if root is not None:
                     body = root.find(".//{*}body")
-                    add_html(builder, root if body is None else body)
-            return builder.content(
+                    add_html(writer, root if body is None else body)
+            return writer.content(
                 MEDIA_TYPE, title=_field(package, "title"), metadata=_metadata(package)
             )
 

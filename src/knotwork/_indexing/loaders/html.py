@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
+    clean_line,
     clean_text,
     flat_metadata,
 )
-from knotwork._indexing.loaders.plain_text import decode_text
-from knotwork._indexing.loaders.tables_and_lists import SpanningCell, add_table, spread_cells
+from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
-from knotwork.records import FrameKind
+from knotwork.records import BlockKind
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
@@ -42,7 +46,7 @@ _FURNITURE = _names(
 _FURNITURE_IDS = _FURNITURE | _names("banner footer navigation table-of-contents")
 _BOXES = _names(
     "sidebar example table figure equation note tip warning caution important admonition "
-    "admonitionblock"
+    "admonitionblock literal-block-wrapper"
 )
 """Classes of DocBook and Sphinx for boxes that may have a title."""
 _BOX_TITLES = _names("title admonition-title caption-text")
@@ -57,10 +61,7 @@ _META = {
 
 
 class HtmlLoader:
-    """Reads HTML and XHTML: headings, lists, tables, definitions, code and boxes with titles.
-
-    Frames mark definitions with their terms, lists with their lead-in, and boxes with their titles.
-    """
+    """Reads HTML and XHTML: headings, lists, tables, definitions, code and boxes with titles."""
 
     name = "html"
     suffixes, signatures = FORMATS["html"]
@@ -71,13 +72,13 @@ class HtmlLoader:
         root = parse_html(text)
         if root is None:
             return Content("", "text/html")
-        builder = TextBuilder(source)
-        add_html(builder, _main_part(root))
+        writer = BlockWriter(source)
+        add_html(writer, _main_part(root))
         metadata = _metadata(root)
         open_graph_title = metadata.pop("og:title", "")
         head_title = root.find(".//head/title")
         title = _text_of(head_title) if head_title is not None else ""
-        return builder.content("text/html", title=title or open_graph_title, metadata=metadata)
+        return writer.content("text/html", title=title or open_graph_title, metadata=metadata)
 
 
 def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has no public type
@@ -92,27 +93,65 @@ def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has n
     return etree.fromstring(clean_text(text).encode("utf-8"), parser)
 
 
-def add_html(builder: TextBuilder, root: Any) -> None:  # noqa: ANN401
-    """Append the text below an element to a builder."""
-    _Walk(builder).walk(root)
+def add_html(writer: BlockWriter, root: Any) -> None:  # noqa: ANN401
+    """Append the blocks below an element to a writer."""
+    _Walk(writer).walk(root)
+
+
+_KINDS = {
+    "ul": BlockKind.LIST,
+    "ol": BlockKind.LIST,
+    "menu": BlockKind.LIST,
+    "li": BlockKind.ITEM,
+    "blockquote": BlockKind.QUOTE,
+    "figure": BlockKind.FIGURE,
+}
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_WHOLE = (*_HEADINGS, "dt", "pre")
+"""Elements whose text is one block, whatever blocks are in them."""
+_NOT_IN_TERM = _names("dt dl ul ol pre table")
+_NOT_IN_HEADING = _BLOCKS - {"div"}
+"""Elements that cannot follow text in a term or heading, so that its end tag is missing."""
+_LANGUAGE = re.compile(
+    r"(?:language-|lang-|highlight-(?:source-)?|brush:\s*|sourceCode\s+)([\w+#-]{1,20})"
+)
+_NO_LANGUAGE = _names("default none text plaintext plain highlighter-rouge")
+_CODE_DEPTH = 3
+_MOST_BESIDE_CODE = 2
+"""Elements in one around a listing that may name its language: the listing and a button."""
+
+
+class _Opened(NamedTuple):
+    """An element whose text is in a block of its own.
+
+    ``number`` is that of the next item of an ordered list, -1 for other elements.
+    """
+
+    element: Any
+    block: OpenBlock
+    number: int = -1
+
+
+@dataclass(slots=True)
+class _Terms:
+    """The terms of a definition list that wait for their description, or have it already."""
+
+    names: list[str] = field(default_factory=list)
+    is_defined: bool = False
 
 
 class _Walk:
     """Walks over a tree of elements and gathers running text into blocks."""
 
-    def __init__(self, builder: TextBuilder) -> None:
-        self._builder = builder
+    def __init__(self, writer: BlockWriter) -> None:
+        self._writer = writer
         self._running: list[tuple[str, bool]] = []
         self._bold = 0
         self._links = 0
         self._is_linked = True
-        self._preformatted = 0
-        self._lists: list[int | None] = []
-        self._item = ""
-        self._after_item = False
-        self._terms: list[str] = []
-        self._is_defined = False
-        self._open: list[_OpenFrame] = []
+        self._whole: Any = None  # the open element of `_WHOLE`
+        self._terms = [_Terms()]
+        self._open: list[_Opened] = []
         self._marks_headers = False
 
     def walk(self, root: Any) -> None:  # noqa: ANN401
@@ -122,16 +161,17 @@ class _Walk:
         events = etree.iterwalk(root, events=("start", "end"))
         skipped = None
         for event, element in events:
-            tag = element.tag if isinstance(element.tag, str) else ""
-            name = tag.rpartition("}")[2].lower()
+            name = _name_of(element)
             if event == "start":
-                if element is not root and _is_left_out(element, name):
+                if self._is_cut_by(name):
+                    self._end_whole()
+                if element is not root and (
+                    _is_left_out(element, name) or _is_generic_title(element)
+                ):
                     skipped = element
-                elif name == "table" and not _is_layout(element):
+                elif name == "table" and self._whole is None and not _is_layout(element):
                     self._flush()
                     self._add_table(element)
-                    skipped = element
-                elif _is_generic_title(element):
                     skipped = element
                 else:
                     self._bold += name in _BOLD
@@ -147,115 +187,158 @@ class _Walk:
                 if element is not root and element.tail:
                     self._run(element.tail)
         self._flush()
+        self._end_terms()
 
     def _begin(self, element: Any, name: str) -> None:  # noqa: ANN401
-        if name in _BLOCKS:
-            self._flush()
         if name == "br":
             self._running.append(("\n", False))
-        elif name == "pre":
-            self._preformatted += 1
-            self._open_frame(element, FrameKind.CODE)
-        elif name in ("ul", "ol"):
-            self._lists.append(0 if name == "ol" else None)
-            self._open_frame(element, FrameKind.LEAD, self._builder.lead())
-        elif name == "li":
-            self._item = self._bullet()
-        elif name == "dt" and self._is_defined:
-            self._terms, self._is_defined = [], False
-        elif name == "dd":
-            self._open_frame(element, FrameKind.TERM, ", ".join(self._terms))
-            self._is_defined = True
-        elif _classes(element) & _BOXES:
-            self._open_frame(element, FrameKind.TITLE)
+        elif name in _BLOCKS and self._whole is not None:
+            self._break_line()
+        elif name in _BLOCKS:
+            self._flush()
+            self._begin_block(element, name)
         if element.text:
             self._run(element.text)
 
-    def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
-        if len(name) == 2 and name[0] == "h" and name[1] in "123456":
-            title = "".join(text for text, _ in self._running)
-            self._clear()
-            self._builder.heading(int(name[1]), title)
-            self._after_item = False
+    def _begin_block(self, element: Any, name: str) -> None:  # noqa: ANN401
+        if name in _WHOLE:
+            self._whole = element
+        if name == "dl":
+            self._terms.append(_Terms())
+        elif name == "dt" and self._terms[-1].is_defined:
+            self._terms[-1] = _Terms()
+        elif name == "dd":
+            self._begin_description(element)
+        elif name in _KINDS:
+            mark = self._mark(element) if name == "li" else ""
+            begun = self._writer.begin(_KINDS[name], mark=mark)
+            first = _count(element.get("start")) if name == "ol" else -1
+            self._open.append(_Opened(element, begun, first))
+        elif name not in _WHOLE and _classes(element) & _BOXES:
+            kind = BlockKind.FIGURE if "figure" in _classes(element) else BlockKind.BOX
+            self._open.append(_Opened(element, self._writer.begin(kind)))
+
+    def _mark(self, item: Any) -> str:  # noqa: ANN401
+        """Return the number of an item of an ordered list, and count it; else a bullet."""
+        if not self._open or self._open[-1].number < 0:
+            return BULLET
+        number = _count(item.get("value"), self._open[-1].number)
+        self._open[-1] = self._open[-1]._replace(number=number + 1)
+        return f"{number}."
+
+    def _begin_description(self, element: Any) -> None:  # noqa: ANN401
+        """Begin the description of the terms before it, which are its first line."""
+        terms = self._terms[-1]
+        if not terms.names:
             return
-        if name in _BLOCKS:
+        label = ", ".join(terms.names)
+        begun = self._writer.begin(BlockKind.DEFINITION, label)
+        self._open.append(_Opened(element, begun))
+        if not terms.is_defined:
+            self._writer.term(label)
+        terms.is_defined = True
+
+    def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
+        if element is self._whole:
+            self._end_whole()
+        elif name in _BLOCKS and self._whole is None:
             self._flush()
-        if name == "pre":
-            self._preformatted -= 1
-        elif name == "li":
-            self._item = ""  # the bullet of an empty item must not mark the next block
-        elif name in ("ul", "ol") and self._lists:
-            self._lists.pop()
-            self._after_item = False if not self._lists else self._after_item
-        elif name == "dt":
-            self._terms.append(self._builder.tail)
+        elif name in _BLOCKS and not (element.tail or "").startswith("\n"):
+            self._break_line()
+        if name == "dl" and len(self._terms) > 1:
+            self._end_terms()
+            self._terms.pop()
         if self._open and self._open[-1].element is element:
-            opened = self._open.pop()
-            self._builder.frame(opened.kind, opened.start, opened.label)
-        elif self._open and _classes(element) & _BOX_TITLES and not self._open[-1].label:
-            self._open[-1] = self._open[-1]._replace(label=self._builder.tail)
+            self._writer.end(self._open.pop().block)
+        elif self._open and (name == "figcaption" or _classes(element) & _BOX_TITLES):
+            block = self._open[-1].block
+            if block.kind in (BlockKind.BOX, BlockKind.FIGURE) and not block.label:
+                block.label = _text_of(element)
 
-    def _open_frame(self, element: Any, kind: FrameKind, label: str = "") -> None:  # noqa: ANN401
-        self._open.append(_OpenFrame(element, kind, self._builder.length, label))
+    def _end_terms(self) -> None:
+        """Append the terms that have no description as a paragraph."""
+        if not self._terms[-1].is_defined:
+            self._writer.paragraph(", ".join(self._terms[-1].names))
 
-    def _bullet(self) -> str:
-        """Return the marker of the next item: its number in an ordered list, else a dash."""
-        if not self._lists or self._lists[-1] is None:
-            return "- "
-        self._lists[-1] += 1
-        return f"{self._lists[-1]}. "
+    def _is_cut_by(self, name: str) -> bool:
+        """Return True if a heading or term has no end tag, so that an element is not part of it."""
+        whole = "" if self._whole is None else _name_of(self._whole)
+        if not whole or whole == "pre" or not any(text.strip() for text, _ in self._running):
+            return False
+        return name in (_NOT_IN_TERM if whole == "dt" else _NOT_IN_HEADING)
+
+    def _end_whole(self) -> None:
+        """Append the text of a heading or of code; keep that of a term for its description."""
+        element, name = self._whole, _name_of(self._whole)
+        text = "".join(text for text, _ in self._running)
+        self._clear()
+        self._whole = None
+        if name == "pre":
+            self._writer.code(text, _language(element))
+        elif name == "dt":
+            self._terms[-1].names += filter(None, (clean_line(text),))
+        elif self._names_box(element):
+            self._open[-1].block.label = clean_line(text)
+            self._writer.paragraph(text)
+        else:
+            self._writer.heading(int(name[1]), text)
+
+    def _names_box(self, heading: Any) -> bool:  # noqa: ANN401
+        """Return True if a heading is the only one of a box that begins with it."""
+        if not self._open or self._open[-1].block.kind is not BlockKind.BOX:
+            return False
+        element, block, _ = self._open[-1]
+        headings = element.iter(*(f"{{*}}{name}" for name in _HEADINGS))
+        return block.start == block.end == -1 and list(islice(headings, 2)) == [heading]
 
     def _run(self, text: str) -> None:
         """Add a piece of running text to the block."""
-        spaced = text if self._preformatted else re.sub(r"[ \t\n\r\f\v]+", " ", text)
+        is_kept = self._whole is not None and _name_of(self._whole) == "pre"
+        spaced = text if is_kept else re.sub(r"[ \t\n\r\f\v]+", " ", text)
         self._running.append((spaced, self._bold > 0))
         self._is_linked &= self._links > 0 or not any(map(str.isalnum, text))
 
+    def _break_line(self) -> None:
+        if self._running and not self._running[-1][0].endswith("\n"):
+            self._running.append(("\n", False))
+
     def _flush(self) -> None:
-        """Append the running text as a block, with the marker of its list item."""
+        """Append the running text as a paragraph."""
         text = "".join(text for text, _ in self._running)
-        term = "" if self._preformatted or not text.strip() else run_in_term(self._running)
+        term = run_in_term(self._running) if text.strip() else ""
         is_linked = self._is_linked
         self._clear()
         if not text.strip():
             return
-        if not self._preformatted:
-            text = re.sub(r" *\n *", "\n", re.sub(r" {2,}", " ", text))
-        is_item = bool(self._item)
-        gap = "\n" if is_item and self._after_item else "\n\n"
-        span = self._builder.add(self._item + text.strip() if is_item else text, gap=gap)
-        self._builder.frame(FrameKind.TERM, span.start, term)
+        text = re.sub(r" *\n *", "\n", re.sub(r" {2,}", " ", text))
+        span = self._writer.paragraph(text, term=term)
         if is_linked:
-            self._builder.links.append(span)
-        self._after_item = is_item
-        self._item = ""
+            self._writer.links.append(span)
 
     def _clear(self) -> None:
         self._running.clear()
         self._is_linked = True
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
-        title = ""
-        for caption in table.iter("{*}caption"):
-            title = _text_of(caption)
-            self._builder.add(title)
+        caption = " ".join(filter(None, map(_text_of, table.iter("{*}caption"))))
         rows = [_cells(row) for row in table.iter("{*}tr")]
-        add_table(
-            self._builder,
-            spread_cells([_read_cell(cell) for cell in row] for row in rows),
-            # If other tables of the page mark their header, a table without a mark has no header.
-            header=_has_header(table) or (False if self._marks_headers else None),
-            keyed=all(_is_keyed(row) for row in rows if row),
-            title=title,
-        )
-        self._after_item = False
+        with self._writer.block(BlockKind.BOX, caption) if caption else nullcontext():
+            self._writer.paragraph(caption)
+            self._writer.table(
+                spread_cells([_read_cell(cell) for cell in row] for row in rows),
+                # If other tables of the page mark their header, one without a mark has none.
+                header=_has_header(table) or (False if self._marks_headers else None),
+                keyed=all(_is_keyed(row) for row in rows if row),
+            )
 
 
-class _OpenFrame(NamedTuple):
-    element: Any
-    kind: FrameKind
-    start: int
-    label: str
+def _language(code: Any) -> str:  # noqa: ANN401
+    """Return the language that a class of code, or of an element in or around it, names, or ""."""
+    around = takewhile(lambda element: len(element) <= _MOST_BESIDE_CODE, code.iterancestors())
+    near = (*code.iterchildren("{*}code"), code, *islice(around, _CODE_DEPTH))
+    found = (_LANGUAGE.search(element.get("class") or "") for element in near)
+    names = (match[1] for match in found if match and match[1] not in _NO_LANGUAGE)
+    return next(names, "")
 
 
 def _classes(element: Any) -> frozenset[str]:  # noqa: ANN401
@@ -276,7 +359,7 @@ def _name_of(element: Any) -> str:  # noqa: ANN401
 
 
 def _text_of(element: Any) -> str:  # noqa: ANN401
-    """Return the text below an element on one line, without scripts and style sheets."""
+    """Return the text below an element on one line, without the elements that are left out."""
     from lxml import etree
 
     parts: list[str] = []
@@ -284,7 +367,7 @@ def _text_of(element: Any) -> str:  # noqa: ANN401
     for event, inner in events:
         name = _name_of(inner)
         if event == "start":
-            if name in ("script", "style"):
+            if inner is not element and _is_left_out(inner, name):
                 events.skip_subtree()
                 continue
             parts.append(" " if name in _BLOCKS or name == "br" else "")
@@ -329,9 +412,9 @@ def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
     return SpanningCell(_text_of(cell), _count(cell.get("colspan")), _count(cell.get("rowspan")))
 
 
-def _count(spanned: str | None) -> int:
-    """Return the value of a colspan or rowspan attribute, 1 if it is missing or invalid."""
-    return int(spanned) if spanned and re.fullmatch(r"[1-9]\d{0,4}", spanned) else 1
+def _count(value: str | None, default: int = 1) -> int:
+    """Return the value of an attribute that is a positive number, or the default."""
+    return int(value) if value and re.fullmatch(r"[1-9]\d{0,4}", value) else default
 
 
 def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401

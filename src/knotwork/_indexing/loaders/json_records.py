@@ -1,4 +1,4 @@
-"""Load JSON and JSON Lines: write each record as readable lines below a heading with its title.
+"""Load JSON and JSON Lines: a table of short records, or a section for each record.
 
 A file is one document, so it is replaced and removed as a whole. A record with a title becomes a
 section and never shares a chunk with another record.
@@ -7,20 +7,22 @@ section and never shares a chunk with another record.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     broken_file_error,
     clean_line,
     flat_metadata,
 )
-from knotwork._indexing.loaders.plain_text import decode_text
+from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork.records import BlockKind
 
 _TITLE_KEYS = ("title", "heading", "headline", "subject", "name", "question", "标题", "名称")
 _TEXT_KEYS = (
@@ -28,7 +30,8 @@ _TEXT_KEYS = (
     *("summary", "description", "answer", "context", "正文", "内容"),
 )
 _MAX_TITLE_LENGTH = 200
-_MAX_ROW_LENGTH = 400
+_MAX_CELL_LENGTH = 120
+"""A longer value is no cell of a table."""
 
 
 class JsonLoader:
@@ -41,13 +44,16 @@ class JsonLoader:
         text = decode_text(source)
         is_lines = source.suffix != ".json"
         value = _parse_lines(source, text) if is_lines else _parse(source, text)
-        media_type = "application/jsonl" if is_lines else "application/json"
-        builder = TextBuilder(source)
+        writer = BlockWriter(source)
+        title, metadata = readable_name(source.name), {}
         if isinstance(value, Mapping) and _text_key(value):
-            return _single_record(builder, value, media_type)
-        for record in _records(value):
-            _add_record(builder, record)
-        return builder.content(media_type, title=readable_name(source.name))
+            title_key, text_key = _title_key(value), _text_key(value)
+            title = value[title_key] if title_key else ""
+            rest = {k: v for k, v in value.items() if k not in (title_key, text_key)}
+            metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
+        _add_records(writer, value)
+        media_type = "application/jsonl" if is_lines else "application/json"
+        return writer.content(media_type, title=title, metadata=flat_metadata(metadata))
 
 
 def _parse(source: Source, text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -76,19 +82,40 @@ def _parse_lines(source: Source, text: str) -> list[Any]:
     return values
 
 
-def _records(value: Any) -> list[Any]:  # noqa: ANN401
-    """Return the records of a file: the items of its list, or of its only list of objects.
+def _add_records(writer: BlockWriter, value: Any) -> None:  # noqa: ANN401
+    """Append the records of a file: the items of its list, or of its only list of objects.
 
     Scalar values beside that list become the first record.
     """
-    if isinstance(value, list):
-        return value
+    records = value if isinstance(value, list) else [value]
     if isinstance(value, Mapping):
         lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
         scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
         if len(lists) == 1 and len(scalars) + 1 == len(value):
-            return [*([scalars] if scalars else []), *lists[0]]
-    return [value]
+            _add_fields(writer, scalars)
+            records = lists[0]
+    if _is_table(records):
+        rows = ([_scalar(record[key]) for key in records[0]] for record in records)
+        writer.table([list(records[0]), *rows], header=True)
+    else:
+        for record in records:
+            _add_record(writer, record)
+
+
+def _is_table(records: Sequence[Any]) -> bool:
+    """Return True for several records with the same keys and short values."""
+    return len(records) > 1 and all(
+        isinstance(record, Mapping)
+        and len(record) > 1
+        and record.keys() == records[0].keys()
+        and not any(isinstance(value, list | dict) for value in record.values())
+        and all(_is_short(_scalar(value)) for value in record.values())
+        for record in records
+    )
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _MAX_CELL_LENGTH and "\n" not in text.strip()
 
 
 def _key(record: Mapping[str, Any], keys: tuple[str, ...]) -> str:
@@ -110,66 +137,50 @@ def _title_key(record: Mapping[str, Any]) -> str:
     return key if key and len(record[key]) <= _MAX_TITLE_LENGTH else ""
 
 
-def _single_record(builder: TextBuilder, record: Mapping[str, Any], media_type: str) -> Content:
-    title_key, text_key = _title_key(record), _text_key(record)
-    if title_key:
-        builder.heading(1, record[title_key])
-    builder.add(record[text_key])
-    rest = {k: v for k, v in record.items() if k not in (title_key, text_key)}
-    _add_fields(builder, rest)
-    metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
-    return builder.content(
-        media_type,
-        title=clean_line(record[title_key]) if title_key else "",
-        metadata=flat_metadata(metadata),
-    )
-
-
-def _add_record(builder: TextBuilder, record: Any) -> None:  # noqa: ANN401
+def _add_record(writer: BlockWriter, record: Any) -> None:  # noqa: ANN401
     if not isinstance(record, Mapping):
-        _add_fields(builder, record)
+        _add_fields(writer, record)
         return
     title_key, text_key = _title_key(record), _text_key(record)
     if title_key:
-        builder.heading(1, record[title_key])
+        writer.heading(1, record[title_key])
     if text_key:
-        builder.add(record[text_key])
-    _add_fields(builder, {k: v for k, v in record.items() if k not in (title_key, text_key)})
+        with writer.subsections():
+            add_text(writer, record[text_key])
+    _add_fields(writer, {k: v for k, v in record.items() if k not in (title_key, text_key)})
 
 
-def _add_fields(builder: TextBuilder, value: Any) -> None:  # noqa: ANN401
-    """Append the fields of a record; short fields share a line, so that it can be read alone."""
-    row: list[str] = []
-    room = _MAX_ROW_LENGTH
-    for line in _lines(value):
-        is_small = "\n" not in line and len(line) <= _MAX_ROW_LENGTH // 2
-        if row and (not is_small or len(line) > room):
-            builder.add("; ".join(row))
-            row, room = [], _MAX_ROW_LENGTH
-        if is_small:
-            row.append(line)
-            room -= len(line) + 2
-        else:
-            builder.add(line)
-    builder.add("; ".join(row))
+def _add_fields(writer: BlockWriter, value: Any) -> None:  # noqa: ANN401
+    """Append the fields of a record, each as the definition of its path."""
+    for path, text in _fields(value):
+        term = clean_line(path)
+        if not term:
+            add_text(writer, text)
+        elif text.strip():
+            with writer.block(BlockKind.DEFINITION, term), writer.subsections():
+                if _is_short(text):
+                    writer.paragraph(f"{term}: {text}")
+                else:
+                    writer.term(term)
+                    add_text(writer, text)
 
 
-def _lines(value: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
-    """Yield ``path: value`` for every value that is not empty."""
+def _fields(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the path and the text of every value that is not empty."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _lines(inner, f"{path}.{key}" if path else str(key))
+            yield from _fields(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
         if all(not isinstance(item, list | dict) for item in value):
-            yield from _lines(", ".join(_scalar(item) for item in value if item is not None), path)
+            yield path, ", ".join(_scalar(item) for item in value if item is not None)
         else:
             for item in value:
-                yield from _lines(item, path)
-    elif value is not None and value != "":
-        yield f"{path}: {_scalar(value)}" if path else _scalar(value)
+                yield from _fields(item, path)
+    else:
+        yield path, _scalar(value)
 
 
 def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return "" if value is None else str(value)

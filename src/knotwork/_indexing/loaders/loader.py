@@ -1,8 +1,6 @@
 """Define the Loader protocol, its input and output, and what loaders share.
 
-A TextBuilder assembles the text of a document from blocks and records the offsets of its
-headings, pages, frames and tables. ZIP-based files are opened with limits on the number and the
-uncompressed size of their members.
+ZIP-based files are opened with limits on the number and the uncompressed size of their members.
 """
 
 from __future__ import annotations
@@ -17,9 +15,8 @@ from typing import NamedTuple, Protocol
 
 from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions
 from knotwork._indexing.loaders.recognised_pages import RecognisedPages
-from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
-from knotwork.records import BoxedSpan, Frame, FrameKind, Heading, Page, Span, Table, TimedSpan
+from knotwork.records import Block, BoxedSpan, Page, Span, Table, TimedSpan
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -29,7 +26,6 @@ MAX_CHARACTERS = 10_000_000
 """Characters that a file may have in any case, as packed files unfold."""
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
 
 
 def format_size(size_bytes: float) -> str:
@@ -81,7 +77,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The result of a loader; the spans of headings, pages, frames and tables refer to ``text``.
+    """The result of a loader; the spans of blocks, pages and tables refer to ``text``.
 
     ``links`` are the spans of blocks that consist of links alone, ``times`` say when parts of a
     recording are spoken, ``boxes`` where the lines of scanned pages and pictures are.
@@ -91,9 +87,8 @@ class Content:
     media_type: str
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    headings: tuple[Heading, ...] = ()
+    blocks: tuple[Block, ...] = ()
     pages: tuple[Page, ...] = ()
-    frames: tuple[Frame, ...] = ()
     tables: tuple[Table, ...] = ()
     links: tuple[Span, ...] = ()
     times: tuple[TimedSpan, ...] = ()
@@ -165,22 +160,13 @@ def clean_text(text: str) -> str:
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text.replace("\x00", "").removeprefix("\ufeff")
+    text = text.replace("\x00", "").lstrip("\ufeff")
     return _SURROGATE.sub("\ufffd", text)
 
 
 def clean_line(text: str) -> str:
     """Return text cleaned by `clean_text`, in one line."""
     return " ".join(clean_text(text).split())
-
-
-def lead_in_sentence(text: str) -> str:
-    """Return the last sentence of a text if it ends with a colon, else ""."""
-    line = text.rpartition("\n")[2].strip()
-    if not line.endswith((":", "：")):
-        return ""
-    last = split_sentences(line)[-1]
-    return line[last.start : last.end]
 
 
 class TextMeter:
@@ -201,122 +187,6 @@ class TextMeter:
                 f"more than {self._limit:,} characters.",
                 fix="Raise `index.max_file_characters` if you trust the file.",
             )
-
-
-class TextBuilder:
-    """Builds a text from blocks, and records its headings, pages, frames, tables and links.
-
-    Raises LoadError ("too_large") once the text of ``source`` exceeds the limit of its file.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self._meter = TextMeter(source)
-        self._parts: list[str] = []
-        self._asides: set[int] = set()
-        self._length = 0
-        self.headings: list[Heading] = []
-        self.pages: list[Page] = []
-        self.frames: list[Frame] = []
-        self.tables: list[Table] = []
-        self.links: list[Span] = []
-        self.times: list[TimedSpan] = []
-        self.boxes: list[BoxedSpan] = []
-
-    def add(self, text: str, *, gap: str = "\n\n") -> Span:
-        """Append ``gap`` and a block, and return the span of the block; ignore blank text."""
-        block = _LINE_END_SPACE.sub("", clean_text(text)).strip()
-        if not block:
-            return Span(self._length, self._length)
-        if self._parts:
-            self._append(gap)
-        start = self._length
-        self._append(block)
-        return Span(start, self._length)
-
-    def add_aside(self, text: str) -> Span:
-        """Append a block that `before` leaves out."""
-        first = len(self._parts)
-        span = self.add(text)
-        self._asides.update(range(first, len(self._parts)))
-        return span
-
-    def heading(self, level: int, title: str) -> None:
-        """Append a heading; levels count from 1."""
-        line = clean_line(title)
-        span = self.add(line)
-        if span.end > span.start:
-            self.headings.append(Heading(max(1, level), line, span))
-
-    def page(self, label: str, *, gap: int = 2) -> None:
-        """Begin a page, slide or sheet with the next block, ``gap`` characters from here."""
-        self.pages.append(Page(label, self._length + (gap if self._parts else 0)))
-
-    def frame(
-        self, kind: FrameKind, start: int, label: str = "", *, end: int | None = None
-    ) -> None:
-        """Put the text from ``start`` to ``end`` (default: the current end) into a frame.
-
-        Does nothing if the text is empty, or if the frame has no label and is not code.
-        """
-        end = self._length if end is None else end
-        if end > start and (label or kind is FrameKind.CODE):
-            self.frames.append(Frame(kind, Span(start, end), clean_line(label)))
-
-    def lead(self) -> str:
-        """Return the sentence that introduces the next block, "" if the last block has none."""
-        return lead_in_sentence(self.tail)
-
-    @property
-    def length(self) -> int:
-        """The number of characters so far."""
-        return self._length
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._parts)
-
-    def before(self, characters: int) -> str:
-        """Return the last blocks of the text so far but asides, at most this many characters."""
-        found: list[str] = []
-        left = characters
-        for index in reversed(range(len(self._parts))):
-            if left <= 0:
-                break
-            if index not in self._asides:
-                part = self._parts[index]
-                found.append(part[-left:])
-                left -= len(part)
-        return "".join(reversed(found)).strip()
-
-    @property
-    def tail(self) -> str:
-        """The block that was appended last."""
-        return self._parts[-1] if self._parts else ""
-
-    def content(
-        self, media_type: str, *, title: str = "", metadata: Mapping[str, str] | None = None
-    ) -> Content:
-        """Return the text with everything recorded about it."""
-        pages = tuple(page for page in self.pages if page.start < max(1, self._length))
-        return Content(
-            text=self.text,
-            media_type=media_type,
-            title=clean_line(title),
-            metadata=metadata or {},
-            headings=tuple(self.headings),
-            pages=pages,
-            tables=tuple(self.tables),
-            links=tuple(self.links),
-            times=tuple(self.times),
-            boxes=tuple(self.boxes),
-            frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
-        )
-
-    def _append(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-        self._meter.add(len(text))
 
 
 def broken_file_error(source: Source, reason: str) -> LoadError:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html, parse_html
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     broken_file_error,
     flat_metadata,
 )
-from knotwork._indexing.loaders.plain_text import decode_text
+from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork.records import BlockKind
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
@@ -36,19 +38,25 @@ class MailLoader:
         subject = str(message["Subject"] or "")
         if not fields and not subject:
             raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
-        builder = TextBuilder(source)
-        builder.heading(1, subject)
-        for number, (name, value) in enumerate(fields.items()):
-            builder.add(f"{name}: {value}", gap="\n" if number else "\n\n")
-        _add_body(builder, source, message)
+        writer = BlockWriter(source)
+        writer.heading(1, subject)
+        for name, value in fields.items():
+            _add_field(writer, name, value)
+        with writer.subsections():
+            _add_body(writer, source, message)
         names = [part.get_filename() or "" for part in message.iter_attachments()]
-        if any(names):
-            builder.add(f"Attachments: {', '.join(filter(None, names))}")
+        _add_field(writer, "Attachments", ", ".join(filter(None, names)))
         metadata = {"author": fields.get("From", ""), "date": fields.get("Date", "")}
-        return builder.content("message/rfc822", title=subject, metadata=flat_metadata(metadata))
+        return writer.content("message/rfc822", title=subject, metadata=flat_metadata(metadata))
 
 
-def _add_body(builder: TextBuilder, source: Source, message: EmailMessage) -> None:
+def _add_field(writer: BlockWriter, name: str, value: str) -> None:
+    if value.strip():
+        with writer.block(BlockKind.DEFINITION, name):
+            writer.paragraph(f"{name}: {value}")
+
+
+def _add_body(writer: BlockWriter, source: Source, message: EmailMessage) -> None:
     """Append the body of a message, its plain text rather than HTML if it has both."""
     body = message.get_body(preferencelist=("plain", "html"))
     if body is None:
@@ -60,6 +68,6 @@ def _add_body(builder: TextBuilder, source: Source, message: EmailMessage) -> No
     if body.get_content_type() == "text/html":
         root = parse_html(text)
         if root is not None:
-            add_html(builder, root)
+            add_html(writer, root)
     else:
-        builder.add(text)
+        add_text(writer, text)

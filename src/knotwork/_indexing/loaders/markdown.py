@@ -1,7 +1,6 @@
-"""Load Markdown: keep the source text, find its blocks, and read front matter as metadata.
+"""Load Markdown: write its blocks, and read front matter as metadata.
 
-Front matter is YAML between lines of ``---``, or TOML between lines of ``+++``. Spaces replace it
-in the text, so that offsets stay valid and no answer cites a setting.
+Front matter is YAML between lines of ``---``, or TOML between lines of ``+++``.
 """
 
 from __future__ import annotations
@@ -9,174 +8,203 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knotwork._indexing.loaders.loader import (
-    FORMATS,
-    Content,
-    Source,
-    flat_metadata,
-    lead_in_sentence,
-)
-from knotwork._indexing.loaders.plain_text import decode_text
-from knotwork._indexing.loaders.tables_and_lists import row_key
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
+from knotwork._indexing.loaders.decoding import decode_text
+from knotwork._indexing.loaders.html import add_html, parse_html
+from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata
 from knotwork._indexing.loaders.titles_and_captions import run_in_term
-from knotwork.records import Frame, FrameKind, Heading, Span
+from knotwork._text.sentences import join_wrapped, wrapping_width
+from knotwork.records import BlockKind
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
-
-_ANCHOR = re.compile(r"\{#[^}]*\}")
-_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
 
 
 class MarkdownLoader:
-    """Reads Markdown; lines in code blocks are never headings."""
+    """Reads Markdown: CommonMark, extended by tables."""
 
     name = "markdown"
     suffixes, signatures = FORMATS["markdown"]
 
     def load(self, source: Source) -> Content:
-        text, body, metadata = read_front_matter(decode_text(source), uri=source.uri)
-        markdown = MarkdownBlocks(text, start=body)
-        return Content(
-            text=text,
-            media_type="text/markdown",
-            title=metadata.pop("title", ""),
-            metadata=metadata,
-            headings=tuple(markdown.headings()),
-            frames=tuple(markdown.frames()),
-        )
+        text, metadata = read_front_matter(decode_text(source), uri=source.uri)
+        writer = BlockWriter(source)
+        add_markdown(writer, text)
+        title = metadata.pop("title", "")
+        return writer.content("text/markdown", title=title, metadata=metadata)
 
 
-class MarkdownBlocks:
-    """The blocks of a Markdown text from ``start`` on: CommonMark, extended by tables."""
+def add_markdown(writer: BlockWriter, text: str) -> None:
+    """Append the blocks of a Markdown text."""
+    _Walk(writer, text).walk()
 
-    def __init__(self, text: str, *, start: int = 0) -> None:
-        from markdown_it import MarkdownIt
 
-        self._parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-        self._parser.core.ruler.enableOnly(["normalize", "block"])
-        lines = text[start:].split("\n")
-        self._text = text
-        self._starts = [start, *accumulate((len(line) + 1 for line in lines), initial=start)][1:]
+_CONTAINERS = {
+    "blockquote_open": BlockKind.QUOTE,
+    "bullet_list_open": BlockKind.LIST,
+    "ordered_list_open": BlockKind.LIST,
+    "list_item_open": BlockKind.ITEM,
+}
+_SPECIAL = re.compile(r"[\\`*_~\[\]<&!\n]")
+_ANCHOR = re.compile(r"[ \t]*\{#[^}]*\}")
+_UNREAD_BOLD = re.compile(r"(\*\*)(?=\S)([^*\n]+)(?<=\S)\1")
+"""Bold text beside Chinese characters: CommonMark wants a space there, which nobody writes."""
+_NO_CAPTION = re.compile(
+    r"(?:image|img|picture|figure|photo|screenshot|图片?|图像|截图)?[\s\d_-]*|\S+\.(?:png|jpe?g|gif|svg|webp)",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"<br\b", re.IGNORECASE)
+
+
+class _Walk:
+    """Walks over the tokens of a text, and appends each block to a writer."""
+
+    def __init__(self, writer: BlockWriter, text: str) -> None:
+        self._writer = writer
+        self._width = wrapping_width(text)
+        self._parser = _make_parser()
         self._references: dict[str, Any] = {}
-        self._tokens = self._parser.parse(text[start:], self._references)
+        self._tokens = self._parser.parse(text, self._references)
+        self._open: list[OpenBlock] = []
+        self._numbers: list[int] = []
+        self._rows: list[list[str]] = []
 
-    def headings(self) -> Iterator[Heading]:
-        """Yield the headings; their spans cover their lines."""
-        for token, inline in pairwise(self._tokens):
-            if token.type == "heading_open" and token.map is not None:
-                title = self._plain(inline.content)
-                if title:
-                    yield Heading(int(token.tag[1:]), title, self._span(*token.map))
-
-    def frames(self) -> Iterator[Frame]:
-        """Yield frames: code, definitions, table rows, and lists and tables with their lead-in."""
-        paragraph = ""
-        for index, token in enumerate(self._tokens):
-            if token.type == "inline":
-                paragraph = token.content.strip()
-                if token.map is not None and self._tokens[index - 1].type == "paragraph_open":
-                    yield from self._term_frames(paragraph, self._span(*token.map))
-            elif token.map is None:
-                continue
+    def walk(self) -> None:
+        before: Token | None = None
+        for token in self._tokens:
+            if token.type in _CONTAINERS:
+                self._begin(token)
+            elif token.type.replace("_close", "_open") in _CONTAINERS:
+                self._end(token)
             elif token.type in ("fence", "code_block"):
-                yield Frame(FrameKind.CODE, self._span(*token.map))
-            elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
-                if lead := lead_in_sentence(paragraph):
-                    yield Frame(FrameKind.LEAD, self._span(*token.map), self._plain(lead))
-                if token.type == "table_open":
-                    yield from self._table_frames(index)
-            elif token.type == "heading_open":
-                paragraph = ""
+                self._writer.code(token.content, token.info.strip().partition(" ")[0])
+            elif token.type == "html_block":
+                root = parse_html(token.content)
+                if root is not None:
+                    add_html(self._writer, root)
+            elif token.type == "inline" and before is not None:
+                self._add_inline(token.content, before)
+            else:
+                self._read_table(token)
+            before = token
 
-    def _table_frames(self, opened: int) -> Iterator[Frame]:
-        """Yield a frame with the column names of a table, and one with the key of each row.
+    def _read_table(self, token: Token) -> None:
+        if token.type == "table_open":
+            self._rows = []
+        elif token.type == "tr_open":
+            self._rows.append([])
+        elif token.type == "table_close":
+            self._writer.table(self._rows, header=any(self._rows[0]))
 
-        ``opened`` is the index of the token that opens the table.
-        """
-        columns = ""
-        rows: list[tuple[Span, list[str]]] = []
-        for token in self._tokens[opened:]:
-            if token.type == "table_close":
-                break
-            if token.type == "tr_open" and token.map is not None:
-                rows.append((self._span(*token.map), []))
-            elif token.type == "inline" and rows:
-                rows[-1][1].append(self._plain(token.content))
-            elif token.type == "thead_close":
-                columns = " | ".join(name.replace("|", "/") for name in rows.pop()[1])
-        if rows and columns.strip("| "):
-            yield Frame(FrameKind.COLUMNS, Span(rows[0][0].start, rows[-1][0].end), columns)
-        for span, cells in rows:
-            if key := row_key(cells):
-                yield Frame(FrameKind.ROW, span, key)
+    def _add_inline(self, markup: str, opened: Token) -> None:
+        """Append the text of the block that ``opened`` begins."""
+        if opened.type in ("th_open", "td_open"):
+            self._rows[-1].append(self._read(markup)[0])
+        elif opened.type == "heading_open":
+            self._writer.heading(int(opened.tag[1:]), self._read(markup)[0])
+        else:
+            self._add_paragraph(markup)
 
-    def _span(self, first: int, after: int) -> Span:
-        """Return the span of the lines from ``first`` up to ``after``, without outer blanks."""
-        start, end = self._starts[first], self._starts[after] - 1
-        block = self._text[start:end]
-        return Span(start + len(block) - len(block.lstrip()), start + len(block.rstrip()))
+    def _end(self, token: Token) -> None:
+        self._writer.end(self._open.pop())
+        if token.type in ("bullet_list_close", "ordered_list_close"):
+            self._numbers.pop()
 
-    def _term_frames(self, paragraph: str, span: Span) -> Iterator[Frame]:
-        """Yield a frame if a paragraph begins with a bold term."""
-        bold = _BOLD.match(paragraph)
-        if bold is not None:
-            after = paragraph[bold.end() :]
-            term = run_in_term([(self._plain(bold[2]), True), (after, False)])
-            if term:
-                yield Frame(FrameKind.TERM, span, term)
+    def _begin(self, token: Token) -> None:
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            is_ordered = token.type == "ordered_list_open"
+            self._numbers.append(int(token.attrs.get("start", 1)) if is_ordered else -1)
+        mark = ""
+        if token.type == "list_item_open" and self._numbers[-1] >= 0:
+            mark = f"{self._numbers[-1]}."
+            self._numbers[-1] += 1
+        self._open.append(self._writer.begin(_CONTAINERS[token.type], mark=mark))
 
-    def _plain(self, markup: str) -> str:
-        """Return inline Markdown as plain text on one line."""
+    def _add_paragraph(self, markup: str) -> None:
+        text, runs = self._read(markup)
+        if not text.strip():
+            return
+        self._writer.paragraph(text, term=run_in_term(runs) if runs and runs[0][1] else "")
+
+    def _read(self, markup: str) -> tuple[str, Sequence[tuple[str, bool]]]:
+        """Return inline Markdown as a reader sees it, and its parts, with True if one is bold."""
+        if not _SPECIAL.search(markup):
+            return markup, ()
         tokens: list[Token] = []
         self._parser.inline.parse(markup, self._parser, self._references, tokens)
-        text = "".join(
-            "\n" if token.type.endswith("break") else token.content
-            for token in tokens
-            if token.type != "html_inline"
-        )
-        return " ".join(_ANCHOR.sub("", text).split())
+        runs: list[tuple[str, bool]] = []
+        bold = 0
+        for token in tokens:
+            bold += (token.type == "strong_open") - (token.type == "strong_close")
+            if token.type == "hardbreak" or (
+                token.type == "html_inline" and _BREAK.match(token.content)
+            ):
+                runs.append(("\n\n", bold > 0))
+            elif token.type == "softbreak":
+                runs.append(("\n", bold > 0))
+            elif token.type == "html_inline" or _is_bare_picture(token):
+                continue
+            elif token.content:
+                runs.append((token.content, bold > 0))
+        text = _UNREAD_BOLD.sub(r"\2", _ANCHOR.sub("", "".join(part for part, _ in runs))).strip()
+        parts = (join_wrapped(part, width=self._width) for part in text.split("\n\n"))
+        return "\n".join(filter(None, map(str.strip, parts))), runs
+
+
+def _is_bare_picture(token: Token) -> bool:
+    """Return True for a picture whose text says nothing."""
+    return token.type == "image" and _NO_CAPTION.fullmatch(token.content.strip()) is not None
+
+
+def _make_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
 
 
 _log = logging.getLogger("knotwork.indexing")
 _MAX_FRONT_MATTER = 20_000
 _YAML = re.compile(
-    rf"\A---[ \t]*\n(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
+    rf"\A(?:---[ \t]*\n)?(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL,
 )
 _TOML = re.compile(
     rf"\A\+\+\+[ \t]*\n(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL
 )
-_INK = re.compile(r"\S")
+_FIELD_NAME = re.compile(r"[\w-]{1,40}(?:\.[\w-]{1,40})*")
 
 
 class FrontMatter(NamedTuple):
-    """The text with its front matter blanked, the offset of the body, and the metadata."""
+    """The text without its front matter, and the values of the front matter."""
 
     text: str
-    body: int
     metadata: dict[str, str]
 
 
 def read_front_matter(text: str, *, uri: str) -> FrontMatter:
-    """Return a text with its front matter replaced by spaces, and the front matter's values.
+    """Return a text without its front matter, and the front matter's values.
 
-    The text stays unchanged if the front matter is invalid, or if the body is blank.
+    The text stays unchanged if the front matter is invalid, or if nothing follows it. The line
+    above the front matter may be missing.
     """
     match = _YAML.match(text) or _TOML.match(text)
     if match is None:
-        return FrontMatter(text, 0, {})
+        return FrontMatter(text, {})
     values = _parse_front_matter(match.group(1), is_toml=text.startswith("+"), uri=uri)
-    if values is None:
-        return FrontMatter(text, match.end(), {})
-    if text[match.end() :].strip():
-        text = _INK.sub(" ", match.group()) + text[match.end() :]
-    return FrontMatter(text, match.end(), values)
+    is_marked = text.startswith(("---", "+++"))
+    # Programs that save web pages drop the first line of the front matter.
+    is_named = len(values or ()) > 1 and all(map(_FIELD_NAME.fullmatch, values or ()))
+    if values is None or not (is_marked or is_named):
+        return FrontMatter(text, {})
+    rest = text[match.end() :]
+    return FrontMatter(rest if rest.strip() else text, values)
 
 
 def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str] | None:

@@ -8,11 +8,12 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from knotwork._indexing.loaders.loader import TextBuilder
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.line_blocks import LineWriter
+from knotwork._indexing.loaders.page_lines import PARAGRAPH_GAP, FlowLine, PageLine, TableRow
 from knotwork._indexing.loaders.recognised_pages import RecognisedLine, RecognisedPage
-from knotwork._indexing.loaders.tables_and_lists import row_key
+from knotwork._indexing.loaders.table_rows import names_columns
 from knotwork._text.chinese import HAN_AND_KANA
-from knotwork.records import BoxedSpan, FrameKind, Span
 
 CELL_GAP = " | "
 
@@ -30,6 +31,8 @@ _COLUMN_WIDTH = 10
 narrower."""
 
 _MOST_COLUMNS = 6
+_MIN_COLUMNS = 2
+"""Columns of a table, at least."""
 _LINE_REACH = 1.8
 """Distance of the lines of a column at most, as a multiple of their height."""
 
@@ -45,6 +48,10 @@ _SHORT_LINE = 0.8
 _OTHER_SIZE = 1.35
 """Ratio of the heights of two lines that are not of one paragraph."""
 
+_TYPE_SIZE = 10
+"""Points that stand for the usual height of the characters of a page, whose real size is unknown.
+"""
+
 _PRECISION = 4
 _HYPHENATED = re.compile(r"[a-zß-ÿ]{2}-$")
 _GOES_ON = re.compile(r"[a-zß-ÿ]{2}")
@@ -54,10 +61,22 @@ _WIDE_END = re.compile(rf"[{_WIDE}]$")
 _WIDE_START = re.compile(rf"[{_WIDE}]")
 
 
+Edges = tuple[float, float, float, float]
+"""The left, top, right and bottom edge, as fractions of a page."""
+
+
+class _Cell(NamedTuple):
+    """What stands between two wide gaps of a row."""
+
+    text: str
+    left: float
+    right: float
+
+
 class _Row(NamedTuple):
     """What stands beside each other in one column: a line, or the cells of a row of a table."""
 
-    cells: tuple[str, ...]
+    cells: tuple[_Cell, ...]
     lines: tuple[RecognisedLine, ...]
     column: tuple[float, float]
 
@@ -71,17 +90,13 @@ class _Row(NamedTuple):
 
     @property
     def text(self) -> str:
-        return CELL_GAP.join(self.cells)
+        return CELL_GAP.join(cell.text for cell in self.cells)
 
-
-def add_page(builder: TextBuilder, page: RecognisedPage, label: str) -> None:
-    """Append the text of a recognised page in reading order, with the box of each line."""
-    rows = _in_order(page)
-    if not rows:
-        return
-    builder.page(label)
-    for span, row in _add_rows(builder, rows):
-        builder.boxes.append(_boxed(span, row, page))
+    @property
+    def is_short(self) -> bool:
+        """True if it ends long before its column does."""
+        left, right = self.column
+        return self.lines[-1].right - left < _SHORT_LINE * (right - left)
 
 
 class Placement(NamedTuple):
@@ -92,58 +107,122 @@ class Placement(NamedTuple):
     right: float
     bottom: float
 
-    def of(self, part: BoxedSpan) -> BoxedSpan:
+    def of(self, part: Edges) -> Edges:
         """Return where a part of the picture is on the page."""
         width, height = self.right - self.left, self.bottom - self.top
-        edges = (
-            self.left + part.left * width,
-            self.top + part.top * height,
-            self.left + part.right * width,
-            self.top + part.bottom * height,
+        left, top, right, bottom = part
+        return (
+            round(self.left + left * width, _PRECISION),
+            round(self.top + top * height, _PRECISION),
+            round(self.left + right * width, _PRECISION),
+            round(self.top + bottom * height, _PRECISION),
         )
-        return BoxedSpan(part.span, *(round(edge, _PRECISION) for edge in edges))
+
+
+WHOLE_PAGE = Placement(0.0, 0.0, 1.0, 1.0)
+
+
+def add_page(writer: BlockWriter, page: RecognisedPage, number: int) -> None:
+    """Append the text of a recognised page in reading order; ``number`` is from 0.
+
+    Each line has a box.
+    """
+    LineWriter(writer).add(lines_of(page, number))
 
 
 def add_picture(
-    builder: TextBuilder, picture: RecognisedPage, *, place: Placement | None = None
+    writer: BlockWriter, picture: RecognisedPage, *, place: Placement | None = None
 ) -> None:
     """Append the text of a picture that stands in a document, in reading order.
 
     With its ``place`` on a page, each line has a box.
     """
-    for span, row in _add_rows(builder, _in_order(picture)):
-        if place is not None:
-            builder.boxes.append(place.of(_boxed(span, row, picture)))
+    LineWriter(writer).add(lines_of(picture, place=place))
 
 
-def _in_order(page: RecognisedPage) -> list[_Row]:
-    return [row for column in _columns(_levelled(page)) for row in _rows(column)]
+def lines_of(
+    page: RecognisedPage, number: int = -1, *, place: Placement | None = WHOLE_PAGE
+) -> list[FlowLine]:
+    """Return the lines of a recognised page in reading order, those of a table as rows.
 
-
-def _add_rows(builder: TextBuilder, rows: Sequence[_Row]) -> Iterator[tuple[Span, _Row]]:
-    """Append rows as lines and paragraphs, and yield the span of each that has text."""
+    ``number`` is that of the page, from 0; ``place`` is where the picture is on it.
+    """
+    slope = _slope(page)
+    rows = [row for column in _columns(_levelled(page, slope)) for row in _rows(column)]
+    if not rows:
+        return []
     pitch = _pitch(rows)
-    gap, cut = "\n\n", 0
-    for row, following in pairwise([*rows, None]):
-        assert row is not None
-        after, cut = ("", 0) if following is None else _gap(row, following, pitch)
-        span = builder.add(row.text[: len(row.text) - cut], gap=gap)
-        if len(row.cells) > 1:
-            builder.frame(FrameKind.ROW, span.start, row_key(row.cells))
-        if span.end > span.start:
-            yield span, row
-        gap = after
+    unit = _TYPE_SIZE / median(row.height for row in rows)
+    gaps = [(PARAGRAPH_GAP, 0), *(_gap(a, b, pitch) for a, b in pairwise(rows)), ("", 0)]
+    tables = _table_rows(rows)
+    found = []
+    for index, (row, (gap, _), (_, cut)) in enumerate(zip(rows, gaps, gaps[1:], strict=False)):
+        text = row.text[: len(row.text) - cut]
+        first = row.lines[0]
+        line = PageLine(
+            text,
+            number,
+            x=(first.left + slope * first.middle) * unit,
+            y=-row.middle * unit,
+            size=row.height * unit,
+            right=row.lines[-1].right * unit,
+            row=tables.get(index),
+        )
+        edges = place.of(_edges(row, page)) if place is not None else None
+        begins = gap == PARAGRAPH_GAP
+        found.append(FlowLine(line, text, gap, begins, fits_above=gap == "\n", edges=edges))
+    return found
 
 
-def _boxed(span: Span, row: _Row, page: RecognisedPage) -> BoxedSpan:
+def _table_rows(rows: Sequence[_Row]) -> dict[int, TableRow]:
+    """Return the rows of tables by their index: neighbouring ones whose cells are in columns."""
+    found: dict[int, TableRow] = {}
+    start = 0
+    while start < len(rows):
+        after = start + 1
+        while after < len(rows) and _aligned(rows[start : after + 1]):
+            after += 1
+        if after > start + 1:
+            cells = _aligned(rows[start:after])
+            has_header = names_columns(cells[0], cells[1])
+            for place, texts in enumerate(cells):
+                is_header = has_header and not place
+                found[start + place] = TableRow(texts, place, is_header=is_header)
+        start = after
+    return found
+
+
+def _aligned(rows: Sequence[_Row]) -> list[tuple[str, ...]]:
+    """Return the cells of rows, "" where a row has none in a column; [] if they are no table.
+
+    The row with the most cells shows where the columns are.
+    """
+    columns = max((row.cells for row in rows), key=len)
+    aligned: list[tuple[str, ...]] = []
+    for row in rows:
+        if len(row.cells) < _MIN_COLUMNS:
+            return []
+        texts = [""] * len(columns)
+        for number, cell in enumerate(row.cells):
+            distances = [min(abs(cell.left - c.left), abs(cell.right - c.right)) for c in columns]
+            is_whole = len(row.cells) == len(columns)
+            place = number if is_whole else distances.index(min(distances))
+            if texts[place]:
+                return []
+            texts[place] = cell.text
+        aligned.append(tuple(texts))
+    return aligned
+
+
+def _edges(row: _Row, page: RecognisedPage) -> Edges:
     left = min(line.left for line in row.lines) / page.width
     right = max(line.right for line in row.lines) / page.width
     top = min(line.top for line in row.lines) / page.height
     bottom = max(line.bottom for line in row.lines) / page.height
     for _ in range(page.turns):
         left, top, right, bottom = 1 - bottom, left, 1 - top, right
-    edges = (round(min(1.0, max(0.0, edge)), _PRECISION) for edge in (left, top, right, bottom))
-    return BoxedSpan(span, *edges)
+    left, top, right, bottom = (min(1.0, max(0.0, edge)) for edge in (left, top, right, bottom))
+    return left, top, right, bottom
 
 
 class _Levelled(NamedTuple):
@@ -153,9 +232,13 @@ class _Levelled(NamedTuple):
     level: float
 
 
-def _levelled(page: RecognisedPage) -> list[_Levelled]:
+def _slope(page: RecognisedPage) -> float:
+    """Return how far a page is turned, by its long lines."""
     slopes = [line.slope for line in page.lines if line.width > _LONG_SLOPE * line.height]
-    slope = median(slopes) if slopes else 0.0
+    return median(slopes) if slopes else 0.0
+
+
+def _levelled(page: RecognisedPage, slope: float) -> list[_Levelled]:
     return [
         _Levelled(line, line.middle - slope * (line.left + line.right) / 2) for line in page.lines
     ]
@@ -249,13 +332,15 @@ def _rows(column: Sequence[_Levelled]) -> Iterator[_Row]:
 
 def _row(row: Sequence[_Levelled], column: tuple[float, float]) -> _Row:
     lines = sorted((item.line for item in row), key=lambda line: line.left)
-    cells = [lines[0].text]
+    cells = [_Cell(lines[0].text, lines[0].left, lines[0].right)]
     for line, following in pairwise(lines):
         if following.left - line.right > _CELL_WIDTHS * min(line.height, following.height):
-            cells.append(following.text)
+            cells.append(_Cell(following.text, following.left, following.right))
         else:
-            wide = _WIDE_END.search(cells[-1]) and _WIDE_START.match(following.text)
-            cells[-1] += following.text if wide else f" {following.text}"
+            text, left, _ = cells[-1]
+            wide = _WIDE_END.search(text) and _WIDE_START.match(following.text)
+            joined = text + ("" if wide else " ") + following.text
+            cells[-1] = _Cell(joined, left, following.right)
     return _Row(tuple(cells), tuple(lines), column)
 
 
@@ -275,12 +360,12 @@ def _gap(row: _Row, following: _Row, pitch: float) -> tuple[str, int]:
     if all(is_table):
         return "\n", 0
     if any(is_table) or _ends_paragraph(row, following, pitch):
-        return "\n\n", 0
+        return PARAGRAPH_GAP, 0
     if _HYPHENATED.search(row.text) and _GOES_ON.match(following.text):
         return "", 1
     if _WIDE_END.search(row.text) and _WIDE_START.match(following.text):
         return "", 0
-    return "\n", 0
+    return ("\n" if row.is_short and not _goes_on(following.text) else " "), 0
 
 
 def _ends_paragraph(row: _Row, following: _Row, pitch: float) -> bool:
@@ -293,9 +378,7 @@ def _ends_paragraph(row: _Row, following: _Row, pitch: float) -> bool:
         return True
     if larger > _OTHER_SIZE * min(row.height, following.height) and not _goes_on(following.text):
         return True
-    left, right = row.column
-    is_short = row.lines[-1].right - left < _SHORT_LINE * (right - left)
-    if is_short and not _goes_on(following.text):
+    if row.is_short and not _goes_on(following.text):
         return ends or bool(_WIDE_END.search(row.text))
     return False
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.embedded_pictures import (
     LEAST_PIXELS,
     MOST_PICTURES,
@@ -16,14 +17,13 @@ from knotwork._indexing.loaders.embedded_pictures import (
     add_read_picture,
     read_picture,
 )
-from knotwork._indexing.loaders.loader import Source, TextBuilder
+from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement
-from knotwork._indexing.loaders.pdf_lines import PdfLine
+from knotwork._indexing.loaders.page_lines import FlowLine, joined
 from knotwork._indexing.loaders.pdf_pages import PageContent, PagePicture, Region
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.loaders.scanned_pages import PictureProgress, rendered
-
-PARAGRAPH_GAP = "\n\n"
+from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
 
 _MOST_OF_PAGE = 0.8
 """A larger share of the page is a background, or a scan whose text is in the file."""
@@ -134,28 +134,44 @@ def read_figures(
 
 
 def place_figures(
-    lines: Sequence[PdfLine], gaps: Sequence[str], figures: ReadFigures
+    lines: Sequence[FlowLine], figures: ReadFigures
 ) -> dict[int, list[tuple[Figure, ReadPicture]]]:
-    """Return the figures behind each line, by its index; ``gaps`` follow the lines.
+    """Return the figures behind each line, by its index.
 
     A figure stands before the first paragraph of its page that begins below its middle, else behind
     the last one that ends there. Figures of pages without lines are left out.
     """
     placed: dict[int, list[tuple[Figure, ReadPicture]]] = {}
-    for number, group in groupby(range(len(lines)), key=lambda index: lines[index].page):
+    last = len(lines) - 1
+    for number, group in groupby(range(len(lines)), key=lambda index: lines[index].line.page):
         own = list(group)
-        ends = [index for index in own if gaps[index] == PARAGRAPH_GAP or index + 1 == len(lines)]
+        ends = [index for index in own if index == last or lines[index + 1].begins_paragraph]
         for figure, read in figures.by_page.get(number, ()):
             middle = (figure.region.bottom + figure.region.top) / 2
-            fitting = (i for i in ends if i == own[-1] or lines[i + 1].y < middle)
+            fitting = (i for i in ends if i == own[-1] or lines[i + 1].line.y < middle)
             behind = next(fitting, (ends or own)[-1])
             placed.setdefault(behind, []).append((figure, read))
     return placed
 
 
+def caption_near(lines: Sequence[FlowLine], index: int) -> str:
+    """Return the caption that is the paragraph behind or before the end of a line, or ""."""
+    begin, after = index, index + 1
+    while begin and not lines[begin].begins_paragraph:
+        begin -= 1
+    while after < len(lines) and not (after > index + 1 and lines[after].begins_paragraph):
+        after += 1
+    captions = (joined(lines[index + 1 : after]), joined(lines[begin : index + 1]))
+    return next((c for c in captions if is_caption(c) and not is_table_caption(c)), "")
+
+
 def add_figures(
-    builder: TextBuilder, source: Source, figures: Iterable[tuple[Figure, ReadPicture]]
+    writer: BlockWriter,
+    source: Source,
+    figures: Iterable[tuple[Figure, ReadPicture]],
+    *,
+    caption: str = "",
 ) -> None:
     """Append figures with their boxes, the topmost first."""
     for figure, read in sorted(figures, key=lambda item: -item[0].region.top):
-        add_read_picture(builder, source, read, place=figure.place)
+        add_read_picture(writer, source, read, place=figure.place, caption=caption)

@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any
 
+from knotwork._indexing.loaders.page_lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
 from knotwork._indexing.loaders.pdf_tables import FoundTable, find_tables
 from knotwork._indexing.loaders.titles_and_captions import (
@@ -58,53 +60,28 @@ _UNCOUNTED_PAGES = 20
 """Page numbers may exceed the number of pages by this many, as in a chapter of a book."""
 _DOTTED = 0.8
 """The share of entries with leaders of dots, for an index without a title."""
+_WIDEST_GAP = 80
+"""Most spaces between two words of code."""
+_FARTHEST_MARK = 4.0
+"""Distance of a bullet from its item at most, in font sizes."""
+_OF_ALL = re.compile(r"(?:page|seite)?\s*(\d{1,4})\s*(?:/|of|von)\s*(\d{1,4})", re.IGNORECASE)
 _IN_ORDER = 0.85
 """The share of neighbouring entries in order, for a table of contents or an index."""
 
 
-class PdfRow(NamedTuple):
-    """A row of a table: its cells, with line ends between their lines, and its index from 0.
-
-    ``lefts`` are the left edges of the columns in points. ``is_header`` is True if font or a ruling
-    line sets the row apart as the header.
-    """
-
-    cells: tuple[str, ...]
-    place: int
-    lefts: tuple[float, ...]
-    is_header: bool = False
+def _shape(line: PageLine) -> tuple[str, int, int]:
+    """Return the text without digits, height and size: equal for a line repeated on many pages."""
+    return _DIGITS.sub("#", line.text), round(line.y), round(line.size)
 
 
-class PdfLine(NamedTuple):
-    """A line of a page, with its start in points from the lower left and its font size.
-
-    ``page`` counts from 0. ``bold`` and ``monospaced`` are True if the whole line is. ``term`` is a
-    bold term at its start. ``row`` is set if the line is a row of a table.
-    """
-
-    text: str
-    page: int
-    x: float = 0.0
-    y: float = 0.0
-    size: float = 0.0
-    bold: bool = False
-    monospaced: bool = False
-    term: str = ""
-    row: PdfRow | None = None
-
-    @property
-    def shape(self) -> tuple[str, int, int]:
-        """The text without digits, height and size: equal for a line repeated on many pages."""
-        return _DIGITS.sub("#", self.text), round(self.y), round(self.size)
-
-
-def make_lines(content: PageContent, number: int) -> list[PdfLine]:
+def make_lines(content: PageContent, number: int) -> list[PageLine]:
     """Return the lines of a page in file order, rows of tables merged; ``number`` is from 0."""
-    owned = _group_by_line(content.pieces)
-    lines = [_make_line([content.pieces[i] for i in own], number) for own in owned]
-    tables = list(find_tables(content.pieces, content.drawn)) if content.is_complete else []
+    pieces = _with_marks(content.pieces)
+    owned = _group_by_line(pieces)
+    lines = [_make_line([pieces[i] for i in own], number) for own in owned]
+    tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
     holders = [line for line, own in enumerate(owned) for _ in own]
-    rows: dict[int, list[PdfLine]] = {}
+    rows: dict[int, list[PageLine]] = {}
     replaced: set[int] = set()
     for table in tables:
         own = {piece for row in table.pieces for piece in row}
@@ -133,11 +110,37 @@ def _group_by_line(pieces: Sequence[Piece]) -> list[list[int]]:
     return lines
 
 
-def _make_row(table: FoundTable, place: int, line: PdfLine) -> PdfLine:
+def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return words with each bullet or number that is a line by itself put before its item.
+
+    Some programs print the marks of all lists of a page behind its text.
+    """
+    lines = [[pieces[index] for index in own] for own in _group_by_line(pieces)]
+    marks = [n for n, line in enumerate(lines) if len(line) == 1 and is_mark(line[0].text)]
+    heights: dict[int, list[int]] = {}
+    for number in set(range(len(lines))).difference(marks) if marks else ():
+        heights.setdefault(round(lines[number][0].y), []).append(number)
+    for number in marks:
+        (mark,) = lines[number]
+        beside = [
+            other
+            for height in range(round(mark.y) - 1, round(mark.y) + 2)
+            for other in heights.get(height, ())
+            if mark.right <= lines[other][0].left <= mark.right + _FARTHEST_MARK * mark.size
+        ]
+        if beside:
+            nearest = min(beside, key=lambda other: lines[other][0].left)
+            first, *rest = lines[nearest]
+            first = first._replace(begins_line=False, is_spaced=True)
+            lines[nearest], lines[number] = [mark, first, *rest], []
+    return [piece for line in lines for piece in line]
+
+
+def _make_row(table: FoundTable, place: int, line: PageLine) -> PageLine:
     cells = table.rows[place]
-    row = PdfRow(cells, place, table.lefts, is_header=table.has_header and place == 0)
+    row = TableRow(cells, place, table.lefts, is_header=table.has_header and place == 0)
     text = " ".join(" ".join(cells).split())
-    return PdfLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
+    return PageLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
 
 
 def _tightened(text: str) -> str:
@@ -148,33 +151,49 @@ def _tightened(text: str) -> str:
     return _STRETCHED.sub("", text) if is_stretched else text
 
 
-def _make_line(pieces: Sequence[Piece], page: int) -> PdfLine:
+def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
     """Return the line of these words; its size and height are those of most of its text."""
     runs = [(f" {piece.text}" if piece.is_spaced else piece.text, piece) for piece in pieces]
     weights: Counter[tuple[float, float]] = Counter()
     for piece in pieces:
         weights[round(piece.size, 1), piece.y] += len(piece.text)
     size, y = weights.most_common(1)[0][0]
-    return PdfLine(
+    monospaced = all(is_monospaced_font(piece.font) for piece in pieces)
+    return PageLine(
         text=_tightened("".join(text for text, _ in runs)),
         page=page,
         x=pieces[0].left,
         y=y,
         size=size,
+        right=pieces[-1].right,
         bold=all(is_bold_font(piece.font) for piece in pieces),
-        monospaced=all(is_monospaced_font(piece.font) for piece in pieces),
+        monospaced=monospaced,
         term=run_in_term((text, is_bold_font(piece.font)) for text, piece in runs),
+        code=_code(pieces) if monospaced else "",
     )
 
 
-def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]:
+def _code(pieces: Sequence[Piece]) -> str:
+    """Return the words of a line in monospaced type with all spaces between them."""
+    width = max(0.1, median((piece.right - piece.left) / len(piece.text) for piece in pieces))
+    text = pieces[0].text
+    for before, piece in pairwise(pieces):
+        spaces = round((piece.left - before.right) / width) if piece.is_spaced else 0
+        text += " " * min(_WIDEST_GAP, max(spaces, piece.is_spaced)) + piece.text
+    return text
+
+
+def without_running_lines(pages: Sequence[list[PageLine]]) -> list[list[PageLine]]:
     """Return pages without running heads, feet and page numbers.
 
     A head or foot is the same on most pages, digits apart, or it is repeated at a height where most
     pages have repeated lines, such as chapter titles. Page numbers increase with the pages. The
     only line of a page is kept, unless it is a head or foot of other pages.
     """
-    kept = [list(page) for page in pages]
+    kept = [
+        [line for line in page if len(page) == 1 or not _numbers_all(line, len(pages))]
+        for page in pages
+    ]
     if len(kept) < MIN_REPEATING_PAGES:
         return kept
     for place in (0, -1):
@@ -183,28 +202,34 @@ def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]
             running = _running(edges, len(kept))
             if not running:
                 break
-            shapes = {line.shape for line in running}
+            shapes = {_shape(line) for line in running}
             for page in kept:
-                is_alone = len(page) == 1 and page[0].shape in shapes
+                is_alone = len(page) == 1 and _shape(page[0]) in shapes
                 if is_alone or (len(page) > 1 and page[place] in running):
                     del page[place]
     return kept
 
 
-def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
+def _numbers_all(line: PageLine, pages: int) -> bool:
+    """Return True for a line such as "2 / 3" on the second of three pages."""
+    match = _OF_ALL.fullmatch(line.text.strip())
+    return match is not None and (int(match[1]), int(match[2])) == (line.page + 1, pages)
+
+
+def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
     """Return the lines among the first (or last) lines of all pages that are heads or numbers."""
-    shapes = Counter(line.shape for line in edges)
+    shapes = Counter(_shape(line) for line in edges)
     heights = Counter(round(line.y) for line in edges)
-    repeated = Counter(round(line.y) for line in edges if shapes[line.shape] > 1)
+    repeated = Counter(round(line.y) for line in edges if shapes[_shape(line)] > 1)
     offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
     numbered = {height for (_, height), count in offsets.items() if 2 * count > pages}
-    found: set[PdfLine] = set()
+    found: set[PageLine] = set()
     for line in edges:
         height = round(line.y)
         is_head = 2 * heights[height] > pages and (
             repeated[height] >= _REPEATED_SHARE * heights[height]
         )
-        repeats = 2 * shapes[line.shape] > pages or (is_head and shapes[line.shape] > 1)
+        repeats = 2 * shapes[_shape(line)] > pages or (is_head and shapes[_shape(line)] > 1)
         counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
         is_number = height in numbered and _PAGE_NUMBER.fullmatch(line.text.strip())
         if repeats or counts or is_number:
@@ -212,13 +237,13 @@ def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
     return found
 
 
-def _offsets(line: PdfLine) -> set[int]:
+def _offsets(line: PageLine) -> set[int]:
     """Return the numbers at both ends of a line, minus the index of its page."""
     numbers = (match[1] or match[2] for match in _EDGE_NUMBER.finditer(line.text.strip()))
     return {int(number) - line.page for number in numbers}
 
 
-def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
+def without_contents(lines: Sequence[PageLine], pages: int) -> list[PageLine]:
     """Return lines without tables of contents and indexes, whose entries end in page numbers.
 
     Page numbers must increase, as in a table of contents, or entries be in alphabetical order, as
@@ -238,7 +263,7 @@ def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
     return [line for number, line in enumerate(lines) if number not in left_out]
 
 
-def _blocks_of_entries(lines: Sequence[PdfLine]) -> Iterator[list[int]]:
+def _blocks_of_entries(lines: Sequence[PageLine]) -> Iterator[list[int]]:
     """Yield blocks of lines that may be entries, as indices, at most ``_GAP`` lines apart."""
     block: list[int] = []
     nearest = -_GAP  # index of the last entry below a title, or of the title

@@ -15,7 +15,7 @@ from statistics import median
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine, RulingLines
-from knotwork._indexing.loaders.tables_and_lists import names_columns
+from knotwork._indexing.loaders.table_rows import names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
     is_monospaced_font,

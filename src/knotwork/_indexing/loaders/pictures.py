@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     broken_file_error,
 )
 from knotwork._indexing.loaders.page_layout import add_page
@@ -30,7 +30,7 @@ from knotwork._indexing.loaders.recognition import (
 )
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
-from knotwork.records import FrameKind, Span, content_id
+from knotwork.records import BlockKind, Span, content_id
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -65,22 +65,23 @@ class PictureLoader:
     def load(self, source: Source) -> Content:
         if not is_available():
             raise missing_extra_error(source)
-        builder = TextBuilder(source)
+        writer = BlockWriter(source)
         pages = 0
         media_type = ""
         for media_type, picture in checked(open_pictures(source)):  # noqa: B007 - used below
             pages += 1
             report_share(pages - 1, getattr(picture, "n_frames", 1))
             page = recognise(picture, known=source.recognised)
-            add_page(builder, page, str(pages))
-            add_description(builder, source, shown_to_model(source, picture, page))
-        if not builder.length:
+            add_page(writer, page, pages - 1)
+            with writer.block(BlockKind.FIGURE) as figure:
+                add_description(writer, source, shown_to_model(source, picture, page), figure)
+        if not writer.length:
             raise LoadError(
                 "no_text",
                 f"No text was recognised in `{source.uri}`.",
                 fix="Leave it out with `exclude`, or scan it with more dots per inch.",
             )
-        return builder.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
+        return writer.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
 
 
 class ShownPicture(NamedTuple):
@@ -110,15 +111,15 @@ def shown_to_model(
 
 
 def add_description(
-    builder: TextBuilder, source: Source, shown: ShownPicture | None
+    writer: BlockWriter, source: Source, shown: ShownPicture | None, figure: OpenBlock
 ) -> Span | None:
     """Append what a model says that a picture shows, if it has, and return where.
 
-    The text says whose words these are.
+    The text says whose words these are. It is in ``figure``, which gets a label if it has none.
     """
     if source.descriptions is None or shown is None:
         return None
-    context = builder.before(_CONTEXT) or source.name
+    context = writer.before(_CONTEXT) or source.name
     key = content_id("picture", shown.digest, context)
     description = source.descriptions.of(
         DescribablePicture(key, shown.data, "image/jpeg", shown.width, shown.height, context)
@@ -127,9 +128,8 @@ def add_description(
         return None
     label, words = _DESCRIPTIONS.get(detect_language(description), _DESCRIPTIONS["en"])
     # The next picture has the same context, and so the same key, as before this was known.
-    span = builder.add_aside(words.format(description=description))
-    builder.frame(FrameKind.TITLE, span.start, label)
-    return span
+    figure.label = figure.label or label
+    return writer.aside(words.format(description=description))
 
 
 def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:

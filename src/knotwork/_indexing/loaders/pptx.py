@@ -8,28 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.embedded_pictures import EmbeddedPictures
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     check_archive,
     flat_metadata,
 )
-from knotwork._indexing.loaders.tables_and_lists import (
-    ListWriter,
-    SpanningCell,
-    add_table,
-    spread_cells,
-)
+from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,
     run_in_term,
 )
 from knotwork._text.languages import detect_language
-from knotwork.records import FrameKind
+from knotwork.records import BlockKind
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _MAX_GROUP_DEPTH = 20
@@ -46,12 +41,12 @@ class SlidesLoader:
 
         check_archive(source)
         presentation = pptx.Presentation(io.BytesIO(source.data))
-        builder = TextBuilder(source)
+        writer = BlockWriter(source)
         slides = list(presentation.slides)
-        pictures = EmbeddedPictures(builder, source)
-        deck = _Deck(builder, slides, pictures)
+        pictures = EmbeddedPictures(writer, source)
+        deck = _Deck(writer, slides, pictures)
         for number, slide in enumerate(slides, start=1):
-            builder.page(str(number))
+            writer.page(str(number))
             deck.add(slide)
         properties = presentation.core_properties
         metadata = flat_metadata(
@@ -65,16 +60,16 @@ class SlidesLoader:
             }
         )
         metadata |= pictures.metadata
-        return builder.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
+        return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
 class _Deck:
-    """Appends slides to a builder, without text that most slides repeat."""
+    """Appends slides to a writer, without text that most slides repeat."""
 
     def __init__(
-        self, builder: TextBuilder, slides: Sequence[Any], pictures: EmbeddedPictures
+        self, writer: BlockWriter, slides: Sequence[Any], pictures: EmbeddedPictures
     ) -> None:
-        self._builder = builder
+        self._writer = writer
         self._pictures = pictures
         self._furniture = _repeated_texts(slides)
         self._has_parts = any(_opens_part(slide) for slide in slides)
@@ -84,7 +79,7 @@ class _Deck:
         title = slide.shapes.title
         if title is not None and title.has_text_frame:
             below = self._has_parts and not _opens_part(slide)
-            self._builder.heading(2 if below else 1, title.text_frame.text)
+            self._writer.heading(2 if below else 1, title.text_frame.text)
         for shape in _shapes(slide.shapes):
             if title is not None and shape.shape_id == title.shape_id:
                 continue
@@ -96,36 +91,31 @@ class _Deck:
                 self._pictures.add(data)
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         if notes is not None and notes.text.strip():
-            start = self._builder.length
-            self._builder.add(notes.text)
             label = "备注" if detect_language(notes.text) == "zh" else "Speaker notes"
-            self._builder.frame(FrameKind.TITLE, start, label)
+            with self._writer.block(BlockKind.BOX, label):
+                for line in notes.text.split("\n"):
+                    self._writer.paragraph(line)
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
         rows = [
             [_read_cell(cell) for cell in row.cells if not cell.is_spanned] for row in table.rows
         ]
-        add_table(self._builder, spread_cells(rows), header=None if table.first_row else False)
+        self._writer.table(spread_cells(rows), header=None if table.first_row else False)
 
     def _add_paragraphs(self, paragraphs: Sequence[Any]) -> None:
         """Append the paragraphs of a text box: as code if monospaced, as a list if several."""
         filled = [p for p in paragraphs if p.text.strip()]
         if filled and all(_is_code(paragraph) for paragraph in filled):
-            start = self._builder.length
-            self._builder.add("\n".join(p.text.replace("\v", "\n") for p in filled))
-            self._builder.frame(FrameKind.CODE, start)
+            self._writer.code("\n".join(p.text.replace("\v", "\n") for p in filled))
             return
-        lists = ListWriter(self._builder)
         for number, paragraph in enumerate(filled):
             text = " ".join(paragraph.text.split())
-            start = self._builder.length
+            term = run_in_term((run.text, bool(run.font.bold)) for run in paragraph.runs)
             if len(filled) == 1 or (number == 0 and text.endswith((":", "："))):
-                self._builder.add(text)
+                self._writer.paragraph(text, term=term)
             else:
-                lists.add(text, level=paragraph.level)
-            runs = ((run.text, bool(run.font.bold)) for run in paragraph.runs)
-            self._builder.frame(FrameKind.TERM, start, run_in_term(runs))
-        lists.close()
+                self._writer.item(text, level=paragraph.level, term=term)
+        self._writer.end_lists()
 
     def _is_furniture(self, shape: Any) -> bool:  # noqa: ANN401
         """Return True if a shape has the slide number, date, footer or text of most slides."""

@@ -1,6 +1,6 @@
-"""Load Excel workbooks and delimited text (CSV, TSV): a readable line for each row, and a table.
+"""Load Excel workbooks and delimited text (CSV, TSV): a table of the text, and one of its values.
 
-The header row is detected. In the table, rows of totals are left out, and a column is typed as
+The header row is detected. In the latter, rows of totals are left out, and a column is typed as
 integer, number or date if all of its values are; otherwise it is text.
 """
 
@@ -16,24 +16,19 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     TextMeter,
     check_archive,
     clean_text,
     flat_metadata,
 )
-from knotwork._indexing.loaders.plain_text import decode_text
-from knotwork._indexing.loaders.tables_and_lists import (
-    MAX_HEADER_LENGTH,
-    add_row,
-    names_columns,
-    plain_line,
-)
-from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, names_columns
+from knotwork._indexing.loaders.titles_and_captions import is_title_like, readable_name
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.dates import parse_date
 from knotwork._text.spreadsheet_cells import restore_cell
@@ -57,17 +52,17 @@ class SheetsLoader:
         workbook = openpyxl.load_workbook(
             io.BytesIO(source.data), read_only=True, data_only=True, keep_links=False
         )
-        builder = TextBuilder(source)
+        writer = BlockWriter(source)
         meter = TextMeter(source)
         try:
             for sheet in workbook.worksheets:
-                builder.page(sheet.title)
+                writer.page(sheet.title)
                 if not _DEFAULT_NAME.fullmatch(sheet.title):
-                    builder.heading(1, sheet.title)
+                    writer.heading(1, sheet.title)
                 # Ignore the declared dimensions, which may be absurd, and read the actual rows.
                 sheet.reset_dimensions()
                 rows = ([_cell_text(value) for value in row] for row in sheet.values)
-                _add_grid(builder, read_grid(rows, meter), name=str(sheet.title))
+                _add_grid(writer, read_grid(rows, meter), name=str(sheet.title))
             properties = workbook.properties
         finally:
             workbook.close()
@@ -79,7 +74,7 @@ class SheetsLoader:
                 "pages": len(workbook.worksheets),
             }
         )
-        return builder.content(
+        return writer.content(
             MEDIA_TYPE, title=properties.title or readable_name(source.name), metadata=metadata
         )
 
@@ -97,31 +92,29 @@ class DelimitedLoader:
         tabs = source.suffix == ".tsv"
         delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE_CHARACTERS])
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        builder = TextBuilder(source)
+        writer = BlockWriter(source)
         rows: Iterable[list[str]] = reader
         if is_neutralized_export(text[:_SAMPLE_CHARACTERS]):
             rows = ([restore_cell(cell) for cell in row] for row in reader)
-        _add_grid(builder, read_grid(rows, TextMeter(source)))
-        return builder.content(
+        _add_grid(writer, read_grid(rows, TextMeter(source)))
+        return writer.content(
             "text/tab-separated-values" if tabs else "text/csv", title=readable_name(source.name)
         )
 
 
-def _add_grid(builder: TextBuilder, grid: Grid, *, name: str = "") -> None:
-    """Append a line for each row, and record the table."""
-    gap = "\n\n"
+def _add_grid(writer: BlockWriter, grid: Grid, *, name: str = "") -> None:
+    """Append the rows of a grid, and record its table."""
     for row in grid.above:
-        builder.add(plain_line(row), gap=gap)
-        gap = "\n"
-    spans = []
-    for _, row in grid.rows:
-        spans.append(add_row(builder, grid.header, row, gap=gap))
-        gap = "\n"
-    if grid.header and not grid.rows:
-        builder.add(plain_line(grid.header), gap=gap)
+        cells = list(filter(None, row))
+        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
+    rows = [row for _, row in grid.rows]
+    lead = writer.last if is_title_like(writer.last) else None
+    spans = writer.table(
+        [grid.header, *rows] if grid.header else rows, header=bool(grid.header), lead=lead
+    )
     table = make_table(grid, spans, name=name)
     if table is not None:
-        builder.tables.append(table)
+        writer.tables.append(table)
 
 
 def _delimiter(sample: str) -> str:

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    TextBuilder,
     broken_file_error,
     clean_line,
 )
-from knotwork._indexing.loaders.plain_text import decode_text
 from knotwork._indexing.loaders.transcript import Utterance, add_utterances
 
 _ARROW = "-->"
@@ -59,9 +59,9 @@ class SubtitlesLoader:
         cues = list(_read_cues(text.split("\n"), is_vtt=is_vtt))
         if not cues:
             raise broken_file_error(source, "it has no line with times such as 00:01 --> 00:03")
-        builder = TextBuilder(source)
-        add_utterances(builder, _utterances(_without_repetitions(_in_order(cues))))
-        return builder.content("text/vtt" if is_vtt else "application/x-subrip")
+        writer = BlockWriter(source)
+        add_utterances(writer, _utterances(_without_repetitions(_in_order(cues))))
+        return writer.content("text/vtt" if is_vtt else "application/x-subrip")
 
 
 def _read_cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[_Cue]:

@@ -1,18 +1,10 @@
-"""Write tables and lists into the text of a document.
-
-Rows become lines that read like sentences (``Header: value; Header: value``). The sentence that
-introduces a table or list is the label of its frame.
-"""
+"""Read the rows of tables: header rows, the cell that names a row, cells that span others."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
-
-from knotwork._indexing.loaders.loader import TextBuilder
-from knotwork._indexing.loaders.titles_and_captions import is_title_like
-from knotwork.records import FrameKind, Span
 
 MAX_HEADER_LENGTH = 60
 MAX_SPAN = 50
@@ -29,52 +21,6 @@ class SpanningCell(NamedTuple):
     rows: int = 1
 
 
-def add_table(
-    builder: TextBuilder,
-    rows: Iterable[Sequence[str]],
-    *,
-    header: bool | None = None,
-    keyed: bool = False,
-    title: str = "",
-) -> None:
-    """Append a table, framed by its title and its lead-in sentence.
-
-    Every row that is not blank becomes a line, without its empty cells. ``header`` says whether the
-    first row names the columns; None means to detect it. ``keyed`` says that instead the first cell
-    of each row names the others.
-    """
-    start, lead = builder.length, builder.lead()
-    cleaned = [[" ".join(cell.split()) for cell in row] for row in rows]
-    filled = [row for row in cleaned if any(row)]
-    names: Sequence[str] = ()
-    if header is None and not keyed:
-        header = len(filled) > 1 and names_columns(filled[0], filled[1])
-    if header and len(filled) > 1:
-        names, *filled = filled
-    for number, row in enumerate(filled):
-        add_row(builder, names, row, keyed=keyed, gap="\n" if number else "\n\n")
-    builder.frame(FrameKind.LEAD, start, lead)
-    builder.frame(FrameKind.TITLE, start, title)
-
-
-def add_row(
-    builder: TextBuilder,
-    header: Sequence[str],
-    row: Sequence[str],
-    *,
-    keyed: bool = False,
-    gap: str = "\n",
-) -> Span:
-    """Append a row as a line, framed by its key, and return the span of the line."""
-    if keyed:
-        line = labelled_line(("", row[0].rstrip(":：")), ("", *row[1:])) or row[0]
-    else:
-        line = labelled_line(header, row) if header else plain_line(row)
-    span = builder.add(line, gap=gap)
-    builder.frame(FrameKind.ROW, span.start, row_key(row))
-    return span
-
-
 def row_key(row: Sequence[str]) -> str:
     """Return the cell that names a row: the first one with letters, "" if it is too long."""
     cells = [cell for cell in row if cell]
@@ -82,7 +28,7 @@ def row_key(row: Sequence[str]) -> str:
         return ""
     worded = (cell for cell in cells if any(map(str.isalpha, cell)))
     key = next(worded, cells[0])
-    return key.rstrip(":：") if len(key) <= MAX_HEADER_LENGTH else ""
+    return key.rstrip(":： ") if len(key) <= MAX_HEADER_LENGTH else ""
 
 
 def spread_cells(rows: Iterable[Iterable[SpanningCell]]) -> Iterator[list[str]]:
@@ -120,18 +66,6 @@ def _extend(
     return text
 
 
-def labelled_line(header: Sequence[str], row: Sequence[str]) -> str:
-    """Return a row as ``Header: value; Header: value``."""
-    names = [*header, *[""] * (len(row) - len(header))]
-    named = zip(names, row, strict=False)
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
-
-
-def plain_line(row: Sequence[str]) -> str:
-    """Return a row without a header as ``value | value``."""
-    return " | ".join(filter(None, row))
-
-
 def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
     """Return True if a row looks like a header: distinct short names, none of them a number.
 
@@ -156,46 +90,3 @@ def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
             for place in numbers
         )
     )
-
-
-MAX_LEVEL = 20
-
-
-class _OpenList(NamedTuple):
-    level: int
-    start: int
-    lead: str
-
-
-class ListWriter:
-    """Appends list items, and frames each list with its lead-in sentence.
-
-    The lead-in of a nested list is the item above it, if that is short.
-    """
-
-    def __init__(self, builder: TextBuilder) -> None:
-        self._builder = builder
-        self._open: list[_OpenList] = []
-        self._item = ""
-
-    def add(self, text: str, *, level: int = 0, number: int = 0) -> None:
-        """Append an item; ``level`` 0 is the outermost, ``number`` 0 means a bullet."""
-        level = max(0, min(level, MAX_LEVEL))
-        gap = "\n" if self._open else "\n\n"
-        while self._open and self._open[-1].level > level:
-            self._close_innermost()
-        if not self._open or self._open[-1].level < level:
-            above = self._item if self._open and is_title_like(self._item) else ""
-            lead = self._builder.lead() or above
-            self._open.append(_OpenList(level, self._builder.length, lead))
-        self._item = text.strip()
-        self._builder.add(f"{f'{number}.' if number else '-'} {self._item}", gap=gap)
-
-    def close(self) -> None:
-        """End all open lists; call this before appending another block."""
-        while self._open:
-            self._close_innermost()
-
-    def _close_innermost(self) -> None:
-        ended = self._open.pop()
-        self._builder.frame(FrameKind.LEAD, ended.start, ended.lead)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from knotwork._indexing.loaders.loader import Content
-from knotwork.records import Heading
+from knotwork.records import BlockKind
 
 MIN_REPEATING_PAGES = 4
 """Fewest pages or slides of a document for removing what most of them repeat."""
@@ -109,6 +109,24 @@ def run_in_term(runs: Iterable[tuple[str, bool]]) -> str:
     return name if is_term else ""
 
 
+_TERM = re.compile(
+    r"([^:：\n]{1,60}?)\s*(?:：|:(?=\s|[\u3400-\u9fff“《（])|(?<=[\u3400-\u9fff]):)\s*(?=\S)(?!//)"
+)
+_NOT_IN_TERM = re.compile(r"[.!?。！？;；]\s|[,，]|[。！？；]|https?$")
+
+
+def item_term(text: str) -> str:
+    """Return the term that a list item or line of the form "term: text" begins with, or ""."""
+    match = _TERM.match(text)
+    if match is None:
+        return ""
+    term = match[1].strip("“”\"'`*（）() ")
+    longest = MAX_TERM_LENGTH if term.isascii() else MAX_TERM_LENGTH // 3
+    if not 0 < len(term) <= longest or _NOT_IN_TERM.search(match[1]):
+        return ""
+    return "" if _NO_TERM.fullmatch(term) or is_generic_title(term) else term
+
+
 MAX_DOCUMENT_TITLE_LENGTH = 120
 _FIRST_LINE = re.compile(r"\s*([^\n]{2,200})(?:\n|$)")
 _ENDS_LIKE_TEXT = re.compile(r"[.。!！,，;；:：…]['\"”’」』)）]*$")
@@ -126,7 +144,7 @@ def choose_title(content: Content, file_name: str) -> str:
     title = content.title.strip()
     if title and len(title) <= 2 * MAX_DOCUMENT_TITLE_LENGTH and not _NO_TITLE.fullmatch(title):
         return title
-    heading = _top_heading(content.headings, content.text)
+    heading = _top_heading(content)
     if heading:
         return heading
     line = _FIRST_LINE.match(content.text)
@@ -141,17 +159,18 @@ def readable_name(file_name: str) -> str:
     return " ".join(re.sub(r"[_\-.+]+|%20", " ", stem).split()) or file_name
 
 
-def _top_heading(headings: Sequence[Heading], text: str) -> str:
+def _top_heading(content: Content) -> str:
     """Return the first heading if the text begins with it, or if it is above all others, or ""."""
-    if not headings:
+    sections = [block for block in content.blocks if block.kind is BlockKind.SECTION]
+    if not sections:
         return ""
-    top = headings[0]
-    first = not text[: top.span.start].strip()
-    alone = all(heading.level > top.level for heading in headings[1:])
+    top = sections[0]
+    first = not content.text[: top.span.start].strip()
+    alone = all(section.level > top.level for section in sections[1:])
     near = top.span.start <= 2_000
     return (
-        top.title
-        if (first or (alone and near)) and len(top.title) <= MAX_DOCUMENT_TITLE_LENGTH
+        top.label
+        if (first or (alone and near)) and len(top.label) <= MAX_DOCUMENT_TITLE_LENGTH
         else ""
     )
 

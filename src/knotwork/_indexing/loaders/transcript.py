@@ -1,4 +1,4 @@
-"""Write what is spoken in a recording as paragraphs, with the times of their parts."""
+"""Write what is spoken in a recording as turns and paragraphs, with the times of their parts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from knotwork._indexing.loaders.loader import TextBuilder, clean_line
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
+from knotwork._indexing.loaders.loader import clean_line
 from knotwork._text.chinese import HAN_AND_KANA
-from knotwork.records import TimedSpan
+from knotwork.records import BlockKind, TimedSpan
 
 PAUSE_S = 2.0
 """A sentence that ends before a pause of this length ends its paragraph."""
@@ -36,34 +37,40 @@ class Utterance:
     begins_paragraph: bool = False
 
 
-def add_utterances(builder: TextBuilder, utterances: Iterable[Utterance]) -> None:
-    """Append utterances as paragraphs, each with the name of its speaker if that is known.
+def add_utterances(writer: BlockWriter, utterances: Iterable[Utterance]) -> None:
+    """Append utterances as paragraphs, those of a known speaker as a turn that begins with a name.
 
     A paragraph ends when the speaker changes, at a pause after a sentence, and when it is long.
     """
     before: Utterance | None = None
+    turn: OpenBlock | None = None
     length = 0
     for said in utterances:
         text = clean_line(said.text)
         if not text:
             continue
-        if before is None or _begins(said, before, builder.tail, length):
-            label = f"{said.speaker}: " if said.speaker else ""
-            span = builder.add(label + text)
+        begins = before is None or _begins(said, before, writer.last, length)
+        if before is None or said.speaker != before.speaker:
+            if turn is not None:
+                writer.end(turn)
+            turn = writer.begin(BlockKind.TURN, said.speaker) if said.speaker else None
+            text = f"{said.speaker}: {text}" if said.speaker else text
+        if begins:
+            span = writer.paragraph(text)
             length = 0
         else:
-            wide = _WIDE_END.search(builder.tail) and _WIDE_START.match(text)
-            span = builder.add(text, gap="" if wide else " ")
+            wide = _WIDE_END.search(writer.last) and _WIDE_START.match(text)
+            span = writer.extend(text, gap="" if wide else " ")
         length += len(text)
-        if said.start_s is not None and said.end_s is not None and span.end > span.start:
-            builder.times.append(TimedSpan(span, said.start_s, said.end_s))
+        if said.start_s is not None and said.end_s is not None:
+            writer.times.append(TimedSpan(span, said.start_s, said.end_s))
         before = said
 
 
-def _begins(said: Utterance, before: Utterance, tail: str, length: int) -> bool:
+def _begins(said: Utterance, before: Utterance, last: str, length: int) -> bool:
     """Return True if an utterance begins a paragraph, after one of ``length`` characters."""
     if said.begins_paragraph or said.speaker != before.speaker or length >= LONGEST_PARAGRAPH:
         return True
     pause_s = 0.0 if said.start_s is None or before.end_s is None else said.start_s - before.end_s
-    ends = _SENTENCE_END.search(tail[-10:]) is not None
+    ends = _SENTENCE_END.search(last[-10:]) is not None
     return ends and (pause_s >= PAUSE_S or length >= PARAGRAPH_CHARACTERS)

@@ -132,9 +132,9 @@ async def stream_answer(
 ) -> EventStream:
     """Answer a question as server-sent events.
 
-    Events are `stage` (the current stage), `sources` (the passages found), `text` (a piece of the
-    answer), `withdrawn` (discard the text so far), and finally `done` (the complete answer) or
-    `error`.
+    Events are `stage` (the current stage), `sources` (the passages found), `text` (words of a
+    model, or a piece of a document), `withdrawn` (discard the text so far), and finally `done` (the
+    complete answer) or `error`.
     """
     question = check_question(server, key, _ask_request(asked))
     make = partial(_answer_events, server, workspace, question)

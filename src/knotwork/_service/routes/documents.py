@@ -36,6 +36,7 @@ from knotwork._service.uploads import (
     store_files,
 )
 from knotwork._service.workspaces import Workspace
+from knotwork._shapes.documents import BlockShape
 from knotwork._stores.base import LedgerEntry
 from knotwork._stores.fields import FieldInfo
 from knotwork.errors import NotFound
@@ -138,7 +139,7 @@ async def list_documents(
 async def show_document(
     server: Server, workspace: ReadWorkspace, document: DocumentId
 ) -> Envelope[DocumentDetails]:
-    """Return a document with its text, its sections and the positions of its chunks."""
+    """Return a document with its text, the tree of its blocks, its sections and its chunks."""
 
     def read() -> DocumentDetails:
         store = workspace.base.store.documents
@@ -151,6 +152,7 @@ async def show_document(
         return DocumentDetails.of(
             found[document],
             id=document,
+            blocks=BlockShape.of(found[document].tree),
             sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
             chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
         )

@@ -49,7 +49,7 @@ from knotwork._service.schemas.openai import (
 )
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
-from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.answers import AnswerShape, split_pieces
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork._synthesis.questions.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
@@ -257,12 +257,15 @@ class _SentText:
         return self._withdraw() if event.kind is AskEventKind.WITHDRAWN else ""
 
     def finish(self, answer: Answer, sources: str) -> Iterator[str]:
-        """Yield the rest of the answer sentence by sentence, and the sources."""
+        """Yield the rest of the answer piece by piece or sentence by sentence, and the sources."""
         if not answer.text.startswith(self._text):
             yield self._withdraw()
         if answer.lead:  # only quoted answers have one, and they are not streamed before
             yield answer.lead
-        yield from _SENTENCE.findall(answer.text[len(self._text) :])
+        if answer.pieces and not self._text:
+            yield from split_pieces(answer)
+        else:
+            yield from _SENTENCE.findall(answer.text[len(self._text) :])
         if sources:
             yield sources
 

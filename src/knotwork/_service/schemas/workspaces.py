@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from knotwork._service.document_graph import DocumentGraph
 from knotwork._service.public_text import hide_paths, hide_paths_within
 from knotwork._service.schemas.answers import RequestModel
+from knotwork._shapes.documents import BlockShape
 from knotwork._shapes.views import View
 from knotwork.records import Page, Span
 
@@ -96,7 +97,9 @@ class ChunkShape(View):
 
 
 class DocumentDetails(View):
-    """A document with its text, sections and chunks; all spans are offsets in ``text``."""
+    """A document with its text, which is Markdown written from its ``blocks``, and with its
+    sections and chunks. All spans are offsets in ``text``.
+    """
 
     id: str
     uri: str
@@ -106,6 +109,7 @@ class DocumentDetails(View):
     metadata: dict[str, str]
     text: str
     pages: tuple[Page, ...]
+    blocks: tuple[BlockShape, ...]
     sections: list[SectionShape]
     chunks: list[ChunkShape]
 

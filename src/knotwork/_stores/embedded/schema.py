@@ -268,4 +268,11 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
     ),
     Migration("0014-text-pages", "", fill_text_pages),
+    Migration(
+        "0015-blocks",
+        """
+        ALTER TABLE chunk RENAME COLUMN frames TO blocks;
+        UPDATE chunk SET blocks = x'' WHERE blocks != x'';
+        """,
+    ),
 )

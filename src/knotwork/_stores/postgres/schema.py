@@ -340,12 +340,19 @@ def _create_description_vectors(connection: Connection) -> None:
         create_vector_index(connection, staged_name(DESCRIPTIONS))
 
 
+def _rename_frames(connection: Connection) -> None:
+    """Make room for the blocks of chunks; `knotwork index` reads the documents again for them."""
+    connection.execute("ALTER TABLE chunk RENAME COLUMN frames TO blocks", prepare=False)
+    connection.execute("UPDATE chunk SET blocks = '' WHERE blocks != ''", prepare=False)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001-tables", _create_tables),
     Migration("0002-companions", _create_companion_tables),
     Migration("0003-awaited", _create_awaited_table),
     Migration("0004-fact-owners", _add_fact_owners),
     Migration("0005-description-vectors", _create_description_vectors),
+    Migration("0006-blocks", _rename_frames),
 )
 
 

@@ -15,12 +15,12 @@ from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
 from knotwork._stores.sql.packing import (
     keys_of,
-    pack_frames,
+    pack_blocks,
     pack_outline,
     pack_spans,
     pack_strings,
     pack_text,
-    unpack_frames,
+    unpack_blocks,
     unpack_json,
     unpack_outline,
     unpack_spans,
@@ -60,7 +60,7 @@ class DocumentStatements:
         """
         self.chunks = f"""
             SELECT c.id, c.document, c.section, c.ordinal, c.start, c."end", c.text, c.sentences,
-                c.document_title, c.headings, c.parent, c.is_parent, c.frames
+                c.document_title, c.headings, c.parent, c.is_parent, c.blocks
             FROM {keys} CROSS JOIN chunk c WHERE c.id = j.value
         """
         self.chunk_ids = f"""
@@ -81,7 +81,7 @@ class DocumentStatements:
         self.put_chunk = insert(
             "chunk",
             *("id", "document", "section", "parent", "is_parent", "ordinal", "start", '"end"'),
-            *("name", "document_title", "headings", "sentences", "text", "frames"),
+            *("name", "document_title", "headings", "sentences", "text", "blocks"),
         )
         self.put_field = PUT_FIELD
         self.put_page = PUT_PAGE
@@ -230,9 +230,8 @@ def _document(
         media_type,
         language,
         unpack_json(metadata),
-        known.headings,
+        known.blocks,
         known.pages,
-        known.frames,
         times=known.times,
         boxes=known.boxes,
     )
@@ -264,7 +263,7 @@ def _chunk_row(chunk: Chunk) -> tuple[Any, ...]:
         pack_strings(chunk.headings),
         pack_spans(chunk.sentences),
         chunk.text,
-        pack_frames(chunk.frames),
+        pack_blocks(chunk.blocks),
     )
 
 
@@ -281,7 +280,7 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
     headings: str,
     parent: int | None,
     is_parent: int,
-    frames: bytes,
+    blocks: bytes,
 ) -> Chunk:
     return Chunk(
         identifier,
@@ -295,5 +294,5 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
         unpack_strings(headings),
         None if parent is None else int_to_id(parent),
         bool(is_parent),
-        unpack_frames(frames),
+        unpack_blocks(blocks),
     )

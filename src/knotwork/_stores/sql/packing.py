@@ -17,11 +17,10 @@ from knotwork._cancellation import checked
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.id_sets import IdSet
 from knotwork.records import (
+    Block,
+    BlockKind,
     BoxedSpan,
     Document,
-    Frame,
-    FrameKind,
-    Heading,
     Page,
     ReadingStatus,
     Span,
@@ -139,59 +138,67 @@ def unpack_line(data: bytes) -> str:
 class Outline(NamedTuple):
     """What a document has beside its text."""
 
-    headings: tuple[Heading, ...]
+    blocks: tuple[Block, ...]
     pages: tuple[Page, ...]
-    frames: tuple[Frame, ...]
     times: tuple[TimedSpan, ...]
     boxes: tuple[BoxedSpan, ...]
 
 
 def pack_outline(document: Document) -> bytes:
-    """Compress the headings, pages, frames, times and boxes of a document."""
-    headings = [[h.level, h.title, *h.span] for h in document.headings]
-    pages = [[page.label, page.start] for page in document.pages]
-    parts = [headings, pages, _frame_rows(document.frames)]
-    if document.times or document.boxes:
-        parts.append([[*timed.span, timed.start_s, timed.end_s] for timed in document.times])
-    if document.boxes:
-        parts.append([[*boxed.span, *boxed[1:]] for boxed in document.boxes])
-    return pack_text(json.dumps(parts, ensure_ascii=False))
+    """Compress the blocks, pages, times and boxes of a document."""
+    parts = [
+        _block_rows(document.blocks),
+        [[page.label, page.start] for page in document.pages],
+        [[*timed.span, timed.start_s, timed.end_s] for timed in document.times],
+        [[*boxed.span, *boxed[1:]] for boxed in document.boxes],
+    ]
+    return pack_text(json.dumps({"parts": parts}, ensure_ascii=False))
 
 
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
-    """Return the headings, pages, frames, times and boxes that `pack_outline` compressed.
+    """Return the blocks, pages, times and boxes that `pack_outline` compressed.
 
-    Earlier versions packed no frames, times and boxes.
+    Earlier versions packed headings instead of blocks, pages, and maybe frames, times and boxes.
     """
-    headings, pages, *further = json.loads(unpack_text(data))
-    frames, times, boxes = (*further, [], [], [])[:3]
+    packed = json.loads(unpack_text(data))
+    if isinstance(packed, dict):
+        blocks, pages, times, boxes = packed["parts"]
+    else:
+        blocks, (_, pages, _, times, boxes) = [], (*packed, [], [], [])[:5]
     return Outline(
-        tuple(Heading(level, title, Span(start, end)) for level, title, start, end in headings),
+        _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
-        _frames(frames),
         tuple(TimedSpan(Span(start, end), *seconds) for start, end, *seconds in times),
         tuple(BoxedSpan(Span(start, end), *edges) for start, end, *edges in boxes),
     )
 
 
-def pack_frames(frames: Sequence[Frame]) -> bytes:
-    """Pack the frames of a chunk; no frames become empty bytes."""
-    rows = _frame_rows(frames)
+def pack_blocks(blocks: Sequence[Block]) -> bytes:
+    """Pack the blocks of a chunk; no blocks become empty bytes."""
+    rows = _block_rows(blocks)
     return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
 
 
-@decodes("the frames of a chunk")
-def unpack_frames(data: bytes) -> tuple[Frame, ...]:
-    """Return the frames that `pack_frames` packed."""
-    return _frames(json.loads(unpack_line(data))) if data else ()
+@decodes("the blocks of a chunk")
+def unpack_blocks(data: bytes) -> tuple[Block, ...]:
+    """Return the blocks that `pack_blocks` packed."""
+    return _blocks(json.loads(unpack_line(data))) if data else ()
 
 
-def _frame_rows(frames: Sequence[Frame]) -> list[list[object]]:
-    return [[frame.kind, *frame.span, frame.label] for frame in frames]
+_CODES = {kind: code for code, kind in enumerate(BlockKind)}
+_KINDS = tuple(BlockKind)
 
 
-def _frames(rows: Sequence[Sequence[Any]]) -> tuple[Frame, ...]:
-    return tuple(
-        Frame(FrameKind(kind), Span(start, end), label) for kind, start, end, label in rows
-    )
+def _block_rows(blocks: Sequence[Block]) -> list[list[object]]:
+    """Return blocks as lists, without the empty values at their ends."""
+    rows: list[list[object]] = []
+    for kind, span, *named in blocks:
+        while named and not named[-1]:
+            named.pop()
+        rows.append([_CODES[kind], *span, *named])
+    return rows
+
+
+def _blocks(rows: Sequence[Sequence[Any]]) -> tuple[Block, ...]:
+    return tuple(Block(_KINDS[kind], Span(start, end), *named) for kind, start, end, *named in rows)

@@ -1,1 +1,1 @@
-"""Answers about the whole, a document, a section, a topic, steps or counts, without a model."""
+"""Answers about the whole, a document, a section, a topic or counts, without a model."""

@@ -1,4 +1,4 @@
-"""Answer a question about the whole, a document, a topic, steps or a number, with its evidence."""
+"""Answer a question about the whole, a document, a topic or a number, with its evidence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Evidence, Hit, Query
 
-_OF_A_SECTION = frozenset({ScopeKind.TOPIC, ScopeKind.THING, ScopeKind.STEPS})
+_OF_A_SECTION = frozenset({ScopeKind.TOPIC, ScopeKind.THING})
 """Scopes that are answered from one section, if there is one about the subject."""
 _MOST_TRIED = 3
 """The maximum number of sections read until one has enough lines."""
@@ -79,8 +79,7 @@ def plan_overview(
     ``found`` is the evidence of the question itself. A question that ``is_general`` and matches no
     pattern of a scope, as "Which risks come up again and again?", is about a topic, or about the
     whole if it has no terms beside those for the whole. If the scope depends on a named document or
-    section, or asks for steps, and the index has none, the result is None. Raises as
-    ``sources.searcher.search``.
+    section that the index does not have, the result is None. Raises as ``sources.searcher.search``.
     """
     scope = read_scope(question)
     is_stated = scope is not None
@@ -100,9 +99,7 @@ def plan_overview(
     if outline is None or scope.kind not in _OF_A_SECTION:
         return OverviewPlan(question, scope, found, part)
     overview = OverviewPlan(question, scope, sources.searcher.search(_topic_query(scope)), part)
-    if is_stated:
-        overview = _read_section(overview, sources, outline)
-    return overview if overview.lines or scope.kind is not ScopeKind.STEPS else None
+    return _read_section(overview, sources, outline) if is_stated else overview
 
 
 def _read_section(
@@ -110,10 +107,9 @@ def _read_section(
 ) -> OverviewPlan:
     """Return an overview with the section about its subject, and lines that summarise it.
 
-    A topic gets none if sections of other documents are about it nearly as well.
+    It gets none if sections of other documents are about the subject nearly as well.
     """
     scope, store = overview.scope, sources.store
-    for_steps = scope.kind is ScopeKind.STEPS
     located = locate_sections(
         scope.subject,
         overview.found,
@@ -122,14 +118,11 @@ def _read_section(
         embedder=sources.models.query_embedder,
         within=overview.part,
         named=frozenset(content_terms(strip_text_nouns(scope.named))),
-        for_steps=for_steps,
     )
-    if not for_steps and _have_rivals(located):
+    if _have_rivals(located):
         return overview
     for item in located[:_MOST_TRIED]:
-        lines = walk_section(
-            store, outline, item.part, scope.subject, overview.language, for_steps=for_steps
-        )
+        lines = walk_section(store, outline, item.part, scope.subject, overview.language)
         if lines:
             return replace(overview, section=item.part, lines=lines)
     return overview
@@ -201,8 +194,7 @@ def _answer_topic(
     else:
         candidates = [*candidates, *read_on(found, store)]
         intro, lines = write_topic(choose_on_topic(candidates, found, store), language)
-    is_ordered = overview.scope.kind is ScopeKind.STEPS
-    text, cited = write_lines(intro, lines, language, is_ordered=is_ordered)
+    text, cited = write_lines(intro, lines, language)
     if not cited:
         return compose_answer(found, store=store, settings=settings), found
     answered = confidence >= settings.abstain_below

@@ -197,20 +197,9 @@ _DENSITY_POWER = 0.25
 """Exponent of the weight found per passage, which prefers the more specific of two sections."""
 _NAMED_GAIN = 1.5
 """The factor for a section whose title, or document title, has all named terms."""
-_FEWEST_STEPS = 3
-_OUTLINE_GAIN, _NUMBERED_GAIN, _TITLED_GAIN = 1.25, 1.5, 2.0
-"""The factors for a section if steps are asked for: with three subsections, with three numbered
-items, and with a title that announces steps."""
 _ALL_OF_IT = 0.95
 _TITLE_ALONE = 0.5
 """A section with a single passage found needs at least this share of the subject in its title."""
-
-_NUMBERED_ITEM = re.compile(r"^[ \t]*\(?\d{1,2}[.)、][ \t]", re.MULTILINE)
-_SAYS_STEPS = re.compile(
-    r"\bsteps?\b|\bstep-by-step\b|\bhow[ -]to\b|\bprocedures?\b|\bprocess$|\bworkflow\b"
-    r"|步骤|步驟|步|过程|過程|流程|如何",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +227,6 @@ def locate_sections(
     embedder: Embedder | None,
     within: OutlinePart | None = None,
     named: frozenset[str] = frozenset(),
-    for_steps: bool = False,
 ) -> list[LocatedSection]:
     """Return the sections or documents that are about a subject as a whole, best first.
 
@@ -249,7 +237,7 @@ def locate_sections(
     more found for their length, are better.
 
     With ``within``, only sections inside that part are returned. Titles with all terms of ``named``
-    are preferred; ``for_steps`` prefers sections with subsections or numbered items.
+    are preferred.
     """
     weights = _weigh_passages(found, store, embedder)
     total, everywhere = sum(weights.values()), max(store.documents.chunk_count(), 1)
@@ -275,8 +263,6 @@ def locate_sections(
             value *= min(1.0, count / extent) ** _DENSITY_POWER
             if named and named <= set(content_terms(f"{titles.get(key, '')} {part.title}")):
                 value *= _NAMED_GAIN
-            if for_steps:
-                value *= _weigh_steps(part, outline, [chunk for chunk, _ in inside])
             located.append(LocatedSection(part, value))
     return sorted(located, key=lambda item: -item.value)
 
@@ -378,28 +364,16 @@ def _excess(count: float, expected: float, total: float) -> float:
     return count * math.log(count / expected) + beyond
 
 
-def _weigh_steps(part: OutlinePart, outline: DocumentOutline, chunks: Iterable[Chunk]) -> float:
-    """Return the factor for the value of a part if steps are asked for."""
-    items = sum(len(_NUMBERED_ITEM.findall(chunk.text)) for chunk in chunks)
-    gain = _TITLED_GAIN if _SAYS_STEPS.search(part.title) else 1.0
-    if items >= _FEWEST_STEPS:
-        return gain * _NUMBERED_GAIN
-    return gain * (_OUTLINE_GAIN if len(outline.subsections(part)) >= _FEWEST_STEPS else 1.0)
-
-
 _NEAR = 40
 """The maximum number of characters, such as marks, between a section's start and its heading."""
 
 
-def cite_heading(
-    store: Store, part: OutlinePart, chunks: list[Chunk] | None = None
-) -> SelectedSentence | None:
+def cite_heading(store: Store, part: OutlinePart) -> SelectedSentence | None:
     """Return the heading of a part as a source, or its first sentence if its text has no heading.
 
     None if the part has no text.
     """
-    if chunks is None:
-        chunks = _first_chunks(store, part)
+    chunks = _first_chunks(store, part)
     start = max(part.span.start, 0)
     for chunk in chunks:
         if not chunk.span.start <= start < chunk.span.end:

@@ -10,7 +10,7 @@ from knotwork._indexing.communities.report_sentences import flat_text, is_prose
 from knotwork._retrieval.evidence_builder import is_in_han
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.overviews.outline import DocumentOutline, OutlinePart, cite_heading
+from knotwork._synthesis.overviews.outline import DocumentOutline, OutlinePart
 from knotwork._synthesis.overviews.statements import (
     LEAST_PROSE,
     OPENING_GAIN,
@@ -23,17 +23,13 @@ from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number
 from knotwork._text.terms import content_terms
-from knotwork.records import Chunk, FrameKind, Span
+from knotwork.records import BlockKind, Chunk, Span
 
 MOST_SENTENCES = 8
-MOST_NUMBERED = 12
-"""The maximum number of items of a numbered list, if steps are asked for."""
 MOST_SUBSECTIONS = 20
-"""The maximum number of subsections whose headings are listed."""
+"""The maximum number of subsections with a line."""
 FEWEST_LINES = 3
-"""The least number of lines of steps, and of a section without subsections."""
-FEWEST_ITEMS = 2
-"""The least number of list items in the steps of a section without subsections."""
+"""The least number of lines of a section without subsections."""
 _ITEM_GAIN = 1.5
 """The factor for a list item, relative to a paragraph, in a section without subsections."""
 _HALF_WAY_LINES = 4
@@ -50,24 +46,14 @@ _LEADS_ON = re.compile(
 
 
 def walk_section(
-    store: Store,
-    outline: DocumentOutline,
-    part: OutlinePart,
-    subject: str,
-    language: str,
-    *,
-    for_steps: bool = False,
+    store: Store, outline: DocumentOutline, part: OutlinePart, subject: str, language: str
 ) -> list[SummaryLine]:
     """Summarise a section in lines, in reading order, with about eight sentences in all.
 
     Each subsection has a line with its heading and its most representative sentence. The text
-    before the first one has a line without a heading, unless ``for_steps``. Remaining sentences go
-    to the best other paragraphs, first of subsections with most left out. A section without
-    subsections has a line for each of its best paragraphs and items.
-
-    ``for_steps``, a section without subsections must have list items, a numbered list before the
-    subsections replaces them, and subsections without a sentence have a line with their heading.
-    The result is empty if there are too few lines.
+    before the first one has a line without a heading. Remaining sentences go to the best other
+    paragraphs, first of subsections with most left out. A section without subsections has a line
+    for each of its best paragraphs and items. The result is empty if there are too few lines.
     """
     chunks = _chunks_of(store, part)
     if not chunks:
@@ -75,18 +61,13 @@ def walk_section(
     text = store.documents.documents({part.document_id})[part.document_id].text
     paragraphs = read_paragraphs(chunks, part.span, text, subject, language)
     parts = [p for p in outline.subsections(part) if not _LEADS_ON.match(_bare_heading(p))]
-    if len(parts) < (FEWEST_LINES if for_steps else 2):
-        return _lines_of_paragraphs(paragraphs, for_steps=for_steps)
-    before = Span(part.span.start, parts[0].span.start)
-    opening = [p for p in paragraphs if before.start <= p.sentence.span.start < before.end]
-    if for_steps and sum(p.is_numbered for p in opening) >= FEWEST_LINES:
-        return _lines_of_paragraphs(opening, for_steps=True)  # a list of the subsections
+    if len(parts) < 2:
+        return _lines_of_paragraphs(paragraphs)
     inside = {child: _paragraphs_of(child.span, paragraphs) for child in parts}
     if sum(map(bool, inside.values())) < max(2, len(inside) / 2):
         return []
-    if for_steps:
-        return _lines_of_subsections(store, chunks, inside)
-    return _lines_of_subsections(store, chunks, inside, _paragraphs_of(before, paragraphs))
+    before = Span(part.span.start, parts[0].span.start)
+    return _lines_of_subsections(_paragraphs_of(before, paragraphs), inside)
 
 
 def write_heading(part: OutlinePart, language: str) -> str:
@@ -119,43 +100,30 @@ def _paragraphs_of(span: Span, paragraphs: Sequence[Paragraph]) -> list[Paragrap
     return [replace(p, worth=p.worth / (1 + i / _HALF_WAY_LINES)) for i, p in enumerate(inside)]
 
 
-def _lines_of_paragraphs(paragraphs: Sequence[Paragraph], *, for_steps: bool) -> list[SummaryLine]:
-    """Return a line for each of the best paragraphs, or for each numbered step if there are any."""
-    numbered = [p for p in paragraphs if p.is_numbered] if for_steps else []
-    if len(numbered) >= FEWEST_LINES:
-        return [SummaryLine("", (SummaryPiece.of(p.sentence),)) for p in numbered[:MOST_NUMBERED]]
+def _lines_of_paragraphs(paragraphs: Sequence[Paragraph]) -> list[SummaryLine]:
+    """Return a line for each of the best paragraphs; none if there are too few."""
     weighed = [replace(p, worth=p.worth * (_ITEM_GAIN if p.is_item else 1.0)) for p in paragraphs]
     chosen = sorted(_choose([weighed], []), key=lambda paragraph: paragraph.place)
-    fewest_items = FEWEST_ITEMS if for_steps else 0
-    if len(chosen) < FEWEST_LINES or sum(p.is_item for p in chosen) < fewest_items:
+    if len(chosen) < FEWEST_LINES:
         return []
     return [SummaryLine("", (SummaryPiece.of(p.sentence),)) for p in chosen]
 
 
 def _lines_of_subsections(
-    store: Store,
-    chunks: list[Chunk],
-    inside: dict[OutlinePart, list[Paragraph]],
-    opening: list[Paragraph] | None = None,
+    opening: list[Paragraph], inside: dict[OutlinePart, list[Paragraph]]
 ) -> list[SummaryLine]:
-    """Return a line for each subsection, after one for the ``opening`` before them, if given.
-
-    A subsection without a sentence has a line with its heading if there is no opening, else none.
-    """
-    groups = [opening or [], *inside.values()]
+    """Return a line for each subsection with a sentence, after one for the ``opening``."""
+    groups = [opening, *inside.values()]
     leading = [max(paragraphs, key=_rank) for paragraphs in groups if paragraphs]
     chosen = sorted(leading, key=_rank, reverse=True)[:MOST_SENTENCES]
     if len(chosen) == len(leading):
         chosen = _choose(groups, chosen)
-    first = tuple(SummaryPiece.of(p.sentence) for p in opening or () if p in chosen)
+    first = tuple(SummaryPiece.of(p.sentence) for p in opening if p in chosen)
     lines = [SummaryLine("", first)] if first else []
     for part, paragraphs in list(inside.items())[:MOST_SUBSECTIONS]:
-        heading = show_sentence(_bare_heading(part))
         pieces = tuple(SummaryPiece.of(p.sentence) for p in paragraphs if p in chosen)
         if pieces:
-            lines.append(SummaryLine(heading, pieces))
-        elif opening is None and (source := cite_heading(store, part, chunks)):
-            lines.append(SummaryLine("", (SummaryPiece(heading, source),)))
+            lines.append(SummaryLine(show_sentence(_bare_heading(part)), pieces))
     return lines
 
 
@@ -224,15 +192,14 @@ _SPEAKS_OF_STEP = re.compile(
 class Paragraph:
     """A paragraph or list item, with its most representative sentence and the worth of that.
 
-    ``place`` counts from the beginning of the section. An item ``is_numbered`` if it has a number
-    or letter; ``is_stated`` is False if its sentence is not a complete statement.
+    ``place`` counts from the beginning of the section. ``is_stated`` is False if its sentence is
+    not a complete statement.
     """
 
     sentence: SelectedSentence
     worth: float
     place: int
     is_item: bool
-    is_numbered: bool
     is_stated: bool
 
 
@@ -263,7 +230,7 @@ def _group_sentences(
             if not within.start <= span.start < within.end:
                 continue
             if group and (
-                _BREAK.search(text, group[-1].span.end, span.start) or _item_mark(text, span.start)
+                _BREAK.search(text, group[-1].span.end, span.start) or _opens_item(text, span.start)
             ):
                 yield group
                 group = []
@@ -272,19 +239,18 @@ def _group_sentences(
         yield group
 
 
-def _item_mark(text: str, start: int) -> str:
-    """Return the mark of the list item that a sentence opens; "" if it opens none."""
+def _opens_item(text: str, start: int) -> bool:
+    """Return True if a sentence opens a list item."""
     line = text.rfind("\n", 0, start) + 1
     mark = _MARK.match(text, line)
-    return mark[0].strip() if mark and (start == line or mark.end() >= start) else ""
+    return mark is not None and (start == line or mark.end() >= start)
 
 
 def _stand_for(
     sentences: Sequence[SelectedSentence], text: str, asked: set[str], language: str, place: int
 ) -> Paragraph | None:
     """Return a paragraph with its most representative sentence; None if none is quotable."""
-    mark = _item_mark(text, sentences[0].span.start)
-    is_item, is_numbered = bool(mark), len(mark) > 1
+    is_item = _opens_item(text, sentences[0].span.start)
     best, most = None, 0.0
     for index, sentence in enumerate(sentences):
         if not _may_stand(sentence, is_item=is_item):
@@ -297,7 +263,7 @@ def _stand_for(
         return None
     is_stated = is_statement(best.chunk, best.span, best.text)
     shown = (_open_item(sentences, text) if is_item else None) or best
-    return Paragraph(shown, most, place, is_item, is_numbered, is_stated)
+    return Paragraph(shown, most, place, is_item, is_stated)
 
 
 def _may_stand(sentence: SelectedSentence, *, is_item: bool) -> bool:
@@ -308,8 +274,9 @@ def _may_stand(sentence: SelectedSentence, *, is_item: bool) -> bool:
     chunk, span = sentence.chunk, sentence.span
     if is_statement(chunk, span, sentence.text):
         return not sentence.text.lstrip().startswith("#")
-    kinds = {frame.kind for frame in chunk.frames_around(span)}
-    if not is_item or FrameKind.LEAD not in kinds or FrameKind.CODE in kinds:
+    around = chunk.blocks_around(span)
+    is_led = any(block.kind is BlockKind.LIST and block.lead for block in around)
+    if not is_item or not is_led or any(block.kind is BlockKind.CODE for block in around):
         return False
     shown = show_sentence(sentence.text)
     return is_prose(flat_text(shown)) and weigh_prose(shown) >= LEAST_PROSE
@@ -329,7 +296,7 @@ def _weigh(sentence: SelectedSentence, asked: set[str], language: str, *, is_ite
         worth *= _FRAGMENT_WEIGHT
     if detect_language(shown) != language:
         worth *= _OTHER_LANGUAGE_WEIGHT
-    if any(f.kind is FrameKind.TITLE for f in sentence.chunk.frames_around(sentence.span)):
+    if any(b.kind is BlockKind.BOX for b in sentence.chunk.blocks_around(sentence.span)):
         worth *= _ASIDE_WEIGHT
     return worth
 

@@ -17,7 +17,7 @@ from knotwork._retrieval.evidence_builder import is_in_han
 from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
 from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.terms import content_terms
-from knotwork.records import Chunk, FrameKind, Span, Support
+from knotwork.records import BlockKind, Chunk, Span, Support
 
 LEAST_PROSE = 0.6
 """The least share of prose in a sentence that can represent a text."""
@@ -183,12 +183,9 @@ def choose_leading(weighed: Sequence[tuple[SelectedSentence, float]]) -> Selecte
 
 
 def write_lines(
-    intro: str, lines: Sequence[SummaryLine], language: str, *, is_ordered: bool = False
+    intro: str, lines: Sequence[SummaryLine], language: str
 ) -> tuple[str, list[SelectedSentence]]:
-    """Return the text of an answer, and the sentences that its marks cite, in order.
-
-    Lines are numbered if ``is_ordered``, else bulleted.
-    """
+    """Return the text of an answer, and the sentences that its marks cite, in order."""
     numbers: dict[tuple[str, Span], int] = {}
     sources: list[SelectedSentence] = []
     written: list[str] = []
@@ -211,14 +208,13 @@ def write_lines(
         written.append(f"{line.label}{colon}{body}" if line.label else body)
     if len(written) == 1 and not intro:
         return written[0], sources
-    marks = [f"{n}." if is_ordered else "-" for n in range(1, len(written) + 1)]
-    listed = [f"{mark} {line}" for mark, line in zip(marks, written, strict=True)]
+    listed = [f"- {line}" for line in written]
     return "\n".join([intro, "", *listed] if intro and listed else listed or [intro]), sources
 
 
 def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
     """Return True if a span of a chunk is a whole sentence of prose: no code, heading or cell."""
-    if any(frame.kind is FrameKind.CODE for frame in chunk.frames_around(span)):
+    if any(block.kind is BlockKind.CODE for block in chunk.blocks_around(span)):
         return False
     flat = flat_text(text)
     if flat.casefold() in {title.casefold() for title in (*chunk.headings, chunk.document_title)}:

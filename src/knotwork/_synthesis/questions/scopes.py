@@ -1,4 +1,4 @@
-"""Read the scope of a question: the whole, a document, a topic, a number or steps.
+"""Read the scope of a question: the whole, a document, a topic or a number.
 
 Patterns of English and Chinese questions find it; others have none, and are searched for.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-
-from knotwork._text.terms import content_terms
 
 
 class ScopeKind(StrEnum):
@@ -26,8 +24,6 @@ class ScopeKind(StrEnum):
     community reports."""
     RANKING = "ranking"
     """The entities of a type, by how often they are mentioned; ``subject`` is the word for them."""
-    STEPS = "steps"
-    """The steps of ``subject``, or what has to be decided for it, in order."""
     MENTIONS = "mentions"
     """How often, and where, ``subject`` is mentioned."""
 
@@ -281,9 +277,7 @@ def read_english(text: str) -> QuestionScope | None:
     """Return the scope of an English question; None for any other question."""
     if counted := read_count(text, _RANKINGS, _MENTIONS):
         return counted
-    return (
-        read_english_steps(text) or _read_summary(text) or _read_topic(text) or _read_subject(text)
-    )
+    return _read_summary(text) or _read_topic(text) or _read_subject(text)
 
 
 def _read_summary(text: str) -> QuestionScope | None:
@@ -363,77 +357,6 @@ def strip_english(phrase: str) -> str:
     bare = _DETERMINER.sub("", phrase)
     last = _LAST_TEXT.match(bare)
     return (last["rest"] if last else bare).strip()
-
-
-_STEPS_END = r"[\s?.!]*$"
-_STEPS_POLITE = r"(?:(?:please|can you|could you|would you|i need|i(?:'d| would) like),? )*"
-_SUBJECT = r"(?P<subject>.+?)"
-_STEP_BY_STEP = r"step[- ]by[- ]step"
-_STEPS = r"(?:(?!the\b)\w+ ){0,2}(?:steps|stages|phases)"
-_NEEDED = r"(?: (?:needed|required|involved|necessary))?"
-_ACTOR = r"(?:i|we|you|one|someone|an? \w+)"
-_WHAT, _IS = r"(?:what|which)", r"(?:what is|what's)"
-_MUST = rf"(?:do|should|must|shall|would) {_ACTOR} (?:need to |have to |first )*"
-_THINGS = r"(?:what|which (?:things|questions|points|issues|decisions|aspects))"
-_CONSIDER = (
-    r"(?:consider|settle|decide(?: on)?|clarify|plan|prepare|think (?:about|of|through|over)"
-    r"|be clear about|take into account|sort out|work out|keep in mind|figure out"
-    r"|ask (?:my|our|your)sel(?:f|ves))"
-)
-_BE_CONSIDERED = (
-    r"(?:has to|have to|must|should|needs? to|ought to) (?:first )?be"
-    r" (?:considered|settled|decided|clarified|planned|prepared|thought (?:about|of|through)"
-    r"|taken into account|sorted out|worked out|kept in mind|answered|asked)"
-)
-_BEFORE = r"(?: first)? (?:before|when|prior to)"
-_PROCEDURE = (
-    r"(?:(?:right|correct|recommended|proper|usual) )?"
-    r"(?:procedure|process|workflow|order of steps|sequence of steps)"
-)
-_TAKE = (
-    r"(?:take|involve|include|consist of|need|require|go through|follow|have|to take|required"
-    r"|necessary)"
-)
-_GUIDE = rf"{_STEP_BY_STEP} (?:guide|instructions?|tutorial|explanation)"
-_FORMS = tuple(
-    re.compile(f"^{_STEPS_POLITE}{form}{_STEPS_END}", re.IGNORECASE)
-    for form in (
-        rf"{_SUBJECT},? \(?(?:{_STEP_BY_STEP}|from (?:start|beginning) to (?:finish|end))\)?",
-        (
-            rf"(?:(?:tell|show|explain|describe)(?: to)?(?: me| us)?,? )?{_STEP_BY_STEP},? "
-            r"(?P<subject>(?:how|what) .+?)"
-        ),
-        rf"{_WHAT} (?:are|were) (?:the )?{_STEPS}{_NEEDED} (?:of|for|to|in|when) {_SUBJECT}",
-        (
-            rf"(?:list|give me|show me|describe|explain|name) (?:the )?{_STEPS}{_NEEDED}"
-            rf" (?:of|for|to|in) {_SUBJECT}"
-        ),
-        (
-            rf"{_WHAT} {_STEPS} {_MUST}(?:take|follow|do|perform|go through)"
-            rf" (?:to|for|when|before) {_SUBJECT}"
-        ),
-        rf"{_WHAT} {_STEPS} (?:do|does|did|must|should|have to|has to|are|is) {_SUBJECT} {_TAKE}",
-        rf"in {_WHAT} (?:order|sequence) (?:do|should|must|shall) {_ACTOR} {_SUBJECT}",
-        rf"{_IS} the {_PROCEDURE} (?:for|to|of|when) {_SUBJECT}",
-        rf"(?:walk|take|guide|lead) (?:me|us) through {_SUBJECT}",
-        rf"(?:give|show|write)(?: me| us)? an? {_GUIDE} (?:to|for|on|of) {_SUBJECT}",
-        rf"{_THINGS} {_MUST}{_CONSIDER}{_BEFORE} {_SUBJECT}",
-        rf"{_THINGS} {_BE_CONSIDERED}{_BEFORE} {_SUBJECT}",
-        rf"before {_SUBJECT}, {_THINGS} (?:{_MUST}{_CONSIDER}|{_BE_CONSIDERED})(?: first)?",
-    )
-)
-
-
-def read_english_steps(text: str) -> QuestionScope | None:
-    """Return the scope of an English question for steps; None for any other question.
-
-    The subject keeps the words that ask ("what should I do"), so that it is similar to advice.
-    """
-    for form in _FORMS:
-        found = form.match(text)
-        if found and content_terms(found["subject"]):
-            return QuestionScope(ScopeKind.STEPS, found["subject"])
-    return None
 
 
 _TEXT_ZH = (
@@ -536,8 +459,6 @@ def read_chinese(text: str) -> QuestionScope | None:
         return counted
     if _LIST_ZH.match(text):
         return QuestionScope(ScopeKind.WHOLE)
-    if steps := read_chinese_steps(text):
-        return steps
     for form in _SAYS_ZH:
         if found := form.match(text):
             where = "" if _WHOLE_ZH.fullmatch(found["where"]) else found["where"]
@@ -572,51 +493,3 @@ def _of_target_zh(target: str) -> QuestionScope:
 def strip_chinese(phrase: str) -> str:
     """Return a phrase without words for texts: "差旅" for "差旅手册"."""
     return re.sub(f"{_WHICH_ZH}{_TEXT_ZH}$", "", phrase).strip()
-
-
-_SUBJECT_ZH = "^(?P<subject>.+?)"
-_ALL_ALONG = "(?:从头到尾|從頭到尾|从头至尾|從頭至尾|一步一步|一步步|自始至终)(?:地|来|來)?"
-_ASKS = "(?:哪|几|幾|什么|什麼|怎么|怎麼|怎样|怎樣|如何|做|办|辦)"
-_TELL = "(?:告诉我|告訴我|教我|说明|說明|讲讲|講講)?"
-_MAY = (
-    "(?:一共|总共|總共|大致|通常|依次|都|需|要|得|应该|應該|必须|必須|可以)*"
-    "(?:分成|分为|分為|分|有|过|過|经过|經過|走|经历|經歷|包括|包含|办|辦|做)"
-)
-_HOW_MANY = (
-    "(?:哪些|哪几|哪幾|几|幾|多少|什么|什麼|怎样的|怎樣的)"
-    "(?:个|個|道|大)?(?:主要|具体|具體)?(?:的)?"
-)
-_STEPS_ZH = "(?:步骤|步驟|阶段|階段|环节|環節|流程|手续|手續|程序|道关|關|关|步)"
-_FULL = "的?(?:具体|具體|详细|詳細|完整|操作|整个|整個|基本|一般)*(?:的)?"
-_PROCESS = "(?:步骤|步驟|流程|过程|過程|先后顺序|先後順序)"
-_IS_WHAT = (
-    "(?:是|有|包括|该|該)?(?:什么样的?|什麼樣的?|什么|什麼|怎样的?|怎樣的?|怎么样的?|怎么走|怎麼走"
-    "|如何|哪些|啥)"
-)
-_BEFORE_ZH = "^(?:在)?(?P<subject>.+?)(?:之前|以前|前)[，, ]*"
-_MUST_ZH = "(?:我们|我們|我|需要|需|要|得|应该|應該|应当|應當|必须|必須|先|首先|事先|提前)*"
-_THINGS_ZH = "(?:哪|什么|什麼)(?:些)?(?:事情|事|问题|問題|方面|因素|东西|東西|点|點)?"
-_CONSIDER_ZH = (
-    "(?:想明白|想清楚|想好|想清|考虑好?|考慮好?|弄清楚?|弄明白|搞清楚?|搞明白|明确|明確|理清"
-    "|确定|確定|决定|決定|定下来?|规划好?|規劃好?|准备好?|準備好?)"
-)
-_FORMS_ZH = tuple(
-    re.compile(form + _END_ZH)
-    for form in (
-        f"{_SUBJECT_ZH}[，, ]*{_ALL_ALONG}.{{0,10}}?{_ASKS}.*?",
-        f"^(?:请|請)?{_ALL_ALONG}{_TELL}(?P<subject>.+?)",
-        f"{_SUBJECT_ZH}[，, ]*{_MAY}{_HOW_MANY}{_STEPS_ZH}(?:来|來)?(?:完成|进行|進行)?",
-        f"{_SUBJECT_ZH}{_FULL}{_PROCESS}{_IS_WHAT}",
-        f"{_BEFORE_ZH}{_MUST_ZH}(?:把|对|對)?{_THINGS_ZH}{_MUST_ZH}{_CONSIDER_ZH}",
-        f"{_BEFORE_ZH}{_MUST_ZH}{_CONSIDER_ZH}{_THINGS_ZH}",
-    )
-)
-
-
-def read_chinese_steps(text: str) -> QuestionScope | None:
-    """Return the scope of a Chinese question for steps; None for any other question."""
-    for form in _FORMS_ZH:
-        found = form.match(text)
-        if found and content_terms(found["subject"]):
-            return QuestionScope(ScopeKind.STEPS, found["subject"].strip("，, "))
-    return None

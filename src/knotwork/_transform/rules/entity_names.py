@@ -33,7 +33,7 @@ from knotwork._transform.rules.lexicon import (
 )
 from knotwork._transform.rules.name_types import ADDRESS, is_command, looks_technical, name_type
 from knotwork._transform.rules.sentence_relations import is_predicate
-from knotwork.records import Chunk, Document, FrameKind, Span
+from knotwork.records import BlockKind, Chunk, Document, Span
 
 _NAME_WORDS = re.compile(r"[^\W_][\w.'’-]*")
 _NUMBERED_NAME = re.compile(
@@ -76,11 +76,14 @@ class SentencePlace(Enum):
     CODE = auto()
 
 
+_TITLED = (BlockKind.SECTION, BlockKind.BOX, BlockKind.FIGURE)
+
+
 class SentencePlaces:
     """The places of a document's sentences."""
 
     def __init__(self, document: Document, chunks: Iterable[Chunk]) -> None:
-        code = [frame.span for frame in document.frames if frame.kind is FrameKind.CODE]
+        code = [block.span for block in document.blocks if block.kind is BlockKind.CODE]
         self._code = sorted(code)
         self._code_starts = [span.start for span in self._code]
         self._headings = {
@@ -89,7 +92,7 @@ class SentencePlaces:
             for title in (
                 chunk.document_title,
                 *chunk.headings,
-                *(frame.label for frame in chunk.frames if frame.kind is FrameKind.TITLE),
+                *(block.label for block in chunk.blocks if block.kind in _TITLED),
             )
         }
 

@@ -25,7 +25,7 @@ from knotwork._transform.rules.lexicon import (
     place_names,
     word_set,
 )
-from knotwork.records import Document, FrameKind, Span
+from knotwork.records import BlockKind, Document, Span
 
 _NAME_WORD = re.compile(r"[\w.'’-]+")
 _WORD_BEFORE = re.compile(r"([\w.]+),?\s+[\"“«'‘]?(?:the\s+|The\s+)?$")
@@ -206,25 +206,37 @@ def noun_type(text: str, start: int, end: int) -> str:
     return _KIND_OF_NOUN.get(before[1], "") if before is not None else ""
 
 
+_DEFINING = (BlockKind.DEFINITION, BlockKind.ITEM)
+_LONGEST_MARK = 8
+"""Most characters before the term in its block: the mark of an item, or of bold text."""
+_BEFORE_BODY = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+|\*\*[^\n]+\*\*[ \t]*\n\s*")
+"""The mark of an item, or the line of a term."""
+
+
+def _body_of(text: str, span: Span) -> Span:
+    """Return the span of a definition without the line of its term, if it has one."""
+    found = _BEFORE_BODY.match(text, span.start, span.end)
+    return span if found is None else Span(found.end(), span.end)
+
+
 def read_definitions(document: Document) -> list[Definition]:
     """Return the terms of a document's definition lists, and the command of a manual page."""
     found = list(_page_definition(document))
     page = found[0].name if found else ""
-    for frame in document.frames:
-        if frame.kind is not FrameKind.TERM:
+    for block in document.blocks:
+        if not block.label or block.kind not in _DEFINING:
             continue
-        said = _first_sentences(document.text, frame.span)
-        position = max(0, frame.span.start - _LOOK_BACK)
-        for label in frame.label.split(", "):
+        body = _body_of(document.text, block.span)
+        said = _first_sentences(document.text, body)
+        position = max(0, block.span.start - _LOOK_BACK)
+        for label in block.label.split(", "):
             name, kind = _defined_term(label.strip())
-            # A run-in term is the start of its own definition.
-            start = document.text.rfind(
-                label.strip(), position, frame.span.start + len(frame.label)
-            )
+            last = block.span.start + len(block.label) + _LONGEST_MARK
+            start = document.text.rfind(label.strip(), position, last)
             if name and start >= 0 and said:
                 term = Span(start, start + len(name))
                 whole = page if kind in _PARTS else ""
-                found.append(Definition(name, kind, term, frame.span, said, whole))
+                found.append(Definition(name, kind, term, body, said, whole))
     return found
 
 

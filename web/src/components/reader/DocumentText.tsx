@@ -1,9 +1,12 @@
+import { createContext } from "preact";
 import { memo } from "preact/compat";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { linkTo } from "../../state/location";
 import { cutAtSpans, type Span } from "../offsets";
-import { type Block, type Contents, cutIntoBlocks, type Read } from "./document";
+import { ScrollBox } from "../ScrollBox";
+import { type Cell, type Item, placeInRuns, type Row, type Run, type Shown } from "./blocks";
+import { type Contents, findTicks, type Read, type Tick } from "./document";
 
 interface DocumentTextProps {
   read: Read;
@@ -11,26 +14,34 @@ interface DocumentTextProps {
   marks: readonly Span[];
   /** The things of the graph to underline; none underlines none. */
   things?: Contents["things"];
+  /** The level of the heading above the text. */
+  level?: number;
 }
 
 interface Layer {
+  /** In UTF-16 units. */
   span: Span;
-  kind: "mark" | "heading" | "thing";
+  kind: "mark" | "name" | "thing" | "tick";
   /** Of a thing: its id and name. */
   id?: string;
   name?: string;
+  /** Of a tick: what begins. */
+  tick?: Tick;
 }
 
-/** The text of a document: its passages as ticks at the margin, headings, pages, what is marked. */
-export function DocumentText({ read, marks, things }: DocumentTextProps) {
-  const { details, length } = read;
+/** Rows that are drawn at once; the others follow, so that a long document is there at once. */
+const ROWS_AT_ONCE = 400;
+const PAUSE_MS = 30;
+
+/** The text of a document: its blocks, its passages and pages at the margin, what is marked. */
+export function DocumentText({ read, marks, things, level = 1 }: DocumentTextProps) {
+  const { details, layout } = read;
   const box = useRef<HTMLDivElement>(null);
-  const blocks = useMemo(
-    () => cutIntoBlocks(details.chunks, details.pages, length),
-    [details, length],
-  );
   const layers = useMemo(() => layersOf(read, marks, things ?? []), [read, marks, things]);
   const [from = -1, to = -1] = marks[0] ?? [];
+  const first = read.offsets.toUnit(Math.max(0, from));
+  const wanted = from < 0 ? 0 : layout.rows.findIndex(({ end }) => end > first);
+  const shown = useGrowing(layout.rows.length, Math.max(0, wanted) + ROWS_AT_ONCE);
   useEffect(() => {
     if (from < 0) return;
     const mark = box.current?.querySelector("mark");
@@ -41,81 +52,274 @@ export function DocumentText({ read, marks, things }: DocumentTextProps) {
   }, [read, from, to]);
   return (
     <div ref={box} class="document-text" lang={details.language || undefined}>
-      {blocks.map((block) => (
-        <BlockText
-          key={block.start}
-          read={read}
-          block={block}
-          layers={layers.filter(({ span: [a = 0, b = 0] }) => a < block.end && b > block.start)}
+      {layout.rows.slice(0, shown).map((row, index) => (
+        <RowText
+          key={row.start}
+          text={details.text}
+          row={row}
+          level={level}
+          layers={layers[index] ?? []}
         />
       ))}
     </div>
   );
 }
 
-function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]): Layer[] {
-  const { details, offsets } = read;
-  const headings = details.sections.flatMap(({ level, title, span: [start = 0] }): Layer[] => {
-    if (level === 0) return [];
-    const unit = offsets.toUnit(start);
-    const stop = details.text.indexOf("\n", unit);
-    const end = stop < 0 ? details.text.length : stop;
-    // Where a file has its headings elsewhere, its text has none to show.
-    const isThere = details.text.slice(unit, end).includes(title);
-    return isThere ? [{ span: [start, offsets.toPoint(end)], kind: "heading" }] : [];
-  });
-  const named = things.flatMap(({ id, name, spans }) =>
-    spans.map((span): Layer => ({ span, kind: "thing", id, name })),
+/** Return a number that grows to the total, and is at least what is wanted. */
+function useGrowing(total: number, wanted: number): number {
+  const [count, setCount] = useState(wanted);
+  const shown = Math.min(total, Math.max(count, wanted));
+  useEffect(() => {
+    if (shown >= total) return;
+    const timer = setTimeout(() => setCount(shown + ROWS_AT_ONCE), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [shown, total]);
+  return shown;
+}
+
+/** Return what lies over each row. */
+function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]): Layer[][] {
+  const { details, offsets, layout } = read;
+  const inUnits = ([start = 0, end = 0]: Span) => [offsets.toUnit(start), offsets.toUnit(end)];
+  const ticks = findTicks(details, offsets);
+  const places = placeInRuns(
+    layout.rows,
+    ticks.map(({ place }) => place),
   );
-  return [...marks.map((span): Layer => ({ span, kind: "mark" })), ...headings, ...named];
+  const all = [
+    ...marks.map((span): Layer => ({ span: inUnits(span), kind: "mark" })),
+    ...layout.names.map(({ start, end }): Layer => ({ span: [start, end], kind: "name" })),
+    ...things.flatMap(({ id, name, spans }) =>
+      spans.map((span): Layer => ({ span: inUnits(span), kind: "thing", id, name })),
+    ),
+    ...ticks.map((tick, index): Layer => {
+      const place = places[index] ?? tick.place;
+      // It ends with its row, so that no word is cut.
+      const end = layout.rows[findRow(layout.rows, place)]?.end ?? place;
+      return { span: [place, end], kind: "tick", tick };
+    }),
+  ];
+  const layers: Layer[][] = layout.rows.map(() => []);
+  for (const layer of all) {
+    const [from = 0, to = 0] = layer.span;
+    for (let at = findRow(layout.rows, from); at < layout.rows.length; at += 1) {
+      if ((layout.rows[at]?.start ?? to) >= to) break;
+      layers[at]?.push(layer);
+    }
+  }
+  return layers;
 }
 
-interface BlockTextProps {
-  read: Read;
-  block: Block;
+/** Return the index of the row that a place is in. */
+function findRow(rows: readonly Row[], place: number): number {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rows[middle]?.end ?? 0) <= place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+interface Around {
+  text: string;
   layers: readonly Layer[];
+  level: number;
 }
 
-const BlockText = memo(
-  ({ read, block, layers }: BlockTextProps) => {
-    const words = t.value.reader;
-    const pieces = cutAtSpans(
-      read.offsets,
-      block.start,
-      block.end,
-      layers.map(({ span }) => span),
-    );
+const AroundRow = createContext<Around>({ text: "", layers: [], level: 1 });
+
+interface RowTextProps extends Around {
+  row: Row;
+}
+
+const RowText = memo(
+  ({ text, row, layers, level }: RowTextProps) => {
+    const around = useMemo(() => ({ text, layers, level }), [text, layers, level]);
     return (
-      <div class="block" id={block.chunkId ? `passage-${block.chunkId}` : undefined}>
-        <span class={block.ordinal === null ? "tick" : "tick begins"} aria-hidden="true">
-          {block.ordinal !== null && (
-            <span title={words.passage(block.ordinal + 1)}>{block.ordinal + 1}</span>
-          )}
-          {block.page && <span class="page-tick">{words.page(block.page)}</span>}
-        </span>
-        <p>
-          {pieces.map((piece) => (
-            <PieceText
-              key={piece.start}
-              text={piece.text}
-              layers={piece.covers.flatMap((number) => layers[number] ?? [])}
-            />
-          ))}
-        </p>
-      </div>
+      <AroundRow.Provider value={around}>
+        <div class="block">
+          <Blocks blocks={[row.shown]} />
+        </div>
+      </AroundRow.Provider>
     );
   },
   (before, after) =>
-    before.read === after.read &&
-    before.block === after.block &&
+    before.text === after.text &&
+    before.row === after.row &&
     before.layers.length === after.layers.length &&
-    before.layers.every((layer, index) => layer === after.layers[index]),
+    before.layers.every((layer, index) => isSame(layer, after.layers[index])),
 );
 
-function PieceText({ text, layers }: { text: string; layers: readonly Layer[] }) {
+function isSame(one: Layer, other: Layer | undefined): boolean {
+  return (
+    one.kind === other?.kind &&
+    one.span[0] === other.span[0] &&
+    one.span[1] === other.span[1] &&
+    one.id === other.id
+  );
+}
+
+function Blocks({ blocks }: { blocks: readonly Shown[] }) {
+  return (
+    <>
+      {blocks.map((block, index) => (
+        <BlockText key={index} block={block} />
+      ))}
+    </>
+  );
+}
+
+function BlockText({ block }: { block: Shown }) {
+  const { level } = useContext(AroundRow);
+  switch (block.kind) {
+    case "heading": {
+      const Heading = `h${Math.min(level + block.level, 6)}` as "h2";
+      return (
+        <Heading class={`text-heading of-level-${Math.min(block.level, 4)}`}>
+          <Runs runs={block.runs} />
+        </Heading>
+      );
+    }
+    case "paragraph":
+      return (
+        <p>
+          <Runs runs={block.runs} />
+        </p>
+      );
+    case "list":
+      return <List isOrdered={block.isOrdered} items={block.items} />;
+    case "table":
+      return <Table header={block.header} rows={block.rows} isPart={block.isPart} />;
+    case "definition":
+      return (
+        <dl>
+          <dt>
+            <Runs runs={[block.term]} />
+          </dt>
+          <dd>
+            <Blocks blocks={block.body} />
+          </dd>
+        </dl>
+      );
+    case "code":
+      return (
+        <ScrollBox label={t.value.reader.code} class="code-box">
+          <pre>
+            <code>
+              <Runs runs={block.runs} />
+            </code>
+          </pre>
+        </ScrollBox>
+      );
+    case "quote":
+      return (
+        <blockquote>
+          <Blocks blocks={block.body} />
+        </blockquote>
+      );
+    case "figure":
+      return (
+        <figure>
+          <Blocks blocks={block.body} />
+        </figure>
+      );
+    case "turn":
+      return (
+        <div class="turn">
+          {block.speaker && <p class="text-name">{block.speaker}</p>}
+          <Blocks blocks={block.body} />
+        </div>
+      );
+    default:
+      return (
+        <div class="text-box">
+          <Blocks blocks={block.body} />
+        </div>
+      );
+  }
+}
+
+function List({ isOrdered, items }: { isOrdered: boolean; items: readonly Item[] }) {
+  const listed = items.map(({ mark, number, body }, index) => (
+    <li
+      key={index}
+      value={number ?? undefined}
+      style={mark ? { listStyleType: `"${mark.replaceAll('"', "")} "` } : undefined}
+    >
+      <Blocks blocks={body} />
+    </li>
+  ));
+  return isOrdered ? <ol>{listed}</ol> : <ul>{listed}</ul>;
+}
+
+interface TableProps {
+  header: readonly Cell[];
+  rows: readonly Cell[][];
+  isPart: boolean;
+}
+
+function Table({ header, rows, isPart }: TableProps) {
+  return (
+    <ScrollBox label={t.value.reader.table} class={isPart ? "is-part" : ""}>
+      <table>
+        {header.length > 0 && (
+          <thead>
+            <tr>
+              {header.map((cell, at) => (
+                <th key={at} scope="col">
+                  <Runs runs={cell} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, at) => (
+                <td key={at}>
+                  <Runs runs={cell} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollBox>
+  );
+}
+
+/** A part of the text, cut where something lies over it. */
+function Runs({ runs }: { runs: readonly Run[] }) {
+  const { text, layers } = useContext(AroundRow);
+  const spans = layers.map(({ span }) => span);
+  return (
+    <>
+      {runs.flatMap(({ start, end }) =>
+        cutAtSpans(text, start, end, spans).map((piece) => (
+          <PieceText
+            key={piece.start}
+            text={piece.text}
+            start={piece.start}
+            layers={piece.covers.flatMap((number) => layers[number] ?? [])}
+          />
+        )),
+      )}
+    </>
+  );
+}
+
+interface PieceTextProps {
+  text: string;
+  start: number;
+  layers: readonly Layer[];
+}
+
+function PieceText({ text, start, layers }: PieceTextProps) {
+  const tick = layers.find(({ tick, span }) => tick && span[0] === start)?.tick;
   const thing = layers.find(({ kind }) => kind === "thing");
-  const isHeading = layers.some(({ kind }) => kind === "heading");
-  const isMarked = layers.some(({ kind }) => kind === "mark");
   let shown = <>{text}</>;
   if (thing?.id) {
     shown = (
@@ -124,6 +328,25 @@ function PieceText({ text, layers }: { text: string; layers: readonly Layer[] })
       </a>
     );
   }
-  if (isHeading) shown = <strong class="text-heading">{shown}</strong>;
-  return isMarked ? <mark>{shown}</mark> : shown;
+  if (layers.some(({ kind }) => kind === "name")) shown = <b class="text-name">{shown}</b>;
+  if (layers.some(({ kind }) => kind === "mark")) shown = <mark>{shown}</mark>;
+  return (
+    <>
+      {tick && <TickText tick={tick} />}
+      {shown}
+    </>
+  );
+}
+
+/** What begins at a place, at the margin. Its words are no part of the text that one may copy. */
+function TickText({ tick: { passages, page } }: { tick: Tick }) {
+  const words = t.value.reader;
+  return (
+    <span class={passages.length > 0 ? "tick begins" : "tick"} aria-hidden="true">
+      {passages.map(({ id, ordinal }) => (
+        <span key={id} title={words.passage(ordinal + 1)} data-label={ordinal + 1} />
+      ))}
+      {page && <span class="page-tick" data-label={words.page(page)} />}
+    </span>
+  );
 }

@@ -61,7 +61,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
       >
         {read.isLoading && <Skeleton label={t.value.common.loading} lines={9} />}
         {read.error && <ErrorState error={read.error} retry={read.reload} />}
-        {read.data && <DocumentText read={read.data} marks={marks} />}
+        {read.data && <DocumentText read={read.data} marks={marks} level={2} />}
       </section>
     </aside>
   );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { cutIntoBlocks, pageAt, sectionsAt } from "./document";
+import { Offsets } from "../offsets";
+import { findTicks, pageAt, sectionsAt } from "./document";
 
 const chunk = (id: string, start: number, end: number, is_parent = false) => ({
   id,
@@ -11,40 +12,29 @@ const chunk = (id: string, start: number, end: number, is_parent = false) => ({
   sentences: [],
 });
 
-describe("blocks", () => {
-  it("cover the whole text once, whatever lies between and over the passages", () => {
-    const chunks = [
-      chunk("b", 40, 60),
-      chunk("a", 5, 30),
-      chunk("p", 0, 90, true),
-      chunk("c", 50, 80),
-    ];
-    const blocks = cutIntoBlocks(chunks, [], 90);
-    expect(blocks.map(({ start, end, chunkId }) => [start, end, chunkId])).toEqual([
-      [0, 5, ""],
-      [5, 40, "a"],
-      [40, 50, "b"],
-      [50, 90, "c"],
+describe("ticks", () => {
+  it("are where passages begin, but for those that hold others", () => {
+    const chunks = [chunk("b", 40, 60), chunk("a", 5, 30), chunk("p", 0, 90, true)];
+    const ticks = findTicks({ chunks, pages: [] }, new Offsets("x".repeat(90)));
+    expect(ticks.map(({ place, passages }) => [place, passages[0]?.id])).toEqual([
+      [5, "a"],
+      [40, "b"],
     ]);
   });
 
-  it("is one without passages, and none without text", () => {
-    const whole = { start: 0, end: 7, ordinal: null, chunkId: "", page: "" };
-    expect(cutIntoBlocks([], [], 7)).toEqual([whole]);
-    expect(cutIntoBlocks([], [], 0)).toEqual([]);
-  });
-
-  it("begin where pages do, within a passage too", () => {
+  it("are where pages begin, within a passage too, if there are several", () => {
     const pages = [
       { label: "1", start: 0 },
       { label: "2", start: 20 },
     ];
-    const blocks = cutIntoBlocks([chunk("a", 0, 30)], pages, 30);
-    expect(blocks.map(({ start, end, chunkId, page }) => [start, end, chunkId, page])).toEqual([
-      [0, 20, "a", "1"],
-      [20, 30, "", "2"],
+    const offsets = new Offsets(`😀${"x".repeat(29)}`);
+    const ticks = findTicks({ chunks: [chunk("a", 0, 30)], pages }, offsets);
+    expect(ticks.map(({ place, page }) => [place, page])).toEqual([
+      [0, "1"],
+      [21, "2"],
     ]);
-    expect(cutIntoBlocks([chunk("a", 0, 30)], pages.slice(0, 1), 30)).toHaveLength(1);
+    const one = findTicks({ chunks: [], pages: pages.slice(0, 1) }, offsets);
+    expect(one).toEqual([]);
   });
 });
 

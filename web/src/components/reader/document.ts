@@ -3,28 +3,17 @@
 import { api, type Shapes, take } from "../../api/client";
 import { revision } from "../../state/workspaces";
 import { Offsets } from "../offsets";
+import { type Layout, layOut } from "./blocks";
 
 export type Details = Shapes["DocumentDetails"];
 export type Contents = Shapes["DocumentContents"];
 export type Section = Shapes["SectionShape"];
 
-/** A document with its offsets worked out. */
+/** A document with its offsets worked out, and what is shown of it. */
 export interface Read {
   details: Details;
   offsets: Offsets;
-  /** Its length, in code points. */
-  length: number;
-}
-
-/** A part of the text from where a passage or page begins to where the next one does. */
-export interface Block {
-  start: number;
-  end: number;
-  /** The passage that begins here, if one does. */
-  ordinal: number | null;
-  chunkId: string;
-  /** The label of the page that begins here, if one does. */
-  page: string;
+  layout: Layout;
 }
 
 const MOST_KEPT = 24;
@@ -40,7 +29,7 @@ export function loadDocument(workspace: string, document: string): Promise<Read>
     api.GET("/api/v1/workspaces/{workspace}/documents/{document}", { params: { path } }),
   ).then((details) => {
     const offsets = new Offsets(details.text);
-    return { details, offsets, length: offsets.toPoint(details.text.length) };
+    return { details, offsets, layout: layOut(details.blocks, offsets) };
   });
   kept.set(key, loading);
   loading.catch(() => kept.delete(key));
@@ -48,34 +37,29 @@ export function loadDocument(workspace: string, document: string): Promise<Read>
   return loading;
 }
 
-/** Cut a text where its passages and pages begin; what lies between is shown with the one before.
+/** A place where passages or a page begin, in UTF-16 units. */
+export interface Tick {
+  place: number;
+  passages: { id: string; ordinal: number }[];
+  page: string;
+}
+
+/** Return where passages and pages begin, in the order of the text.
  *
  * Pages are those of a document with several.
  */
-export function cutIntoBlocks(
-  chunks: Details["chunks"],
-  pages: Details["pages"],
-  length: number,
-): Block[] {
-  const begins = new Map<number, Block>();
-  const blockAt = (start: number): Block => {
-    const known = begins.get(start);
-    const block = known ?? { start, end: length, ordinal: null, chunkId: "", page: "" };
-    begins.set(start, block);
-    return block;
+export function findTicks({ chunks, pages }: Pick<Details, "chunks" | "pages">, offsets: Offsets) {
+  const ticks = new Map<number, Tick>();
+  const tickAt = (point: number): Tick => {
+    const place = offsets.toUnit(point);
+    const tick = ticks.get(place) ?? { place, passages: [], page: "" };
+    ticks.set(place, tick);
+    return tick;
   };
-  blockAt(0);
-  for (const chunk of chunks) {
-    if (chunk.is_parent) continue;
-    const block = blockAt(chunk.span[0] ?? 0);
-    if (block.chunkId) continue;
-    block.ordinal = chunk.ordinal;
-    block.chunkId = chunk.id;
-  }
-  if (pages.length > 1) for (const page of pages) blockAt(page.start).page = page.label;
-  const blocks = [...begins.values()].sort((one, other) => one.start - other.start);
-  for (const [index, block] of blocks.entries()) block.end = blocks[index + 1]?.start ?? length;
-  return blocks.filter((block) => block.start < block.end);
+  for (const { id, ordinal, span, is_parent } of chunks)
+    if (!is_parent) tickAt(span[0] ?? 0).passages.push({ id, ordinal });
+  if (pages.length > 1) for (const page of pages) tickAt(page.start).page = page.label;
+  return [...ticks.values()].sort((one, other) => one.place - other.place);
 }
 
 /** Return the headings above a place, the topmost first, without the document itself. */

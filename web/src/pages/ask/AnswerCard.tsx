@@ -46,6 +46,7 @@ export function AnswerCard(props: AnswerCardProps) {
       {text && (
         <AnswerText
           text={text}
+          isQuoted={answer !== null && answer.model === ""}
           citations={citations}
           facts={answer?.memory ?? NO_FACTS}
           open={open}

@@ -1,11 +1,12 @@
-import { Lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useMemo } from "preact/hooks";
+import { ScrollBox } from "../../components/ScrollBox";
 import { t } from "../../i18n";
 import { Chip, FactChip } from "./Chip";
 import type { StatedFact } from "./facts";
-import { cutAtMarks, findUncited, splitBlocks } from "./markdown";
+import { cutAtMarks, findUncited, readBlock, splitBlocks } from "./markdown";
 import type { Citation } from "./runs";
 
 interface Marks {
@@ -29,10 +30,13 @@ const MarksOf = createContext<Marks>({
 
 interface AnswerTextProps extends Marks {
   text: string;
+  /** Whether it consists of pieces of documents: only a model writes in italics. */
+  isQuoted: boolean;
 }
 
 /** The text of an answer, with its citations as buttons. Nothing in it is ever taken for HTML. */
-export function AnswerText({ text, citations, facts, open, onOpen, isWhole }: AnswerTextProps) {
+export function AnswerText(props: AnswerTextProps) {
+  const { text, isQuoted, citations, facts, open, onOpen, isWhole } = props;
   const blocks = useMemo(() => splitBlocks(text), [text]);
   const marks = useMemo(
     () => ({ citations, facts, open, onOpen, isWhole }),
@@ -42,7 +46,7 @@ export function AnswerText({ text, citations, facts, open, onOpen, isWhole }: An
     <MarksOf.Provider value={marks}>
       <div class="answer-text">
         {blocks.map((block, index) => (
-          <Block key={index} text={block} />
+          <Block key={index} text={block} isQuoted={isQuoted} />
         ))}
       </div>
     </MarksOf.Provider>
@@ -50,8 +54,8 @@ export function AnswerText({ text, citations, facts, open, onOpen, isWhole }: An
 }
 
 /** A block is read again only when its text changes: of a text that comes, the last one alone. */
-const Block = memo(({ text }: { text: string }) => {
-  const tokens = useMemo(() => Lexer.lex(text), [text]);
+const Block = memo(({ text, isQuoted }: { text: string; isQuoted: boolean }) => {
+  const tokens = useMemo(() => readBlock(text, { isQuoted }), [text, isQuoted]);
   return <Blocks tokens={tokens} />;
 });
 
@@ -93,16 +97,22 @@ function BlockToken({ token }: { token: Token }) {
       );
     case "code":
       return (
-        <pre>
-          <code>{(token as Tokens.Code).text}</code>
-        </pre>
+        <ScrollBox label={t.value.reader.code} class="code-box">
+          <pre>
+            <code>{(token as Tokens.Code).text}</code>
+          </pre>
+        </ScrollBox>
       );
     case "table":
       return <Table table={token as Tokens.Table} />;
     case "hr":
       return <hr />;
     default:
-      return <p>{token.raw}</p>;
+      return (
+        <p>
+          <Plain text={token.raw} isLast />
+        </p>
+      );
   }
 }
 
@@ -117,17 +127,19 @@ function List({ list }: { list: Tokens.List }) {
 
 function Table({ table }: { table: Tokens.Table }) {
   return (
-    <div class="table-box">
+    <ScrollBox label={t.value.reader.table}>
       <table>
-        <thead>
-          <tr>
-            {table.header.map((cell, index) => (
-              <th key={index} scope="col">
-                <Inline tokens={cell.tokens} />
-              </th>
-            ))}
-          </tr>
-        </thead>
+        {table.header.some(({ text }) => text) && (
+          <thead>
+            <tr>
+              {table.header.map((cell, index) => (
+                <th key={index} scope="col">
+                  <Inline tokens={cell.tokens} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
         <tbody>
           {table.rows.map((row, index) => (
             <tr key={index}>
@@ -140,7 +152,7 @@ function Table({ table }: { table: Tokens.Table }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   );
 }
 

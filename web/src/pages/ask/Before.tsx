@@ -1,4 +1,5 @@
 import { IconButton } from "../../components/Button";
+import { plainText } from "../../components/plain";
 import { t } from "../../i18n";
 import { linkTo, setQuery } from "../../state/location";
 import { queryOf } from "./HistoryPanel";
@@ -31,7 +32,7 @@ export function Before({ workspace, wanted }: BeforeProps) {
             >
               {question}
             </a>
-            <p class="small muted before-answer">{answer || words.unknown}</p>
+            <p class="small muted before-answer">{plainText(answer) || words.unknown}</p>
           </li>
         ))}
         {turns.length === 0 && (

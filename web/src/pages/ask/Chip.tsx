@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
+import { plainText } from "../../components/plain";
 import { SourcePlace } from "../../components/SourceCard";
 import { decimal, t } from "../../i18n";
 import { factMark, factOrigin, factPlace, type StatedFact } from "./facts";
@@ -94,7 +95,7 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
         <span class="small faint number">{decimal(citation.score, 2)}</span>
       </span>
       <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
-      <span class="chip-quote">{citation.quote}</span>
+      <span class="chip-quote">{plainText(citation.quote)}</span>
     </Mark>
   );
 }

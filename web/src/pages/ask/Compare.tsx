@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Icon } from "../../components/Icon";
+import { plainText } from "../../components/plain";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { linkTo } from "../../state/location";
@@ -141,7 +142,7 @@ function Aligned({ runs, onPlace }: { runs: readonly Run[]; onPlace: (place: Pla
                   >
                     {hit.title || hit.document}
                   </button>
-                  <p class="small faint aligned-text">{hit.text}</p>
+                  <p class="small faint aligned-text">{plainText(hit.text)}</p>
                 </td>
                 {ranks.map((rank, column) => (
                   <td key={runs[column]?.question.retriever} class="number">

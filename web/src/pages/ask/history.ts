@@ -53,11 +53,11 @@ function fill(entry: Kept): Kept {
   const { after = "", filter = "" } = entry.question;
   const { answered, confidence } = entry.answer;
   const rated = confidence === null ? null : confidence >= LIKELY_RIGHT ? "strong" : "weak";
-  const { strength = answered ? rated : "none", memory = [] } = entry.answer;
+  const { strength = answered ? rated : "none", memory = [], pieces = [] } = entry.answer;
   return {
     ...entry,
     question: { ...entry.question, after, filter },
-    answer: { ...entry.answer, strength, memory },
+    answer: { ...entry.answer, strength, memory, pieces },
   };
 }
 

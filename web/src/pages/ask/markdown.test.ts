@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cutAtMarks, findUncited, splitBlocks } from "./markdown";
+import { cutAtMarks, findUncited, readBlock, splitBlocks } from "./markdown";
 
 const TEXT = `First paragraph [1].
 
@@ -34,6 +34,27 @@ describe("blocks of a text that comes", () => {
 
   it("do not cut code at its empty lines", () => {
     expect(splitBlocks(TEXT)[2]).toContain("one = 1\n\ntwo = 2");
+  });
+});
+
+describe("a block", () => {
+  const kinds = (text: string, isQuoted: boolean) => {
+    const [block] = readBlock(text, { isQuoted });
+    return (block && "tokens" in block ? (block.tokens ?? []) : []).map(({ type }) => type);
+  };
+
+  it("of a document has bold words, and signs that mean nothing", () => {
+    expect(kinds("**Tarnby** takes *args and *kwargs* \\_x", true)).toEqual(["strong", "text"]);
+    expect(kinds("a <b>c</b> *d*", false)).toContain("em");
+    expect(readBlock("<b> is a tag [1]", { isQuoted: true })[0]?.type).toBe("paragraph");
+    expect(readBlock("[1]: not a link", { isQuoted: true })[0]?.type).toBe("paragraph");
+  });
+
+  it("may be a table or code", () => {
+    const types = (text: string) => readBlock(text, { isQuoted: true }).map(({ type }) => type);
+    expect(types("| a | b |\n| --- | --- |\n| 1 | 2 |\n\n[1]")).toContain("table");
+    expect(types("```sh\nls\n```\n[1]")).toEqual(["code", "paragraph"]);
+    expect(types("1. a\n   - b\n2. c [1]")).toEqual(["list"]);
   });
 });
 

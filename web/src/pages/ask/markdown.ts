@@ -1,5 +1,7 @@
 /** Text of answers as it comes: finished blocks are read once, only the end again and again. */
 
+import { getDefaults, Lexer, type Token, Tokenizer, type Tokens } from "marked";
+
 const FENCE = /^ {0,3}(```|~~~)/;
 
 /** The first character decides: a longer prefix could change while a line is streamed. */
@@ -31,6 +33,44 @@ export function splitBlocks(text: string): string[] {
   }
   if (block) blocks.push(block);
   return blocks;
+}
+
+/** Reads pieces of documents: they have bold words and code, and no other inline Markdown. */
+class QuoteTokenizer extends Tokenizer {
+  override emStrong(src: string, masked: string, before?: string) {
+    const token = super.emStrong(src, masked, before);
+    return token?.type === "strong" ? token : undefined;
+  }
+
+  override del(): Tokens.Del | undefined {
+    return undefined;
+  }
+
+  override escape(): Tokens.Escape | undefined {
+    return undefined;
+  }
+
+  override link(): Tokens.Link | undefined {
+    return undefined;
+  }
+
+  override html(): Tokens.HTML | undefined {
+    return undefined;
+  }
+
+  override def(): Tokens.Def | undefined {
+    return undefined;
+  }
+
+  override lheading(): Tokens.Heading | undefined {
+    return undefined;
+  }
+}
+
+/** Return what a block of Markdown consists of. */
+export function readBlock(text: string, { isQuoted }: { isQuoted: boolean }): Token[] {
+  const tokenizer = isQuoted ? new QuoteTokenizer() : new Tokenizer();
+  return new Lexer({ ...getDefaults(), tokenizer }).lex(text);
 }
 
 /** A text, the mark of a citation such as `[1]`, or that of a remembered fact such as `[M1]`. */

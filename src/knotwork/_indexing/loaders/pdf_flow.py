@@ -1,0 +1,329 @@
+"""Join the lines of PDF pages to running text: paragraphs, wrapped lines, hyphens, rows of tables.
+
+Distance, font size, indent and punctuation decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from knotwork._indexing.loaders.page_lines import (
+    PARAGRAPH_GAP,
+    FlowLine,
+    PageLine,
+    has_sure_mark,
+    is_item,
+)
+from knotwork._indexing.loaders.pdf_lines import WIDE
+from knotwork._indexing.loaders.table_rows import names_columns
+
+_ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
+_BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
+_WIDE_CHARACTER = re.compile(rf"[{WIDE}]")
+_WRAPPED = re.compile(rf"[{WIDE}]{{12}}\s*\Z")
+_MIN_WRAPPED_WIDTH = 24
+"""Half-width characters in a wrapped line of Chinese, at least; shorter lines may be a list."""
+_FULL_SHARE = 0.6
+"""Length of a wrapped line of Chinese, at least, as a share of the longest line of its page; rows
+of tables are shorter."""
+_HYPHENATED = re.compile(r"((?:[A-ZÀ-Þ]|[a-zß-ÿ])[a-zß-ÿ]+)[-\u00ad\u2010]\Z")
+_KEEPS_HYPHEN = re.compile(r"\w[-\u2010]\Z")
+_IN_ADDRESS = re.compile(r"://\S*[/_=&?]\Z")
+_MAX_WORD_LENGTH = 60
+_FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？]['\"”’」』)）]*\s*\Z")
+_AT_MARGIN = 0.1
+"""The share of lines that must begin at one position for it to be the margin of a page."""
+_INDENT = re.compile("[ \u3000]{2,}")
+_INDENTED = 1.5
+"""Indent of the first line of a Chinese paragraph, in multiples of the font size."""
+_INDENTED_LATIN = 0.8
+"""The same for other paragraphs."""
+_ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
+_PARAGRAPH_GAP = 1.3
+"""Distance of lines where a paragraph ends, as a multiple of the usual distance."""
+_WIDE_GAP = 1.7
+"""The same if the next line begins in lower case, as after a formula."""
+_OTHER_SIZE = 0.1
+"""Relative change of the font size where another part of the text begins."""
+_SPACE, _SLACK = 0.25, 0.5
+"""Width of a space, and what a line is shorter at least into which a word would have fitted, in
+font sizes."""
+_SHIFTED_COLUMN = 3.0
+"""Points by which the columns of a table may shift from one page to the next."""
+
+
+def join_lines(lines: Sequence[PageLine], parted: Collection[int]) -> list[FlowLine]:
+    """Return lines of pages with what joins each to the line before.
+
+    A paragraph ends where pages among ``parted`` are between two lines.
+    """
+    words = _Words(lines)
+    prose = [line for line in lines if line.row is None]
+    pitch = _usual_pitch(prose)
+    pages = _measure_pages(prose)
+    lines = _join_rows(lines, words.join)
+    gaps = [(PARAGRAPH_GAP, 0)]
+    for line, following in pairwise(lines):
+        is_parted = any(line.page < page < following.page for page in parted)
+        gaps.append(
+            (PARAGRAPH_GAP, 0) if is_parted else _gap_behind(line, following, words, pitch, pages)
+        )
+    fitting = _fitting(lines, [gap for gap, _ in gaps])
+    flow = []
+    for number, line in enumerate(lines):
+        gap = gaps[number][0]
+        if gap == "\n":
+            after = lines[number + 1] if number + 1 < len(lines) else None
+            shown = _shown_gap(lines[number - 1], line, after, fits=fitting[number])
+        else:
+            shown = gap
+        cut = gaps[number + 1][1] if number + 1 < len(lines) else 0
+        text = line.text[: len(line.text.rstrip()) - cut]
+        begins = gap == PARAGRAPH_GAP
+        flow.append(
+            FlowLine(line, text, shown, begins_paragraph=begins, fits_above=fitting[number])
+        )
+    return flow
+
+
+def _gap_behind(
+    line: PageLine,
+    following: PageLine,
+    words: _Words,
+    pitch: float,
+    pages: Mapping[int, _Measure],
+) -> tuple[str, int]:
+    """Return what stands behind a line, and the number of characters to drop before it."""
+    if line.row or following.row:
+        return ("\n" if following.row and following.row.place else PARAGRAPH_GAP), 0
+    begins = _is_indented(following, pages[following.page].margin)
+    wrapped = _is_wrapped(line, following, pages[line.page].columns)
+    return _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
+
+
+class _Measure(NamedTuple):
+    """The left margin of a page in points, and its longest line in half-width characters."""
+
+    margin: float
+    columns: int
+
+
+def _measure_pages(lines: Sequence[PageLine]) -> dict[int, _Measure]:
+    measured = {}
+    for page, run in groupby(lines, key=lambda line: line.page):
+        own = list(run)
+        starts = Counter(line.x // 1 for line in own)
+        fewest = min(_AT_MARGIN * len(own), max(starts.values()))
+        margin = min(x for x, count in starts.items() if count >= fewest)
+        measured[page] = _Measure(margin, max(_columns(line.text) for line in own))
+    return measured
+
+
+def _is_indented(line: PageLine, margin: float) -> bool:
+    """Return True if a line is indented as the first line of a Chinese paragraph."""
+    if not _BEGINS_WIDE.match(line.text):
+        return False
+    return line.x >= margin + _INDENTED * line.size > margin or bool(_INDENT.match(line.text))
+
+
+def _gap_between(
+    line: PageLine,
+    following: PageLine,
+    pitch: float,
+    words: _Words,
+    *,
+    begins: bool,
+    wrapped: bool,
+) -> tuple[str, int]:
+    """Return the separator of two lines, and the number of characters to drop before it.
+
+    ``begins`` is True if the second line begins a Chinese paragraph by its indent, ``wrapped`` if
+    the first is a line of Chinese that continues in the second.
+    """
+    if _ends_paragraph(line, following, pitch):
+        return PARAGRAPH_GAP, 0
+    if begins and _ENDS_SENTENCE.search(line.text):
+        return PARAGRAPH_GAP, 0
+    end = line.text.rstrip()[-_MAX_WORD_LENGTH:]
+    hyphenated = _HYPHENATED.search(end)
+    rest = _FIRST_WORD.match(following.text)
+    if hyphenated and rest and not line.monospaced:
+        return "", 0 if words.has_hyphen(hyphenated[1], rest[0]) else 1
+    is_parted = (_KEEPS_HYPHEN.search(end) and not hyphenated) or _IN_ADDRESS.search(end)
+    if is_parted and following.text[:1].isalnum() and not line.monospaced:
+        return "", 0
+    return "" if wrapped else "\n", 0
+
+
+def _is_wrapped(line: PageLine, following: PageLine, longest: int) -> bool:
+    """Return True if a line of Chinese continues in the next one, to be joined without a space."""
+    if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
+        return False
+    is_full = _columns(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
+    return (is_full or _WRAPPED.search(line.text) is not None) and not is_item(following.text)
+
+
+def _columns(text: str) -> int:
+    """Return the width of a text in half-width characters."""
+    return len(text) + len(_WIDE_CHARACTER.findall(text))
+
+
+def _ends_paragraph(line: PageLine, following: PageLine, pitch: float) -> bool:
+    """Return True if a paragraph ends between two lines, by distance, size and punctuation.
+
+    ``pitch`` is the usual distance of lines as a multiple of the font size.
+    """
+    first = following.text.lstrip()[:1]
+    goes_on = first.islower() or "\u3400" <= first <= "\u9fff"
+    larger = max(line.size, following.size)
+    distance = line.y - following.y
+    # A new column begins much higher up on the page than raised text such as superscripts.
+    if line.page != following.page or distance < -2 * larger:
+        return bool(_ENDS_PARAGRAPH.search(line.text)) or not goes_on
+    if not larger or distance < 0:
+        return False
+    if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
+        return line.bold or following.bold or not first.islower()
+    gap = distance / (pitch * larger)
+    return gap > _WIDE_GAP or (gap > _PARAGRAPH_GAP and not first.islower())
+
+
+def _usual_pitch(lines: Sequence[PageLine]) -> float:
+    """Return the distance of lines within a paragraph, as a multiple of their font size."""
+    distances = [
+        (line.y - following.y) / following.size
+        for line, following in pairwise(lines)
+        if line.page == following.page and following.size and line.size == following.size
+    ]
+    near = sorted(distance for distance in distances if 0.7 < distance < 4)
+    # The lower quartile, because the median is that of paragraphs if most have a single line.
+    return near[len(near) // 4] if near else 1.2
+
+
+def _fitting(lines: Sequence[PageLine], gaps: Sequence[str]) -> list[bool]:
+    """Return for each line whether its first word would have fitted into the line before.
+
+    The lines of one paragraph in one column show how long a line may be.
+    """
+    parts: list[list[int]] = []
+    for number, line in enumerate(lines):
+        above = lines[number - 1] if number and gaps[number] != PARAGRAPH_GAP else None
+        if above is None or not line.is_below(above):
+            parts.append([])
+        parts[-1].append(number)
+    fitting = [False] * len(lines)
+    for part in parts:
+        longest = max(lines[number].right for number in part)
+        for before, number in pairwise(part):
+            line = lines[number]
+            word = len((line.text.split(None, 1) or [""])[0]) / max(1, len(line.text))
+            needed = word * (line.right - line.x) + (_SPACE + _SLACK) * line.size
+            fitting[number] = lines[before].right + needed < longest
+    return fitting
+
+
+def _shown_gap(before: PageLine, line: PageLine, following: PageLine | None, *, fits: bool) -> str:
+    """Return what joins a line to the one before in one paragraph: a line end if it is no wrapping.
+
+    A sentence that ends in a short line, or before an indented line, ends the paragraph.
+    """
+    if line.text.lstrip()[:1].islower():
+        return " "
+    is_wide = _ENDS_WIDE.search(before.text) and _BEGINS_WIDE.match(line.text)
+    is_first = line.x > before.x + _INDENTED_LATIN * line.size and (
+        following is None or following.x < line.x - _INDENTED_LATIN / 2 * line.size
+    )
+    if (fits or is_wide or is_first) and _ENDS_SENTENCE.search(before.text):
+        return PARAGRAPH_GAP
+    return "\n" if fits or is_wide or has_sure_mark(line.text) else " "
+
+
+class _Words:
+    """Word counts of a document, to decide whether a word cut by a line end keeps its hyphen."""
+
+    def __init__(self, lines: Sequence[PageLine]) -> None:
+        self._counts = Counter(
+            word for line in lines for word in _WORD.findall(line.text.casefold())
+        )
+
+    def has_hyphen(self, first: str, second: str) -> bool:
+        """Return True if the document has the parts more often with a hyphen than as one word."""
+        first = first.casefold()
+        return self._counts[f"{first}-{second}"] > self._counts[f"{first}{second}"]
+
+    def join(self, line: str, following: str) -> str:
+        """Join two lines of a table cell."""
+        hyphenated = _HYPHENATED.search(line[-_MAX_WORD_LENGTH:])
+        rest = _FIRST_WORD.match(following)
+        if hyphenated and rest:
+            return (line if self.has_hyphen(hyphenated[1], rest[0]) else line[:-1]) + following
+        is_wide = _ENDS_WIDE.search(line) and _BEGINS_WIDE.match(following)
+        return line + following if is_wide else f"{line} {following}"
+
+
+def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> list[PageLine]:
+    """Return lines with the lines of cells joined, and with the header row of each table marked.
+
+    ``join`` joins two lines of a cell. A table at the top of a page continues the table at the end
+    of the page before if their columns match: the indices of its rows continue, and a repeated
+    header is left out.
+    """
+    firsts = [line.row for line in lines if line.row is not None and line.row.place == 0]
+    marks_headers = 2 * sum(row.is_header for row in firsts) > len(firsts)
+    found: list[PageLine] = []
+    names: tuple[str, ...] = ()
+    for table in _tables(lines):
+        rows = [(line, line.row) for line in table if line.row is not None]
+        if not rows:
+            found.extend(table)
+            continue
+        texts = [tuple(reduce(join, cell.split("\n")) for cell in row.cells) for _, row in rows]
+        is_marked = rows[0][1].is_header
+        before = found[-1].row if found and _continues(found[-1], rows[0][0]) else None
+        first, has_header = 0, False
+        if before is not None and (not is_marked or texts[0] == names):
+            first = before.place + 1
+            repeated = len(texts) > 1 and texts[0] == names
+            texts, rows = texts[repeated:], rows[repeated:]
+        else:
+            # If font or lines mark the headers of most tables of the file, others have none.
+            has_header = (
+                len(texts) > 1
+                and (is_marked or not marks_headers)
+                and names_columns(texts[0], texts[1])
+            )
+            names = texts[0] if has_header else ()
+        for place, ((line, row), cells) in enumerate(zip(rows, texts, strict=True), first):
+            own = row._replace(cells=cells, place=place, is_header=has_header and not place)
+            found.append(line._replace(text=" ".join(" ".join(cells).split()), row=own))
+    return found
+
+
+def _tables(lines: Sequence[PageLine]) -> Iterator[list[PageLine]]:
+    """Yield the rows of each table, and the lines between tables."""
+    run: list[PageLine] = []
+    for line in lines:
+        begins = line.row is not None and line.row.place == 0
+        if run and (begins or (line.row is None) != (run[-1].row is None)):
+            yield run
+            run = []
+        run.append(line)
+    if run:
+        yield run
+
+
+def _continues(before: PageLine, line: PageLine) -> bool:
+    """Return True if a row is on the next page and has the columns of the row before it."""
+    if before.row is None or line.row is None or line.page != before.page + 1:
+        return False
+    ours, theirs = before.row.lefts, line.row.lefts
+    return len(ours) == len(theirs) and all(
+        abs(a - b) <= _SHIFTED_COLUMN for a, b in zip(ours, theirs, strict=True)
+    )

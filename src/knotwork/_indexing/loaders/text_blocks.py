@@ -1,0 +1,556 @@
+"""Recognise the blocks of plain text: headings, lists, tables, definitions, code and paragraphs.
+
+A text with the marks of Markdown is read as Markdown, whatever the name of its file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter
+from knotwork._indexing.loaders.markdown import add_markdown
+from knotwork._indexing.loaders.text_columns import (
+    has_gap,
+    is_border,
+    read_aligned,
+    read_bars,
+    text_columns,
+)
+from knotwork._indexing.loaders.text_lines import (
+    Line,
+    follows,
+    is_code,
+    is_code_line,
+    may_be_code,
+    read_line,
+    written_mark,
+)
+from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
+from knotwork._text.sentences import is_wide, join_lines, join_wrapped, wrapping_width
+from knotwork.records import BlockKind
+
+_MARKDOWN = (
+    (re.compile(r"^#{2,6} +\S.*$|(?:\A|\n\n)# +\S.*(?=\n\n|\n?\Z)", re.MULTILINE), 2),
+    (re.compile(r"^(?:```|~~~)", re.MULTILINE), 1),
+    (re.compile(r"\]\((?:https?://|/|\.{1,2}/|#)[^)\s]{0,500}\)"), 1),
+    (re.compile(r"(?<![\w*])\*\*(?=\S)[^*\n]+(?<=\S)\*\*"), 1),
+)
+"""Marks of Markdown and their weights; other comments than Markdown's headings begin with one #."""
+_LEAST_WEIGHT = 4
+_MOST_WEIGHT = 4
+"""The weight of marks that shows that a text uses them, and the most that one kind adds to it."""
+
+
+def add_text(writer: BlockWriter, text: str) -> None:
+    """Append the blocks of a text, which is read as Markdown if it has the marks of it."""
+    if is_markdown(text):
+        add_markdown(writer, text)
+    elif is_code(text):
+        writer.code(text)
+    else:
+        add_plain_text(writer, text)
+
+
+def is_markdown(text: str) -> bool:
+    """Return True if a text has headings, fences, links or bold words as Markdown marks them."""
+    weights = (
+        min(weight * sum(1 for _ in pattern.finditer(text)), _MOST_WEIGHT)
+        for pattern, weight in _MARKDOWN
+    )
+    return sum(weights) >= _LEAST_WEIGHT
+
+
+def add_plain_text(writer: BlockWriter, text: str) -> None:
+    """Append the blocks of a text without markup."""
+    _Reader(writer, text.split("\n"), _Style(wrapping_width(text))).read()
+
+
+_CHAPTER = re.compile(
+    r"(?P<name>chapter|part|book|appendix|section|annex)\s+(?:[IVXLC]+|\d{1,3}|[A-Z])\b"
+    r"(?:[.:—–-].{0,80}|\s*)"
+    r"|第[一二三四五六七八九十百零〇\d]{1,5}(?P<unit>[章回卷篇部节節])(?:[ \t\u3000:：].{0,40})?"
+    r"|(?:(?:phase|stage|step)\s+\d{1,2}\s*[:：.—–-].{1,80}"
+    r"|(?:阶段|步骤|階段|步驟)\s*[\d一二三四五六七八九十]{1,2}\s*[:：、].{1,40}"
+    r"|第[一二三四五六七八九十\d]{1,3}步\s*[:：、，].{1,40})",
+    re.IGNORECASE,
+)
+_CHAPTER_LEVELS = {"节": 2, "節": 2}
+_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,3})+)\.?\s+(?=\S)")
+_BARE_NUMBER = re.compile(r"(\d{1,2})\s{1,3}(?=[A-Z\u3400-\u9fff])")
+_HEADING_KINDS = ("number", "han", "han bracket")
+_UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:])\1{2,}")
+_RULE = re.compile(r"([-=_*~#+.—─═])(?:\s*\1){2,}$")
+_FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w+#-]*)$")
+_DIRECTIVE = re.compile(r"\.\. (?:code-block|code|sourcecode)::\s*([\w+-]*)")
+_PROMPT = re.compile(r"(?:>>>|\$ [a-z./~]|[A-Z]:\\[^>]*>)")
+_INTERRUPTING = (_FENCE, _RULE, _PROMPT)
+_QUOTE = re.compile(r"(?:> ?)+")
+_GOES_ON = re.compile(r"[:：→]$")
+_ENDED = re.compile(r"[.!?:。！？：]$")
+_NO_TITLE_END = re.compile(r"[,;:.，；：。]$")
+MOST_TITLE = 60
+"""The widest title of plain text, in half-width characters."""
+_FEWEST_CAPITALS = 4
+_FARTHEST = 40
+"""Lines in which the next item of a list is looked for."""
+_MOST_BETWEEN = 2
+"""Lines without indent between two items that still belong to the first."""
+_FULL = 0.7
+"""Share of the width of a text from which on a line may continue in the next."""
+
+
+@dataclass
+class _Style:
+    """How a text is written: its width if its lines are wrapped, and the ranks of its headings."""
+
+    width: float
+    ranks: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def deepest(self) -> int:
+        """The level of the deepest heading so far."""
+        return max(self.ranks.values(), default=0)
+
+    def rank(self, style: str, level: int = 0) -> int:
+        """Return the level of a style of heading, by default below those used so far."""
+        return self.ranks.setdefault(style, level or self.deepest + 1)
+
+
+class _Reader:
+    """Reads lines of a text; each method reads one kind of block from a line on.
+
+    Returns the number of the line after the block, 0 if none of its kind begins there. ``depth`` is
+    0 outside of lists and quotes. In an item, all lines of a paragraph are joined.
+    """
+
+    def __init__(
+        self,
+        writer: BlockWriter,
+        lines: Sequence[str],
+        style: _Style,
+        *,
+        depth: int = 0,
+        in_item: bool = False,
+    ) -> None:
+        self._writer = writer
+        self._style = style
+        self._depth = depth
+        self._in_item = in_item
+        self._nested: set[tuple[str, str]] = set()  # kinds of lists and of those in their items
+        self._lines = [read_line(line) for line in lines]
+        self._bare = {
+            int(match[1])
+            for number, line in enumerate(self._lines)
+            if (match := _BARE_NUMBER.match(line.text)) and not self._at(number - 1).text
+        }
+
+    def read(self) -> None:
+        readers: list[Callable[[int], int]] = [
+            self._read_fence,
+            *([] if self._depth else [self._read_underlined]),
+            self._skip_rule,
+            self._read_code,
+            self._read_bars,
+            self._read_columns,
+            self._read_quote,
+            self._read_list,
+            *([] if self._depth else [self._read_heading]),
+            self._read_entries,
+            self._read_terms,
+            self._read_paragraph,
+        ]
+        number = self._next_text(0)
+        while number < len(self._lines):
+            number = self._next_text(next(after for read in readers if (after := read(number))))
+
+    def _at(self, number: int) -> Line:
+        return self._lines[number] if 0 <= number < len(self._lines) else _NO_LINE
+
+    def _next_text(self, number: int) -> int:
+        """Return the number of the next line with text."""
+        while number < len(self._lines) and not self._lines[number].text:
+            number += 1
+        return number
+
+    def _from(self, number: int) -> Iterator[Line]:
+        """Yield the lines from one on until a blank one."""
+        lines = map(self._lines.__getitem__, range(number, len(self._lines)))
+        return takewhile(lambda line: line.text, lines)
+
+    def _run(self, number: int, is_part: Callable[[Line], object]) -> Sequence[Line]:
+        """Return the successive lines from one on that are not blank and pass a test."""
+        return list(takewhile(is_part, self._from(number)))
+
+    def _lead(self, number: int) -> str | None:
+        """Return the line above a list, table or code if it reads like a title of it."""
+        line = self._writer.last.rpartition("\n")[2]
+        is_title = is_title_like(line) and text_columns(line) <= MOST_TITLE
+        return line if is_title and self._at(number - 1).text.endswith(line) else None
+
+    def _read_inside(
+        self, lines: Sequence[str], *, in_item: bool = True, begins_with_mark: bool = False
+    ) -> None:
+        """Read the lines of an item, a definition or a quote."""
+        depth = self._depth + 1
+        if depth <= DEEPEST_LIST:
+            inner = _Reader(self._writer, lines, self._style, depth=depth, in_item=in_item)
+            if begins_with_mark:
+                inner._lines[0] = Line(lines[0], lines[0], 0)
+            inner.read()
+        else:
+            self._writer.paragraph(join_lines(lines))
+
+    def _skip_rule(self, number: int) -> int:
+        return number + 1 if _RULE.match(self._at(number).text) else 0
+
+    def _read_underlined(self, number: int) -> int:
+        """Read a heading with a line of marks below it, and maybe above it."""
+        title, below = self._at(number), self._at(number + 1)
+        over = _UNDERLINE.fullmatch(title.text)
+        if over and _UNDERLINE.fullmatch(self._at(number + 2).text):
+            title, below, number = below, self._at(number + 2), number + 1
+        found = _UNDERLINE.fullmatch(below.text)
+        if found is None or not any(map(str.isalnum, title.text)) or "|" in title.text:
+            return 0
+        columns = text_columns(title.text)
+        if columns > 2 * MOST_TITLE or _NO_TITLE_END.search(title.text):
+            return 0
+        if len(below.text) < min(columns, len(title.text) + 3) - 2:
+            return 0
+        style = found[1] * (2 if over else 1)
+        self._writer.heading(self._style.rank(style), title.text)
+        return number + 2
+
+    def _read_fence(self, number: int) -> int:
+        opened = _FENCE.match(self._at(number).text)
+        if opened is None:
+            return 0
+        for after in range(number + 1, len(self._lines)):
+            text = self._lines[after].text
+            if text.startswith(opened[1]) and not text.strip(opened[1][0]):
+                self._add_code(number, number + 1, after, language=opened[2])
+                return after + 1
+        return 0
+
+    def _read_code(self, number: int) -> int:
+        """Read lines with a prompt, lines that look like code, or indented ones that may be."""
+        after = end = self._code_end(number)
+        while after:
+            end = after
+            following = self._next_text(after)
+            after = self._code_end(following) if self._lines[following:] else 0
+        if end:
+            self._add_code(number, number, end)
+        return end
+
+    def _code_end(self, number: int) -> int:
+        """Return the end of a block of code, 0 if a line does not begin one."""
+        first = self._at(number)
+        if _PROMPT.match(first.text):
+            return number + sum(1 for _ in self._from(number))
+        if first.indent >= 4 and not self._at(number - 1).text:
+            lines = self._run(number, lambda line: line.indent >= 4)
+            signs = sum(may_be_code(line.text) for line in lines)
+            return number + len(lines) if 2 * signs >= len(lines) else 0
+        if not is_code_line(first) or first.kind:
+            return 0
+        lines = self._run(number, lambda line: is_code_line(line) or line.indent > first.indent)
+        return number + len(lines) if sum(map(is_code_line, lines)) > 1 else 0
+
+    def _add_code(self, number: int, start: int, end: int, language: str = "") -> None:
+        raw = [line.raw.expandtabs(4) for line in self._lines[start:end]]
+        shared = min((len(line) - len(line.lstrip()) for line in raw if line.strip()), default=0)
+        code = "\n".join(line[shared:] for line in raw)
+        self._writer.code(code, language, lead=self._lead(number))
+
+    def _read_bars(self, number: int) -> int:
+        """Read a table whose cells are separated by bars."""
+        lines = self._run(number, lambda line: "|" in line.text or is_border(line.text))
+        table = read_bars([line.text for line in lines])
+        if table is None:
+            return 0
+        self._writer.table(table.rows, header=table.has_header, lead=self._lead(number))
+        return number + len(lines)
+
+    def _read_columns(self, number: int) -> int:
+        """Read a table, or a list of options, whose cells are separated by tabs or aligned."""
+        table = read_aligned(line.raw for line in self._from(number))
+        if table is None:
+            return 0
+        if table.has_options:
+            for term, *body in table.rows:
+                with self._writer.block(BlockKind.DEFINITION, term):
+                    self._writer.term(term)
+                    self._writer.paragraph(" ".join(body))
+        else:
+            header = table.has_header or None
+            self._writer.table(table.rows, header=header, lead=self._lead(number))
+        return number + table.lines
+
+    def _read_quote(self, number: int) -> int:
+        lines = self._run(number, lambda line: line.text.startswith(">"))
+        if not lines:
+            return 0
+        with self._writer.block(BlockKind.QUOTE):
+            said = [_QUOTE.sub("", line.text, count=1) for line in lines]
+            self._read_inside(said, in_item=False)
+        return number + len(lines)
+
+    def _read_list(self, number: int) -> int:
+        """Read a list with all that its items contain."""
+        if not self._begins_list(number):
+            return 0
+        after = number
+        with self._writer.block(BlockKind.LIST, lead=self._lead(number)):
+            while True:
+                line, end = self._lines[after], self._item_end(after, len(self._lines))
+                mark, text = written_mark(line)
+                with self._writer.block(BlockKind.ITEM, mark=mark) as item:
+                    said = [text, *self._item_lines(after, end)]
+                    self._read_inside(said, begins_with_mark=text == line.text)
+                    if item.start < 0:  # nothing but marks
+                        self._writer.paragraph(text)
+                after = self._next_text(end)
+                if not _is_sibling(line, self._at(after)):
+                    return end
+
+    def _begins_list(self, number: int) -> bool:
+        """Return True if the item of a line has a sibling, or is a bullet that stands alone."""
+        line, before = self._at(number), self._at(number - 1).text
+        if not line.kind:
+            return False
+        if self._in_item and {0, 1} & {*line.places}:
+            return True
+        if 0 in line.places and (not before or _GOES_ON.search(before)):
+            return True
+        end = self._item_end(number, number + _FARTHEST)
+        return _is_sibling(line, self._at(self._next_text(end)))
+
+    def _item_end(self, number: int, limit: int) -> int:
+        """Return the number of the line after an item and all that belongs to it."""
+        item = self._lines[number]
+        after = number + 1
+        while after < min(limit, len(self._lines)):
+            line = self._lines[after]
+            if not line.text:
+                ahead = self._next_text(after)
+                if self._at(ahead).indent <= item.indent or _is_sibling(item, self._at(ahead)):
+                    return after
+                after = ahead
+            elif _is_sibling(item, line):
+                return after
+            elif line.indent > item.indent:
+                after += 1
+            elif following := self._lazy_end(number, after):
+                after = following
+            else:
+                return after
+        return after
+
+    def _lazy_end(self, number: int, after: int) -> int:
+        """Return the end of lines that belong to an item in spite of their indent, or 0."""
+        item, line = self._lines[number], self._lines[after]
+        if not line.kind and self._is_wrapped(after):
+            return after + 1
+        if line.indent < item.indent or item.kind.startswith("han"):
+            return 0
+        if line.kind:
+            return self._inner_list_end(item, after) if {0, 1} & {*line.places} else 0
+        if _GOES_ON.search(item.text) and after == number + 1:
+            return after + 1
+        is_apart = is_title_like(line.text) or _GOES_ON.search(line.text) is not None
+        is_section = is_title_like(item.text) and text_columns(line.text) > MOST_TITLE
+        ends = range(after + 1, after + 1 + _MOST_BETWEEN)
+        if is_apart or (is_section and 0 not in item.places):
+            return 0
+        return next((end for end in ends if _is_sibling(item, self._at(end))), 0)
+
+    def _inner_list_end(self, item: Line, start: int) -> int:
+        """Return the end of a list that belongs to an item though it is not indented, or 0."""
+        kinds = (item.kind, self._lines[start].kind)
+        for end in range(start + 1, min(start + _FARTHEST, len(self._lines))):
+            line = self._lines[end]
+            if _is_sibling(item, line):
+                self._nested.add(kinds)
+                return end
+            if line.text and not line.kind and line.indent <= item.indent:
+                break
+        is_led = _GOES_ON.search(self._lines[start - 1].text) is not None
+        return start + 1 if is_led or kinds in self._nested else 0
+
+    def _is_wrapped(self, number: int) -> bool:
+        """Return True if a line continues the one before, as that fills the width of the text."""
+        width = self._style.width
+        return bool(width) and len(self._lines[number - 1].raw) >= _FULL * width
+
+    def _item_lines(self, number: int, end: int) -> Iterator[str]:
+        """Yield the lines of an item but the first, without the indent that they share."""
+        item = self._lines[number]
+        lines = self._lines[number + 1 : end]
+        deeper = [line.indent for line in lines if line.text and line.indent > item.indent]
+        shared = min([item.indent + item.mark, *deeper])
+        for line in lines:
+            yield line.raw.expandtabs(4)[min(line.indent, shared) :]
+
+    def _read_heading(self, number: int) -> int:
+        """Read a line that announces a chapter, has the number of a section, or is in capitals."""
+        line = self._at(number)
+        text = " ".join(line.text.split())
+        if text_columns(text) > 2 * MOST_TITLE or self._next_text(number + 1) == len(self._lines):
+            return 0
+        is_apart = not self._at(number - 1).text
+        if not is_apart and (self._style.width or not any(map(is_wide, text))):
+            return 0
+        level = self._heading_level(line, text, number)
+        if level:
+            self._writer.heading(level, text)
+        return number + 1 if level else 0
+
+    def _heading_level(self, line: Line, text: str, number: int) -> int:
+        """Return the level of a heading, 0 if a line is none."""
+        rank = self._style.rank
+        chapter = _CHAPTER.fullmatch(text)
+        if chapter:
+            unit = chapter["unit"] or ("chapter" if chapter["name"] else "")
+            return rank(unit or "step", _CHAPTER_LEVELS.get(unit, 1) if unit else 0)
+        level = 0
+        if not is_title_like(text):
+            pass
+        elif numbered := _NUMBERED.match(text):
+            dots = numbered[1].count(".")
+            level = rank("number", max(1, self._style.deepest + 1 - dots)) + dots
+        elif line.kind in _HEADING_KINDS:
+            level = rank(line.kind)
+        elif bare := _BARE_NUMBER.match(text):
+            here = int(bare[1])
+            is_counted = 1 in self._bare and {here - 1, here + 1} & self._bare
+            level = rank("number") if is_counted else 0
+        elif text.isupper() and sum(map(str.isalpha, text)) >= _FEWEST_CAPITALS:
+            below = self._at(self._next_text(number + 1)).text
+            is_alone = not self._at(number + 1).text and not below.isupper()
+            level = rank("capitals") if is_alone else 0
+        return level
+
+    def _read_entries(self, number: int) -> int:
+        """Read lines of the form "term: text", at least two: definitions, or turns of speakers."""
+        found: list[tuple[str, str]] = []
+        after = end = number
+        while not self._at(after).kind and (term := item_term(self._at(after).text)):
+            end = self._entry_end(after)
+            found.append((term, join_lines(line.text for line in self._lines[after:end])))
+            after = self._next_text(end)
+        if len(found) < 2:
+            return 0
+        is_talk = len({term for term, _ in found}) < len(found)
+        kind = BlockKind.TURN if is_talk else BlockKind.DEFINITION
+        for term, text in found:
+            with self._writer.block(kind, term):
+                self._writer.paragraph(text)
+        return end
+
+    def _entry_end(self, number: int) -> int:
+        first = self._at(number)
+        after = number + 1
+        while (line := self._at(after)).text and not line.kind:
+            is_wrapped = self._is_wrapped(after) and not item_term(line.text)
+            if line.indent <= first.indent and not is_wrapped:
+                break
+            after += 1
+        return after
+
+    def _read_terms(self, number: int) -> int:
+        """Read terms with the indented text below them, at least two of them."""
+        found: list[tuple[str, int, int]] = []
+        after = end = number
+        while (term := self._at(after)).text and is_title_like(term.text) and not term.kind:
+            below = self._run(after + 1, lambda line: line.indent > term.indent)
+            if not below or term.indent != self._at(number).indent:
+                break
+            end = after + 1 + len(below)
+            found.append((term.text, after + 1, end))
+            after = self._next_text(end)
+        if len(found) < 2:
+            return 0
+        for text, start, stop in found:
+            with self._writer.block(BlockKind.DEFINITION, text):
+                self._writer.term(text)
+                self._read_inside(list(self._item_lines(start - 1, stop)))
+        return end
+
+    def _read_paragraph(self, number: int) -> int:
+        """Read a paragraph, and the code below it if it ends in two colons or names a language."""
+        if directive := _DIRECTIVE.fullmatch(self._at(number).text):
+            return self._read_literal(number, directive[1])
+        after = number + 1
+        while self._at(after).text and not self._interrupts(after):
+            after += 1
+        lines = [line.raw.rstrip() for line in self._lines[number:after]]
+        is_literal = lines[-1].endswith("::")
+        if is_literal:
+            lines[-1] = lines[-1][:-1]
+        if any(line.strip(" :") for line in lines):
+            self._add_paragraph(lines)
+        return self._read_literal(after - 1) if is_literal else after
+
+    def _read_literal(self, number: int, language: str = "") -> int:
+        """Read code that is indented below a line, whatever it looks like."""
+        above = self._lines[number]
+        start = end = self._next_text(number + 1)
+        while (following := self._next_text(end)) < len(self._lines):
+            lines = self._run(following, lambda line: line.indent > above.indent)
+            if not lines:
+                break
+            end = following + len(lines)
+        if end == start:
+            return number + 1
+        self._add_code(number + 1, start, end, language)
+        return end
+
+    def _add_paragraph(self, lines: Sequence[str]) -> None:
+        width = self._style.width
+        if self._in_item:
+            self._writer.paragraph(join_lines(lines))
+            return
+        text = join_wrapped("\n".join(lines), width=width)
+        parts = [part.strip() for part in text.split("\n")]
+        ended = sum(_ENDED.search(part) is not None for part in parts)
+        is_verse = max(map(text_columns, parts)) <= MOST_TITLE and 2 * ended <= len(parts)
+        for part in ["\n".join(parts)] if width or is_verse else parts:
+            self._writer.paragraph(part)
+
+    def _interrupts(self, number: int) -> bool:
+        """Return True if another block begins at a line inside a paragraph."""
+        line, below = self._at(number), self._at(number + 1)
+        if any(pattern.match(line.text) for pattern in _INTERRUPTING):
+            return True
+        if has_gap(line.raw) and not has_gap(self._at(number - 1).raw):
+            return read_aligned(inner.raw for inner in self._from(number)) is not None
+        has_border = is_border(line.text) or is_border(below.text)
+        if has_border and "|" in line.text + below.text:
+            return True
+        if line.kind and self._begins_list(number):
+            return True
+        return not self._depth and is_title_like(line.text) and self._begins_section(line, below)
+
+    def _begins_section(self, line: Line, below: Line) -> bool:
+        """Return True if a line that may be a title is one, though text is above it."""
+        if _UNDERLINE.fullmatch(below.text):
+            return True
+        is_heading = line.kind in _HEADING_KINDS or _CHAPTER.fullmatch(line.text)
+        return bool(is_heading) and not self._style.width and any(map(is_wide, line.text))
+
+
+_NO_LINE = Line("", "", 0)
+
+
+def _is_sibling(item: Line, line: Line) -> bool:
+    """Return True if a line is the next item of the list of an item."""
+    return (
+        bool(line.kind)
+        and line.kind == item.kind
+        and abs(line.indent - item.indent) <= (0 in item.places) ^ 1
+        and follows(item, line)
+    )

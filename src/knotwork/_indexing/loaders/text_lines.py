@@ -1,0 +1,145 @@
+"""Read single lines of plain text: the mark of an item, and the signs of code."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from knotwork._indexing.loaders.blocks import BULLET
+
+_NUMERALS = "一二三四五六七八九十"
+_MARKS = (
+    ("bullet", re.compile(r"(?:[-*+–—](?=\s)|[•·▪◦‣●○■□◆◇►▶])\s*(?=\S)")),
+    ("number", re.compile(r"(?P<n>\d{1,3})(?:[.)．）](?!\d)\s*|、\s*)(?=\S)")),
+    ("bracket", re.compile(r"[(（](?P<n>\d{1,3})[)）]\s*(?=\S)")),
+    ("circle", re.compile(r"(?P<c>[①-⑳])\s*(?=\S)")),
+    ("letter", re.compile(r"(?P<l>[a-zA-Z])[.)]\s+(?=\S)")),
+    ("lettered", re.compile(r"[(（](?P<l>[a-z]|[ivx]{1,5})[)）]\s*(?=\S)")),
+    ("han", re.compile(rf"(?P<h>[{_NUMERALS}]{{1,3}})、\s*(?=\S)")),
+    ("han bracket", re.compile(rf"[(（](?P<h>[{_NUMERALS}]{{1,3}})[)）]\s*(?=\S)")),
+)
+_MARKED = re.compile(
+    rf"[-*+–—]\s|[•·▪◦‣●○■□◆◇►▶①-⑳(（]|\d{{1,3}}[.)．）、]|[a-zA-Z][.)]|[{_NUMERALS}]{{1,3}}、"
+)
+_ROMAN = {n: v for v, n in enumerate(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"), 1)}
+_MOST_SKIPPED = 2
+"""Numbers that may be missing between two items."""
+
+
+class Line(NamedTuple):
+    """A line, with and without its indent.
+
+    ``kind`` is that of the mark of an item, which has ``mark`` characters. ``places`` are the
+    numbers that the mark may mean: 0 for a bullet, 1 or 9 for "i".
+    """
+
+    raw: str
+    text: str
+    indent: int
+    kind: str = ""
+    places: tuple[int, ...] = ()
+    mark: int = 0
+
+
+def read_line(raw: str) -> Line:
+    """Return a line with the mark of the item that it begins."""
+    text = raw.strip()
+    wide = raw.expandtabs(4)
+    indent = len(wide) - len(wide.lstrip())
+    for kind, pattern in _MARKS if _MARKED.match(text) else ():
+        match = pattern.match(text)
+        if match is not None:
+            name = text[0] if kind == "bullet" else kind
+            return Line(raw, text, indent, name, _places(match), match.end())
+    return Line(raw, text, indent)
+
+
+def _places(match: re.Match[str]) -> tuple[int, ...]:
+    found = match.groupdict()
+    if "n" in found:
+        return (int(found["n"]),)
+    if "c" in found:
+        return (ord(found["c"]) - ord("①") + 1,)
+    if "h" in found:
+        return (_read_numeral(found["h"]),)
+    if "l" not in found:
+        return (0,)
+    letters = found["l"].lower()
+    letter = (ord(letters) - ord("a") + 1,) if len(letters) == 1 else ()
+    return (*letter, *filter(None, (_ROMAN.get(letters),)))
+
+
+def _read_numeral(text: str) -> int:
+    """Return the value of a Chinese numeral below 100."""
+    tens, mark, ones = text.partition("十")
+    digits = {numeral: value for value, numeral in enumerate("一二三四五六七八九", 1)}
+    if not mark:
+        return digits.get(text, 0)
+    return 10 * digits.get(tens, 1) + digits.get(ones, 0)
+
+
+def follows(item: Line, line: Line) -> bool:
+    """Return True if the mark of a line may come after that of an item in the same list."""
+    return any(
+        0 < b - a <= _MOST_SKIPPED or a == b in (0, 1) for a in item.places for b in line.places
+    )
+
+
+def written_mark(line: Line) -> tuple[str, str]:
+    """Return the mark of an item in Markdown, and its text with any other mark that it has."""
+    text = line.text[line.mark :]
+    if line.kind == "number":
+        return f"{line.places[0]}.", text
+    if 0 in line.places:
+        return BULLET, text
+    return BULLET, line.text
+
+
+_CODE_LINE = re.compile(
+    r"""
+      (?:def|class|if|elif|for|while|with|except|async|switch|catch)\b.*[:{]\s*$
+    | (?:else|try|finally|do|then|fi|done|end|esac|pass|break|continue)\s*[:;{]?\s*$
+    | import\ [\w.*{]+(?:\ as\ \w+|.*[;"'])?\s*$ | from\ [\w.]+\ import\b
+    | return\b(?!\ \w+\ \w+\ \w+) | @\w[\w.]*(?:\(.*)?$
+    | \#\s?(?:include|define|ifdef|ifndef|endif|pragma)\b | \#! | // | /\*
+    | (?:const|let|var|export|public|private|protected|static|void|using|namespace)\b.*[({;=]
+    | (?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)\ .*(?:[;,(]\s*$|\b(?:FROM|INTO|TABLE|SET)\b)
+    | [\w.\[\]"'$*&]+\s*(?:[-+*/|&:%]?=(?!=)|=>|->|:=|\+\+|<<)\s*\S*.*$
+    | (?:await\ |new\ )?[\w.]+\(.*\)\s*[:;,]?\s*$
+    | </?\w[^<>]*>.*</?\w+[^<>]*>\s*$ | </?[\w:!?-][^<>]*>\s*$
+    | .*[{};]\s*$ | [)}\]]+[,;.)]*\s*$
+    | (?:sudo|apt|apt-get|pip|npm|yarn|git|docker|kubectl|curl|wget|mkdir|chmod|cd)
+      \ [\w./-]+(?:\ \S+){0,6}$
+    """,
+    re.VERBOSE,
+)
+_KEY = re.compile(r"(?:- )?[\w.\"'-]+:(?:\s.*)?$")
+_COMMENT = re.compile(r"#|//|--|;|/?\*|%")
+_SIGNS = re.compile(
+    r"[{}<>;=$|\\]|--?\w|\(\)|\w\.\w+\(|^\s*(?:def|class|import|from|if|for|while|return|select"
+    r"|insert|update|create|sudo|apt|pip|npm|git|cd|docker|curl)\b",
+    re.IGNORECASE,
+)
+_SHARE = 0.7
+
+
+def is_code_line(line: Line) -> bool:
+    """Return True if a line is most probably one of a program or a command."""
+    return _CODE_LINE.match(line.text) is not None
+
+
+def may_be_code(text: str) -> bool:
+    """Return True if a line has a sign of code, which prose rarely has."""
+    return _SIGNS.search(text) is not None
+
+
+def is_code(text: str) -> bool:
+    """Return True if a whole text is a program or a configuration."""
+    lines = [line for raw in text.split("\n") if (line := read_line(raw)).text]
+    said = [line for line in lines if not _COMMENT.match(line.text)]
+    count = sum(
+        is_code_line(line)
+        or (_KEY.fullmatch(line.text) is not None and (line.indent > 0 or line.text.endswith(":")))
+        for line in said
+    )
+    return len(said) > 2 and any(line.indent for line in said) and count >= _SHARE * len(said)

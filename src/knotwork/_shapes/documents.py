@@ -1,0 +1,40 @@
+"""Shape of the blocks of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from knotwork._shapes.base import Shape
+from knotwork.records import BlockKind, BlockTree, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockShape(Shape):
+    """A block of a document, with the blocks inside it in reading order."""
+
+    kind: BlockKind
+    span: Span
+    label: str
+    """Its name: the title of a section, the term of a definition, the language of code …"""
+    lead: str
+    """The sentence before it that introduces it; may be empty."""
+    level: int
+    """The level of a section, from 1; 0 for other blocks."""
+    children: tuple[BlockShape, ...]
+
+    @classmethod
+    def of(cls, trees: Iterable[BlockTree]) -> tuple[Self, ...]:
+        """Build the shapes of several trees."""
+        return tuple(
+            cls(
+                kind=block.kind,
+                span=block.span,
+                label=block.label,
+                lead=block.lead,
+                level=block.level,
+                children=cls.of(children),
+            )
+            for block, children in ((tree.block, tree.children) for tree in trees)
+        )

@@ -1,0 +1,143 @@
+"""Write pieces of documents as Markdown, as they are in their documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from knotwork._synthesis import messages
+from knotwork._synthesis.citations import gap_before_mark, show_sentence
+from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
+from knotwork._text.sentences import is_wide
+from knotwork._text.terms import terms
+from knotwork.records import BlockKind, Span
+
+MOST_ITEMS = 12
+"""Items of a list and rows of a table that are printed; the others are counted."""
+MOST_DEFINITION = 420
+"""Characters of a definition that are printed, in whole paragraphs but for the first."""
+MOST_LINES = 30
+"""Lines of code that are printed."""
+_ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM)
+_ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_PARAGRAPHS = re.compile(r"```.*?```|(?:(?!\n\n).)+", re.DOTALL)
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
+
+
+def write_piece(piece: Piece, language: str) -> str:
+    """Return a piece as Markdown, without its citation mark."""
+    source = piece.source
+    if piece.grain is Grain.SENTENCE:
+        return _write_sentence(source, piece.span)
+    lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
+    if piece.grain is Grain.LIST:
+        body = _write_list(source, piece.span, language)
+    elif piece.grain is Grain.TABLE:
+        body = _write_rows(source, piece.span, [], language)
+    elif piece.grain is Grain.ROW:
+        body = _write_row(source, piece.span, language)
+    elif piece.grain is Grain.CODE:
+        body = _dedent(source, piece.span)
+    elif piece.grain is Grain.DEFINITION:
+        body = _write_definition(piece)
+    elif piece.grain is Grain.SECTION:
+        body = _HEADING.sub(r"**\1**", source.text(piece.span))
+    else:
+        body = _write_item(source, piece.span, language)
+    return f"{lead}\n\n{body}" if lead else body
+
+
+def _write_sentence(source: DocumentBlocks, span: Span) -> str:
+    """Return a sentence, after the term that it is about unless it names that."""
+    shown = show_sentence(source.text(span))
+    about = (b.label for b in source.index.around(span) if b.kind in _ABOUT and b.label)
+    term = show_sentence(" > ".join(about)).rstrip(":： ")
+    if not term or set(terms(term)) <= set(terms(shown)):
+        return shown
+    return f"{term}：{shown}" if is_wide(shown[0]) else f"{term}: {shown}"
+
+
+def with_mark(text: str, number: int) -> str:
+    """Return the text of a piece with its citation mark."""
+    last = text.rpartition("\n")[2]
+    if last.startswith(("```", "|")):
+        return f"{text}\n\n[{number}]"
+    return f"{text}{gap_before_mark(text)}[{number}]"
+
+
+def _dedent(source: DocumentBlocks, span: Span) -> str:
+    """Return a text without the indent of its block and the marks of quotes around it."""
+    start = source.document.text.rfind("\n", 0, span.start) + 1
+    before = source.document.text[start : span.start]
+    text = source.text(span)
+    if before.startswith(">"):
+        text = _QUOTE_MARK.sub("", text)
+    return text.replace(f"\n{' ' * len(before)}", "\n")
+
+
+def _write_list(source: DocumentBlocks, span: Span, language: str) -> str:
+    items = [block for block in source.index.inside(span) if block.kind is BlockKind.ITEM]
+    if len(items) <= MOST_ITEMS:
+        return _dedent(source, span)
+    shown = Span(span.start, items[MOST_ITEMS - 1].span.end)
+    left = len(items) - MOST_ITEMS
+    return f"{_dedent(source, shown)}\n{messages.more_items(language, left=left)}"
+
+
+def _write_item(source: DocumentBlocks, span: Span, language: str) -> str:
+    """Return an item without its mark, and the list in it, if any."""
+    nested = next(
+        (
+            block
+            for block in source.index.inside(span)
+            if block.kind is BlockKind.LIST and block.span.start > span.start
+        ),
+        None,
+    )
+    if nested is None:
+        return _ITEM_MARK.sub("", _dedent(source, span))
+    own = _ITEM_MARK.sub("", source.text(Span(span.start, nested.span.start)).strip())
+    return f"{show_sentence(own)}\n\n{_write_list(source, nested.span, language)}"
+
+
+def _write_row(source: DocumentBlocks, span: Span, language: str) -> str:
+    table = next(
+        (b for b in reversed(source.index.around(span)) if b.kind is BlockKind.TABLE), None
+    )
+    return _write_rows(source, table.span, [span], language) if table else source.text(span)
+
+
+def _write_rows(source: DocumentBlocks, span: Span, chosen: Sequence[Span], language: str) -> str:
+    """Return a table with the header and some rows, by default the first ones."""
+    rows = [block.span for block in source.index.inside(span) if block.kind is BlockKind.ROW]
+    header = source.text(Span(span.start, rows[0].start if rows else span.end)).strip()
+    shown = list(chosen) or rows[:MOST_ITEMS]
+    lines = [line.strip() for line in header.split("\n")] + [source.text(row) for row in shown]
+    left = len(rows) - len(shown)
+    table = "\n".join(lines)
+    if chosen or not left:
+        return table
+    return f"{table}\n\n{messages.more_rows(language, left=left)}"
+
+
+def _write_definition(piece: Piece) -> str:
+    """Return a term and what defines it: the first paragraphs, and the best sentence."""
+    source, (start, end) = piece.source, piece.span
+    head, _, rest = _dedent(source, piece.span).partition("\n")
+    if not head.startswith("**"):
+        head, rest = "", _dedent(source, Span(start, end))
+    paragraphs = _PARAGRAPHS.findall(rest.strip())
+    kept: list[str] = []
+    for paragraph in paragraphs:
+        if kept and sum(map(len, kept)) + len(paragraph) > MOST_DEFINITION:
+            break
+        kept.append(paragraph)
+    best = show_sentence(piece.best.text)
+    body = "\n\n".join(kept)
+    if best not in " ".join(rest[: len(body)].split()) and best not in head:
+        kept.append(best)
+    if not head:
+        return "\n\n".join(kept)
+    is_short = len(kept) == 1 and "\n" not in kept[0]
+    return f"{head}: {kept[0]}" if is_short else "\n\n".join([head, *kept])

@@ -1,0 +1,337 @@
+"""Rank the pieces of documents that may answer a question.
+
+A piece is a sentence, an item, a whole list, rows of a table, a definition or code. The sentences
+of the evidence propose the pieces that they are in or introduce. A linear model ranks pieces by
+their relevance, by the prediction of the reader, by what introduces them, and by how well their
+kind fits the kind of answer that the question expects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, cached_property
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._questions.kinds import KINDS, QuestionKind, read_kinds
+from knotwork._retrieval.evidence_builder import logistic
+from knotwork._stores.base import Store
+from knotwork._synthesis.sentence_selection import (
+    BRIDGE,
+    PREDICTION_SCALE,
+    UNREAD_ODDS,
+    Expectation,
+    SelectedSentence,
+    weigh_prose,
+)
+from knotwork._text.block_index import BlockIndex
+from knotwork._text.terms import content_terms
+from knotwork.errors import ConfigError
+from knotwork.records import Block, BlockKind, Document, Evidence, Span
+
+MOST_PROPOSING = 40
+"""Best sentences that propose pieces."""
+LONGEST_PIECE = 6_000
+"""Longer lists, tables and definitions are proposed by their parts alone."""
+_LONGEST_GAP = 4
+"""Most characters of white space between a lead-in and what it introduces."""
+
+
+class Grain(StrEnum):
+    """The kind of a piece."""
+
+    SENTENCE = "sentence"
+    ITEM = "item"
+    LIST = "list"
+    ROW = "row"
+    TABLE = "table"
+    DEFINITION = "definition"
+    CODE = "code"
+    SECTION = "section"
+
+
+GRAINS = tuple(Grain)
+_GRAIN_OF = {
+    BlockKind.LIST: Grain.LIST,
+    BlockKind.TABLE: Grain.TABLE,
+    BlockKind.CODE: Grain.CODE,
+    BlockKind.ITEM: Grain.ITEM,
+    BlockKind.ROW: Grain.ROW,
+    BlockKind.DEFINITION: Grain.DEFINITION,
+    BlockKind.SECTION: Grain.SECTION,
+}
+_LONGEST = {Grain.ITEM: 1_200, Grain.SECTION: 1_500}
+_LED = (BlockKind.LIST, BlockKind.TABLE, BlockKind.CODE)
+
+
+@dataclass(eq=False)
+class DocumentBlocks:
+    """A document whose blocks can be looked up by position."""
+
+    document: Document
+
+    @cached_property
+    def index(self) -> BlockIndex:
+        return BlockIndex(self.document.blocks)
+
+    def text(self, span: Span) -> str:
+        return self.document.text[span.start : span.end]
+
+    def led_by(self, span: Span) -> list[Block]:
+        """Return the lists, tables and code right behind a text that introduces them."""
+        text = self.document.text
+        start = span.end
+        while start < len(text) and start - span.end < _LONGEST_GAP and text[start].isspace():
+            start += 1
+        return [block for block in self.index.starting_at(start) if block.kind in _LED]
+
+    def lead_of(self, block: Block) -> Span | None:
+        """Return the span of the sentence right before a block that introduces it."""
+        start = self.document.text.rfind(
+            block.lead, max(0, block.span.start - len(block.lead) - _LONGEST_GAP), block.span.start
+        )
+        if not block.lead or start < 0:
+            return None
+        between = self.document.text[start + len(block.lead) : block.span.start]
+        return Span(start, start + len(block.lead)) if not between.strip() else None
+
+
+@dataclass(eq=False)
+class Piece:
+    """A part of a document that may answer; ``parts`` are its sentences in the evidence.
+
+    ``block`` is the block that it is, None for a sentence. ``lead`` is the span of the sentence
+    that introduces it.
+    """
+
+    grain: Grain
+    span: Span
+    source: DocumentBlocks
+    block: Block | None = None
+    lead: Span | None = None
+    parts: list[SelectedSentence] = field(default_factory=list)
+    worth: float = 0.0
+
+    @property
+    def whole(self) -> Span:
+        """The span with the lead-in."""
+        return Span(self.lead.start, self.span.end) if self.lead is not None else self.span
+
+    @property
+    def best(self) -> SelectedSentence:
+        """The part that is worth most."""
+        return max(self.parts, key=lambda part: part.worth)
+
+    @cached_property
+    def text(self) -> str:
+        return self.source.text(self.whole)
+
+    @cached_property
+    def names(self) -> str:
+        """What introduces the piece: its headings, its lead-in and its label."""
+        around = self.source.index.around(self.span)
+        labels = [name for block in around for name in block.names]
+        return " / ".join(labels)
+
+
+def propose_pieces(candidates: Sequence[SelectedSentence], store: Store) -> list[Piece]:
+    """Return the pieces that the best candidates are in or introduce, each once."""
+    best = candidates[:MOST_PROPOSING]
+    known = store.documents.documents({item.chunk.document_id for item in best})
+    sources = {identifier: DocumentBlocks(document) for identifier, document in known.items()}
+    pieces: dict[tuple[str, Grain, Span], Piece] = {}
+    for item in best:
+        source = sources[item.chunk.document_id]
+        for piece in _pieces_around(item, source):
+            key = item.chunk.document_id, piece.grain, piece.span
+            pieces.setdefault(key, piece).parts.append(item)
+    return list(pieces.values())
+
+
+def _pieces_around(item: SelectedSentence, source: DocumentBlocks) -> Iterator[Piece]:
+    around = source.index.around(item.span)
+    kinds = {block.kind for block in around}
+    if not kinds & {BlockKind.CODE, BlockKind.ROW, BlockKind.TABLE}:
+        yield Piece(Grain.SENTENCE, item.span, source)
+    for block in (*around, *source.led_by(item.span)):
+        grain = _GRAIN_OF.get(block.kind)
+        longest = _LONGEST.get(grain, LONGEST_PIECE) if grain is not None else 0
+        if grain is None or block.span.end - block.span.start > longest:
+            continue
+        yield Piece(grain, block.span, source, block, source.lead_of(block))
+
+
+@dataclass(frozen=True, slots=True)
+class PieceModel:
+    """The weights of features, and of each grain for each kind of question."""
+
+    features: Mapping[str, float]
+    fits: NDArray[np.float64]
+
+    def worth(self, piece: PieceFeatures) -> float:
+        """Return the worth of a piece: its logit among the pieces of a question."""
+        total = sum(self.features[name] * value for name, value in piece.values.items())
+        return total + float(self.fits[GRAINS.index(piece.grain)] @ piece.kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class PieceFeatures:
+    """The features of a piece by name; ``kinds`` are the probabilities of kinds of question."""
+
+    grain: Grain
+    values: Mapping[str, float]
+    kinds: NDArray[np.float64]
+
+
+_OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
+LEAST_OF_SECTIONS = 0.4
+"""The least probability of these kinds for which a whole section may be a piece."""
+
+
+class FeatureReader:
+    """Reads the features of the pieces for one question."""
+
+    def __init__(self, evidence: Evidence, candidates: Sequence[SelectedSentence]) -> None:
+        question = evidence.query.text
+        self._terms = set(content_terms(question))
+        self._expected = Expectation.of(question)
+        self._top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
+        self._top_score = max((hit.score for hit in evidence.hits), default=0.0) or 1.0
+        self._hits = evidence.hits
+        kinds = read_kinds(question)
+        self.kinds = np.array([kinds.get(kind, 0.0) for kind in KINDS])
+        self._relevance: dict[tuple[str, Span], float] = {
+            (hit.chunk.document_id, span): value
+            for hit in evidence.hits
+            for span, value in hit.sentences
+        }
+
+    @property
+    def asks_for_whole(self) -> bool:
+        """True if the question asks for what a whole section may tell: steps, a list, a summary."""
+        return sum(self.kinds[KINDS.index(kind)] for kind in _OF_SECTIONS) >= LEAST_OF_SECTIONS
+
+    def read(self, piece: Piece) -> PieceFeatures:
+        """Return the features of a piece."""
+        parts = piece.parts
+        relevances = sorted(
+            (self._relevance.get((p.chunk.document_id, p.span), 0.0) for p in parts), reverse=True
+        )
+        odds = max((p.odds if p.odds is not None else UNREAD_ODDS) for p in parts)
+        rank = min(p.rank for p in parts)
+        names = set(content_terms(piece.names))
+        own = set(content_terms(piece.text))
+        label = set(content_terms(piece.block.label)) if piece.block is not None else set()
+        lead = set(content_terms(piece.block.lead)) if piece.block is not None else set()
+        asked = self._terms
+        share = 1 / max(len(asked), 1)
+        values = {
+            "worth": piece.best.worth / self._top_worth,
+            "relevance": relevances[0],
+            "mean": sum(relevances[:3]) / 3,
+            "reader": logistic(odds / PREDICTION_SCALE),
+            "score": max(self._hits[rank].score, 0.0) / self._top_score,
+            "first": float(rank == 0),
+            "names": len(asked & names) * share,
+            "words": len(asked & (own | names)) * share,
+            "lead": len(asked & lead) * share,
+            "label": len(asked & label) / max(len(label), 1) if label else 0.0,
+            "prose": weigh_prose(piece.text) if piece.grain is Grain.SENTENCE else 0.5,
+            "expected": self._expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
+            "length": float(np.log1p(len(piece.text) / 100)),
+            "parts": float(np.log1p(len(parts))),
+        }
+        return PieceFeatures(piece.grain, values, self.kinds)
+
+
+@cache
+def shipped_model() -> PieceModel:
+    """Return the model that ships with the package; see training/pieces/README.md.
+
+    Raises ConfigError if its file is missing or damaged.
+    """
+    place = files("knotwork._synthesis") / "pieces.json"
+    try:
+        read = json.loads(place.read_text(encoding="utf-8"))
+        fits = [[read["fits"][grain][kind] for kind in KINDS] for grain in GRAINS]
+        return PieceModel(read["features"], np.array(fits))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"The model that ranks answers is missing or damaged: {error}.",
+            fix="Install Knotwork again.",
+        ) from error
+
+
+def rank_pieces(
+    evidence: Evidence,
+    candidates: Sequence[SelectedSentence],
+    store: Store,
+    model: PieceModel | None = None,
+) -> list[Piece]:
+    """Return the pieces that may answer a question, highest worth first."""
+    model = model or shipped_model()
+    reader = FeatureReader(evidence, candidates)
+    pieces = propose_pieces(candidates, store)
+    if not reader.asks_for_whole:
+        pieces = [piece for piece in pieces if piece.grain is not Grain.SECTION]
+    for piece in pieces:
+        piece.worth = model.worth(reader.read(piece))
+    return sorted(pieces, key=lambda piece: -piece.worth)
+
+
+LEAST_DIFFERENCE = 1.5
+"""A further piece is worth at most this much less than the first one."""
+LEAST_BRIDGE = 0.15
+"""The least share of a bridge in the score of a hit whose evidence path is shown."""
+LEAST_NOVELTY = 0.34
+"""The least share of the terms of a further piece that no piece before it has."""
+
+
+def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> list[Piece]:
+    """Return the best piece, the pieces that lead to it, and others that are nearly as good.
+
+    ``ranked`` are the pieces, best first. A piece leads to the best one if the evidence path of its
+    hit goes through it; the others must add terms.
+    """
+    if not ranked:
+        return []
+    first, *others = ranked
+    chosen = [first, *_links_to(first, ranked, evidence)][:most]
+    known = {term for piece in chosen for term in content_terms(piece.text)}
+    for piece in others:
+        if len(chosen) >= most or piece.worth < first.worth - LEAST_DIFFERENCE:
+            break
+        terms = set(content_terms(piece.text))
+        is_new = len(terms - known) >= LEAST_NOVELTY * len(terms)
+        if is_new and not any(_overlap(piece, other) for other in chosen):
+            chosen.append(piece)
+            known |= terms
+    return chosen
+
+
+def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:
+    """Return the best piece of each passage on the evidence path to a piece, from its end."""
+    hit = evidence.hits[first.best.rank]
+    if not hit.path or hit.scores.get(BRIDGE, 0.0) < LEAST_BRIDGE * hit.score:
+        return []
+    links: list[Piece] = []
+    for step in reversed(hit.path):
+        on_path = (
+            piece
+            for piece in ranked
+            if any(part.chunk.id == step.chunk_id for part in piece.parts)
+            and not any(_overlap(piece, other) for other in (first, *links))
+        )
+        if (link := next(on_path, None)) is not None:
+            links.append(link)
+    return links
+
+
+def _overlap(piece: Piece, other: Piece) -> bool:
+    same = piece.source.document.id == other.source.document.id
+    return same and piece.whole.overlaps(other.whole)

@@ -1,0 +1,97 @@
+"""Test which pieces of documents answer, and how they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+import knotwork
+from tests.synthesis.asked import check_citations
+
+MANUAL = """\
+# Pump manual
+
+## Overview
+
+The pump moves brine from the tank to the filter. It was built by Nordmark in 2014.
+
+## Stages of a wash
+
+A wash runs in four stages:
+
+1. Rinse: cold water removes the salt.
+2. Soak: warm water loosens the scale.
+3. Drain: the valve opens for two minutes.
+4. Dry: air is blown through the pipes.
+
+## Spare parts
+
+Order these parts from the depot:
+
+| Part | Number | Price |
+| --- | --- | --- |
+| Gasket | G-17 | 4 crowns |
+| Impeller | I-3 | 61 crowns |
+| Fuse | F-9 | 2 crowns |
+
+## Restarting the controller
+
+The controller restarts with this command:
+
+```sh
+pumpctl restart --wait
+pumpctl status
+```
+
+## Options
+
+- flow: litres that pass in a minute, 40 by default
+- guard: seconds until the guard stops the motor
+"""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pieces")
+    (folder / "manual.md").write_text(MANUAL, encoding="utf-8")
+    options = {"embedding_model": "none", "answer_abstain_below": 0.0}
+    with knotwork.open(folder / "index.knot", **options) as kb:
+        kb.index(folder / "manual.md")
+        yield kb
+
+
+def first_piece(base, question):
+    answer = base.ask(question)
+    check_citations(base, answer)
+    assert answer.text == "\n\n".join(piece.markdown for piece in answer.pieces)
+    return answer.pieces[0]
+
+
+def test_a_list_is_printed_whole_with_its_lead_in(base):
+    piece = first_piece(base, "What are the stages of a wash?")
+    assert piece.kind == "list"
+    assert piece.markdown.startswith("A wash runs in four stages:\n\n1. Rinse: cold water")
+    assert piece.markdown.endswith("4. Dry: air is blown through the pipes. [1]")
+
+
+def test_code_is_printed_in_its_fence(base):
+    piece = first_piece(base, "Show the command that restarts the controller")
+    assert piece.kind == "code"
+    assert "```sh\npumpctl restart --wait\npumpctl status\n```" in piece.markdown
+
+
+def test_a_row_is_printed_with_the_header_of_its_table(base):
+    piece = first_piece(base, "What does the impeller cost?")
+    assert piece.kind in {"row", "table"}
+    lines = piece.markdown.split("\n")
+    assert lines.index("| Part | Number | Price |") < lines.index("| Impeller | I-3 | 61 crowns |")
+
+
+def test_an_entry_is_printed_with_its_term(base):
+    piece = first_piece(base, "What does guard mean?")
+    assert "guard: seconds until the guard stops the motor" in piece.markdown
+
+
+def test_a_fact_is_printed_as_its_sentence(base):
+    piece = first_piece(base, "Who built the pump?")
+    assert piece.kind == "sentence"
+    assert piece.markdown == "It was built by Nordmark in 2014. [1]"

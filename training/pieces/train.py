@@ -1,0 +1,200 @@
+"""Train the model that ranks the pieces of documents which may answer a question.
+
+    python training/pieces/train.py [--most N] [--write]
+
+Indexes the documents in training/reader/blocks, asks their questions, and fits the weights of the
+features of a piece and of each grain for each kind of question. The target of a piece is the F1 of
+its words with those of the quotes that answer. Prints the mean F1 of the best piece for each
+domain, with a model that has not seen it, and that of the best piece there is. ``--write`` replaces
+the model in the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+import knotwork
+from knotwork._questions.kinds import KINDS
+from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._synthesis.extractive_answers import read_hits
+from knotwork._synthesis.pieces import GRAINS, FeatureReader, propose_pieces
+from knotwork._synthesis.sentence_selection import rank_candidates
+from knotwork.records import Evidence
+
+HERE = Path(__file__).parent
+BLOCKS = HERE.parent / "reader" / "blocks"
+MODEL = HERE.parent.parent / "src" / "knotwork" / "_synthesis" / "pieces.json"
+WHOLE = frozenset({"list", "howto", "code", "table", "definition", "compare"})
+"""Types whose quotes answer together; in others each quote answers."""
+SHARPNESS = 4
+"""The power of F1 in the weight of a piece as a target."""
+LEAST_TARGET = 0.3
+"""A question whose best piece has a lower F1 teaches nothing."""
+PENALTY, FEATURE_SHARE = 3e-3, 0.2
+"""L2 penalty of fits, and the share of it for the weights of features."""
+_WORD = re.compile(r"[a-z0-9_.-]+|[\u3400-\u9fff]")
+Numbers = NDArray[np.float64]
+
+
+class Example(NamedTuple):
+    """The pieces of a question: features (n, f), grains (n), targets (n); kinds (k) of it."""
+
+    domain: str
+    features: Numbers
+    grains: NDArray[np.int64]
+    targets: Numbers
+    kinds: Numbers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=130, help="questions of each domain")
+    parser.add_argument("--write", action="store_true", help="replace the model in the package")
+    arguments = parser.parse_args()
+    examples: list[Example] = []
+    names: list[str] = []
+    for folder in sorted(path for path in BLOCKS.iterdir() if path.is_dir()):
+        found, names = read_domain(folder, arguments.most)
+        examples += found
+        print(f"{folder.name}: {len(found)} questions", flush=True)
+    for domain in dict.fromkeys(example.domain for example in examples):
+        weights = fit([e for e in examples if e.domain != domain], len(names))
+        own = [e for e in examples if e.domain == domain]
+        print(f"{domain}: {score(weights, own):.3f} of {best_score(own):.3f}")
+    if arguments.write:
+        write_model(fit(examples, len(names)), names)
+
+
+def read_domain(folder: Path, most: int) -> tuple[list[Example], list[str]]:
+    """Return the examples of a domain, and the names of the features."""
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line) for line in lines]
+    random.Random(1).shuffle(questions)
+    examples: list[Example] = []
+    names: list[str] = []
+    with (
+        tempfile.TemporaryDirectory() as place,
+        knotwork.open(Path(place) / "index.knot") as base,
+    ):
+        base.index(folder / "docs")
+        for question in questions[:most]:
+            if not question["quotes"]:
+                continue
+            evidence = find_evidence(base, question["question"])
+            candidates = rank_candidates(evidence)
+            pieces = propose_pieces(candidates, base.store)
+            if not pieces:
+                continue
+            reader = FeatureReader(evidence, candidates)
+            read = [reader.read(piece) for piece in pieces]
+            names = list(read[0].values)
+            right = [
+                target_of(question, piece.text)
+                if piece.source.document.uri.endswith(question["page"])
+                else 0.0
+                for piece in pieces
+            ]
+            examples.append(
+                Example(
+                    folder.name,
+                    np.array([list(item.values.values()) for item in read]),
+                    np.array([GRAINS.index(item.grain) for item in read]),
+                    np.array(right),
+                    reader.kinds,
+                )
+            )
+    return examples, names
+
+
+def find_evidence(base: knotwork.KnowledgeBase, question: str) -> Evidence:
+    """Return what was found for a question, as the reader reads it."""
+    events = base.ask_events(question)
+    found = next(event.evidence for event in events if event.kind is AskEventKind.FOUND)
+    assert found is not None, "the first step has the evidence"
+    return read_hits(found, base.reader, most=3)
+
+
+def target_of(question: dict[str, Any], text: str) -> float:
+    """Return the F1 of the words of a piece with those that answer."""
+    own, quotes = count_words(text), question["quotes"]
+    whole = f1(own, count_words(" ".join(quotes)))
+    if question["type"] in WHOLE:
+        return whole
+    return max(whole, *(f1(own, count_words(quote)) for quote in quotes))
+
+
+def count_words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(re.sub(r"[*`]", "", text).casefold()))
+
+
+def f1(ours: Counter[str], theirs: Counter[str]) -> float:
+    return 2 * (ours & theirs).total() / max(ours.total() + theirs.total(), 1)
+
+
+def logits(weights: Numbers, example: Example) -> Numbers:
+    width = example.features.shape[1]
+    fits = weights[width:].reshape(len(GRAINS), len(KINDS))
+    return np.asarray(example.features @ weights[:width] + fits[example.grains] @ example.kinds)
+
+
+def fit(examples: Sequence[Example], width: int) -> Numbers:
+    """Return the weights that minimise the cross entropy of targets and pieces."""
+    taught = [example for example in examples if example.targets.max() >= LEAST_TARGET]
+
+    def loss(weights: Numbers) -> tuple[float, Numbers]:
+        total, slope = 0.0, np.zeros_like(weights)
+        fits = slope[width:].reshape(len(GRAINS), len(KINDS))
+        for example in taught:
+            wanted = example.targets**SHARPNESS
+            wanted /= wanted.sum()
+            exponents = logits(weights, example)
+            given = np.exp(exponents - exponents.max())
+            given /= given.sum()
+            total -= float(wanted @ np.log(given + 1e-12))
+            slope[:width] += example.features.T @ (given - wanted)
+            np.add.at(fits, example.grains, np.outer(given - wanted, example.kinds))
+        penalty = np.full_like(weights, PENALTY)
+        penalty[:width] *= FEATURE_SHARE
+        count = max(len(taught), 1)
+        return (
+            total / count + float(penalty @ weights**2),
+            slope / count + 2 * penalty * weights,
+        )
+
+    start = np.zeros(width + len(GRAINS) * len(KINDS))
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
+
+
+def score(weights: Numbers, examples: Sequence[Example]) -> float:
+    """Return the mean target of the piece that the model puts first."""
+    return float(np.mean([e.targets[logits(weights, e).argmax()] for e in examples]))
+
+
+def best_score(examples: Sequence[Example]) -> float:
+    return float(np.mean([example.targets.max() for example in examples]))
+
+
+def write_model(weights: Numbers, names: Sequence[str]) -> None:
+    """Write the weights into the package, rounded to three digits."""
+    numbers: Iterator[float] = (round(float(weight), 3) for weight in weights)
+    model = {
+        "features": {name: next(numbers) for name in names},
+        "fits": {grain.value: {kind.value: next(numbers) for kind in KINDS} for grain in GRAINS},
+    }
+    MODEL.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
