@@ -65,7 +65,7 @@ code
 ```
 """
 ROWS = [["name", "opened", "toll"], ["Stone bridge", 1784, 1.5], ["新桥", 1990, None]]
-ROW = "name: Stone bridge; opened: 1784; toll: 1.5"
+ROW = "| Stone bridge | 1784 | 1.5 |"
 
 
 def build_word(document):
@@ -144,10 +144,10 @@ ARCHIVES = {
 }
 LONG = "name " * 4_000
 WIDE = "<td>1" * 500
-COLUMNS = [f"{'column' * 9}{n}" for n in range(50)]
+COLUMNS = [f"c{n}" for n in range(500)]
 EXPANDING = {
     "a.html": f"<table><tr>{WIDE}{'<tr><td>1' * 4_000}</table>",
-    "a.csv": f"{','.join(COLUMNS)}\n{','.join('1' * 50)}\n" + f"{','.join('1' * 50)}\n" * 1_500,
+    "a.csv": f"{','.join(COLUMNS)}\n" + "1\n" * 4_000,
     "a.json": json.dumps({LONG: {f"key{n}": n for n in range(300)}}),
 } | {name: make_zip({member: " " * 5_000_000}) for name, member in ARCHIVES.items()}
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.decoding import decode_text
+from knotwork._indexing.loaders.loader import Source
 from knotwork.errors import LoadError
 
 SIMPLIFIED = "在欧洲，梵语的学术研究，由德国学者开创。后来发现印欧语系，也要归功于对梵语的研究。"

@@ -124,7 +124,7 @@ def test_every_format_under_every_name(name):
         "---\n" + "- " * 10_000 + "x\n---\n",
         "-" * 200_000 + "\n" + "=" * 200_000,
         "<ul><li>x" * 10_000,
-        "<blockquote>x<div class=note>y" * 5_000,
+        "<blockquote>x<div class=note>y<figure><figcaption>z" * 5_000,
     ],
     ids=range(18),
 )

@@ -1,16 +1,21 @@
-"""Rows of tables as lines: names of columns, keys of rows, cells over several rows."""
+"""Tables and their rows: names of columns, keys of rows, cells over several rows."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.indexing.loading import frames, load
+from tests.indexing.loading import blocks, leads, load
 
-from knotwork._indexing.loaders.tables_and_lists import (
+from knotwork._indexing.loaders.table_rows import (
     MAX_SPAN,
     SpanningCell,
     names_columns,
     spread_cells,
 )
+from knotwork.records import BlockKind
+
+
+def rows(document):
+    return [(label, text) for _, label, text in blocks(document, BlockKind.ROW)]
 
 
 @pytest.mark.parametrize(
@@ -37,24 +42,22 @@ def test_html_rows_have_their_keys():
 <tr><td>90 s</td><td>In the old version.</td></tr>
 <tr><td colspan="2">retries</td><td>How often to try.</td></tr></table>"""
     document = load("a.html", page)
-    assert document.text.split("\n\n")[2].split("\n") == [
-        "Setting: timeout; Default: 30 s; Meaning: How long to wait. 0 is for ever.",
-        "Setting: timeout; Default: 90 s; Meaning: In the old version.",
-        "Setting: retries; Meaning: How often to try.",
+    assert rows(document) == [
+        ("timeout", "| timeout | 30 s | How long to wait. 0 is for ever. |"),
+        ("timeout", "| timeout | 90 s | In the old version. |"),
+        ("retries", "| retries |  | How often to try. |"),
     ]
-    assert [(kind, label) for kind, label, _ in frames(document)] == [
-        ("title", "Defaults"),
-        ("row", "timeout"),
-        ("row", "timeout"),
-        ("row", "retries"),
-    ]
+    assert [label for _, label, _ in blocks(document, BlockKind.BOX)] == ["Defaults"]
+    ((_, columns, table),) = blocks(document, BlockKind.TABLE)
+    assert columns == "Setting | Default | Meaning"
+    assert table.startswith("| Setting | Default | Meaning |\n| --- | --- | --- |\n| timeout |")
 
 
 def test_html_rows_may_be_named_by_their_first_cell():
     page = "<table><tr><th>Born</th><td>1815</td></tr><tr><th>Died</th><td>1852</td></tr></table>"
     document = load("a.html", page)
-    assert document.text == "Born: 1815\nDied: 1852"
-    assert frames(document) == [("row", "Born", "Born: 1815"), ("row", "Died", "Died: 1852")]
+    assert document.text == "|  |  |\n| --- | --- |\n| Born | 1815 |\n| Died | 1852 |"
+    assert rows(document) == [("Born", "| Born | 1815 |"), ("Died", "| Died | 1852 |")]
 
 
 @pytest.mark.parametrize(
@@ -70,25 +73,32 @@ def test_where_a_page_marks_headers_a_table_without_one_has_none(header):
     bare = (
         "<table><tr><td>.pro</td><td>Project</td></tr><tr><td>.sch</td><td>Sheet</td></tr></table>"
     )
-    assert load("a.html", f"{marked}<p>And</p>{bare}").text.split("\n\n") == [
-        "File: a.txt; Use: Notes",
-        "And",
-        ".pro | Project\n.sch | Sheet",
-    ]
-    assert load("b.html", bare).text == ".pro: .sch; Project: Sheet"
+    page = f"{marked}<p>And</p>{bare}"
+    labels = [label for _, label, _ in blocks(load("a.html", page), BlockKind.TABLE)]
+    assert labels == ["File | Use", ""]
+    assert len(rows(load("a.html", page))) == 3
+    assert rows(load("b.html", bare)) == [(".sch", "| .sch | Sheet |")]
 
 
 def test_a_line_leads_into_a_table():
     page = "<p>Defaults:</p><table><tr><td>timeout</td><td>30</td></tr></table>"
-    assert frames(load("a.html", page))[0] == ("lead", "Defaults:", "timeout | 30")
+    assert leads(load("a.html", page)) == [("table", "Defaults:")]
 
 
 def test_rows_of_delimited_text_have_their_keys():
-    document = load("a.csv", "no,name,note\n1,Ada,First. Second.\n2,,x\n")
-    assert frames(document) == [
-        ("row", "Ada", "no: 1; name: Ada; note: First. Second."),
-        ("row", "x", "no: 2; note: x"),
-    ]
+    document = load("a.csv", "no,name,note\n1,Ada,First. Second.\n2,,x|y\n")
+    assert document.text == (
+        "| no | name | note |\n| --- | --- | --- |\n| 1 | Ada | First. Second. |\n| 2 |  | x\\|y |"
+    )
+    assert [key for key, _ in rows(document)] == ["Ada", "x|y"]
+
+
+def test_a_title_leads_into_the_table_below_it():
+    document = load("a.csv", "2024,,\nSales report,,\nRegion,,Amount\nNorth,,120\n")
+    assert document.text == (
+        "2024\n\nSales report\n\n| Region | Amount |\n| --- | --- |\n| North | 120 |"
+    )
+    assert leads(document) == [("table", "Sales report")]
 
 
 MARKDOWN = """Defaults are:
@@ -103,18 +113,22 @@ After.
 
 
 def test_markdown_rows_have_their_columns_and_keys():
-    first = "| `timeout` | 30 s         | How long. Then it ends. |"
-    assert frames(load("a.md", MARKDOWN)) == [
-        ("lead", "Defaults are:", MARKDOWN[MARKDOWN.index("| Setting") : -9]),
-        ("columns", "Setting | Default | Notes", f"{first}\n|           | 5            | |"),
-        ("row", "timeout", first),
+    document = load("a.md", MARKDOWN)
+    assert leads(document) == [("table", "Defaults are:")]
+    assert [label for _, label, _ in blocks(document, BlockKind.TABLE)] == [
+        "Setting | Default | Notes"
+    ]
+    assert rows(document) == [
+        ("timeout", "| timeout | 30 s | How long. Then it ends. |"),
+        ("", "|  | 5 |  |"),
     ]
 
 
-def test_markdown_without_rows_or_with_bars_alone_is_no_table():
-    assert frames(load("a.md", "| a | b |\n|---|---|\n")) == []
-    assert frames(load("a.md", "| a | b |\n| c | d |\n")) == []
-    assert frames(load("a.md", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n"))[0][0] == "code"
+def test_markdown_with_bars_alone_is_no_table():
+    assert rows(load("a.md", "| a | b |\n|---|---|\n")) == [("a", "| a | b |")]
+    assert rows(load("a.md", "| a | b |\n| c | d |\n")) == []
+    code = load("a.md", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n")
+    assert [kind for kind, _, _ in blocks(code)] == ["code"]
 
 
 SPANNED = st.builds(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.synthesis.asked import check_citations
 
 import knotwork
-from tests.synthesis.asked import check_citations
 
 MANUAL = """\
 # Pump manual

@@ -92,7 +92,8 @@ class _UnitReader:
         elif left:  # nothing but marks
             spans = split_sentences(left, start=position, wrapped_at=self._width)
             units.extend(self._units_of(_Part(position, region.end), spans, position, index))
-        return self._mark(units, blocks) if units and blocks else units
+        related = [block for block in blocks if block.lead or block.kind in _WHOLE]
+        return self._mark(units, related) if units and related else units
 
     def _readable_spans(self, part: _Part) -> Sequence[Span]:
         """Return what is read of a part: its sentences, or its lines, without marks."""
@@ -167,13 +168,11 @@ class _UnitReader:
         return above, below
 
     def _mark(self, units: Sequence[Unit], blocks: Sequence[Block]) -> list[Unit]:
-        """Return units with those marked that introduce or continue a block."""
+        """Return units with those marked that introduce or continue one of these blocks."""
         starts = [unit.cover.start for unit in units]
         sizes = [0, *accumulate(unit.tokens for unit in units)]
         introduces, joined = bytearray(len(units)), bytearray(len(units))
         for block in blocks:
-            if not block.lead and block.kind not in _WHOLE:
-                continue
             first = max(bisect_right(starts, block.span.start) - 1, 0)
             if units[first].cover.end <= block.span.start:
                 first += 1

@@ -214,7 +214,8 @@ class FeatureReader:
     @property
     def asks_for_whole(self) -> bool:
         """True if the question asks for what a whole section may tell: steps, a list, a summary."""
-        return sum(self.kinds[KINDS.index(kind)] for kind in _OF_SECTIONS) >= LEAST_OF_SECTIONS
+        asked = sum(float(self.kinds[KINDS.index(kind)]) for kind in _OF_SECTIONS)
+        return asked >= LEAST_OF_SECTIONS
 
     def read(self, piece: Piece) -> PieceFeatures:
         """Return the features of a piece."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from knotwork.mcp_server import _schemas as schemas
-from knotwork.records import RETRIEVAL_QUERY, lead_gap
+from knotwork.records import RETRIEVAL_QUERY
+from knotwork.records._evidence import lead_gap
 
 PASSAGE_CHARACTERS = 700
 FEWEST_CHARACTERS = 160

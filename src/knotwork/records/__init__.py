@@ -47,7 +47,6 @@ from knotwork.records._evidence import (
     Step,
     Strength,
     Usage,
-    lead_gap,
 )
 from knotwork.records._filters import AllOf, AnyOf, Comparison, Condition, Filter, Not
 from knotwork.records._graph import (
@@ -178,7 +177,6 @@ __all__ = [
     "entity_label",
     "id_to_int",
     "int_to_id",
-    "lead_gap",
     "nest_blocks",
     "relation_edge_type",
     "value_text",

@@ -6,6 +6,7 @@ import re
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
+from math import inf
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
@@ -50,6 +51,8 @@ _BOXES = _names(
 )
 """Classes of DocBook and Sphinx for boxes that may have a title."""
 _BOX_TITLES = _names("title admonition-title caption-text")
+_LONGEST_TITLE = 500
+"""A longer title of a box is text, as its end tag is missing."""
 _BOLD = _names("b strong")
 _HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
 _MIN_MAIN_LENGTH = 200
@@ -253,7 +256,7 @@ class _Walk:
         elif self._open and (name == "figcaption" or _classes(element) & _BOX_TITLES):
             block = self._open[-1].block
             if block.kind in (BlockKind.BOX, BlockKind.FIGURE) and not block.label:
-                block.label = _text_of(element)
+                block.label = _text_of(element, _LONGEST_TITLE)
 
     def _end_terms(self) -> None:
         """Append the terms that have no description as a paragraph."""
@@ -351,18 +354,24 @@ def _is_link(element: Any, name: str) -> bool:  # noqa: ANN401
 
 def _is_generic_title(element: Any) -> bool:  # noqa: ANN401
     """Return True for the title of a box that only names its kind, such as "Note"."""
-    return bool(_classes(element) & _BOX_TITLES) and is_generic_title(_text_of(element))
+    return bool(_classes(element) & _BOX_TITLES) and is_generic_title(
+        _text_of(element, _LONGEST_TITLE)
+    )
 
 
 def _name_of(element: Any) -> str:  # noqa: ANN401
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
-def _text_of(element: Any) -> str:  # noqa: ANN401
-    """Return the text below an element on one line, without the elements that are left out."""
+def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
+    """Return the text below an element on one line, without the elements that are left out.
+
+    Stops, and returns "", once it has more than ``most`` characters and elements.
+    """
     from lxml import etree
 
     parts: list[str] = []
+    size = 0
     events = etree.iterwalk(element, events=("start", "end"))
     for event, inner in events:
         name = _name_of(inner)
@@ -374,6 +383,9 @@ def _text_of(element: Any) -> str:  # noqa: ANN401
             parts.append(inner.text or "")
         elif inner is not element:
             parts.append(inner.tail or "")
+        size += 1 + len(parts[-1])
+        if size > most:
+            return ""
     return " ".join("".join(parts).split())
 
 

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from statistics import median
 from typing import Any
 
@@ -107,11 +108,10 @@ def _add_grid(writer: BlockWriter, grid: Grid, *, name: str = "") -> None:
     for row in grid.above:
         cells = list(filter(None, row))
         writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
-    rows = [row for _, row in grid.rows]
+    rows = [*filter(None, [grid.header]), *(row for _, row in grid.rows)]
+    columns = [column for column in zip_longest(*rows, fillvalue="") if any(column)]
     lead = writer.last if is_title_like(writer.last) else None
-    spans = writer.table(
-        [grid.header, *rows] if grid.header else rows, header=bool(grid.header), lead=lead
-    )
+    spans = writer.table(zip(*columns, strict=True), header=bool(grid.header), lead=lead)
     table = make_table(grid, spans, name=name)
     if table is not None:
         writer.tables.append(table)

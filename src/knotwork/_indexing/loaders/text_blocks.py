@@ -139,6 +139,7 @@ class _Reader:
         self._style = style
         self._depth = depth
         self._in_item = in_item
+        self._unclosed: set[str] = set()  # fences that no line below closes
         self._nested: set[tuple[str, str]] = set()  # kinds of lists and of those in their items
         self._lines = [read_line(line) for line in lines]
         self._bare = {
@@ -226,13 +227,14 @@ class _Reader:
 
     def _read_fence(self, number: int) -> int:
         opened = _FENCE.match(self._at(number).text)
-        if opened is None:
+        if opened is None or opened[1] in self._unclosed:
             return 0
         for after in range(number + 1, len(self._lines)):
             text = self._lines[after].text
             if text.startswith(opened[1]) and not text.strip(opened[1][0]):
                 self._add_code(number, number + 1, after, language=opened[2])
                 return after + 1
+        self._unclosed.add(opened[1])
         return 0
 
     def _read_code(self, number: int) -> int:
