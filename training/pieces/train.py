@@ -44,6 +44,8 @@ LEAST_TARGET = 0.3
 """A question whose best piece has a lower F1 teaches nothing."""
 PENALTY, FEATURE_SHARE = 3e-3, 0.2
 """L2 penalty of fits, and the share of it for the weights of features."""
+BY_HAND = {"bridge": 2.0}
+"""Weights of features that no question of these documents needs: none takes two documents."""
 _WORD = re.compile(r"[a-z0-9_.-]+|[\u3400-\u9fff]")
 Numbers = NDArray[np.float64]
 
@@ -190,7 +192,7 @@ def write_model(weights: Numbers, names: Sequence[str]) -> None:
     """Write the weights into the package, rounded to three digits."""
     numbers: Iterator[float] = (round(float(weight), 3) for weight in weights)
     model = {
-        "features": {name: next(numbers) for name in names},
+        "features": {name: next(numbers) for name in names} | BY_HAND,
         "fits": {grain.value: {kind.value: next(numbers) for kind in KINDS} for grain in GRAINS},
     }
     MODEL.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")

@@ -22,17 +22,17 @@ from knotwork._questions.kinds import KINDS, QuestionKind, read_kinds
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._stores.base import Store
 from knotwork._synthesis.sentence_selection import (
-    BRIDGE,
     PREDICTION_SCALE,
     UNREAD_ODDS,
     Expectation,
     SelectedSentence,
+    bridge_share,
     weigh_prose,
 )
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
-from knotwork.records import Block, BlockKind, Document, Evidence, Span
+from knotwork.records import Block, BlockKind, Document, Evidence, Hit, Span
 
 MOST_PROPOSING = 40
 """Best sentences that propose pieces."""
@@ -188,6 +188,8 @@ class PieceFeatures:
     kinds: NDArray[np.float64]
 
 
+LEAST_BRIDGE = 0.15
+"""The least share of a bridge in the score of a hit whose evidence path counts."""
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
@@ -211,6 +213,12 @@ class FeatureReader:
             for span, value in hit.sentences
         }
 
+    def _terms_before(self, hit: Hit) -> set[str]:
+        """Return the terms of the sentences and titles on the evidence path to a hit."""
+        titles = {other.chunk.id: other.chunk.context for other in self._hits}
+        texts = (f"{titles.get(s.chunk_id, '')} {s.sentence_text}" for s in hit.path)
+        return {term for text in texts for term in content_terms(text)}
+
     @property
     def asks_for_whole(self) -> bool:
         """True if the question asks for what a whole section may tell: steps, a list, a summary."""
@@ -225,7 +233,9 @@ class FeatureReader:
         )
         odds = max((p.odds if p.odds is not None else UNREAD_ODDS) for p in parts)
         rank = min(p.rank for p in parts)
-        names = set(content_terms(piece.names))
+        bridge = bridge_share(self._hits[rank])
+        led = self._terms_before(self._hits[rank]) if bridge >= LEAST_BRIDGE else set()
+        names = led | set(content_terms(piece.names))
         own = set(content_terms(piece.text))
         label = set(content_terms(piece.block.label)) if piece.block is not None else set()
         lead = set(content_terms(piece.block.lead)) if piece.block is not None else set()
@@ -246,6 +256,7 @@ class FeatureReader:
             "expected": self._expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
+            "bridge": bridge,
         }
         return PieceFeatures(piece.grain, values, self.kinds)
 
@@ -287,8 +298,6 @@ def rank_pieces(
 
 LEAST_DIFFERENCE = 1.5
 """A further piece is worth at most this much less than the first one."""
-LEAST_BRIDGE = 0.15
-"""The least share of a bridge in the score of a hit whose evidence path is shown."""
 LEAST_NOVELTY = 0.34
 """The least share of the terms of a further piece that no piece before it has."""
 
@@ -318,7 +327,7 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
 def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:
     """Return the best piece of each passage on the evidence path to a piece, from its end."""
     hit = evidence.hits[first.best.rank]
-    if not hit.path or hit.scores.get(BRIDGE, 0.0) < LEAST_BRIDGE * hit.score:
+    if bridge_share(hit) < LEAST_BRIDGE:
         return []
     links: list[Piece] = []
     for step in reversed(hit.path):

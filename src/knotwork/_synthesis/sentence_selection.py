@@ -127,7 +127,7 @@ def trust_in_reader(evidence: Evidence) -> float:
     """
     if all(hit.prediction is None for hit in evidence.hits):
         return 0.0
-    return 1.0 - max(map(_bridge_share, evidence.hits[:_LEADING]))
+    return 1.0 - max(map(bridge_share, evidence.hits[:_LEADING]))
 
 
 def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
@@ -136,11 +136,12 @@ def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
     Such a passage resembles the question less than the one that names its words. The share of the
     bridge in the hit's score determines how much is rescaled.
     """
-    share = _bridge_share(hit)
+    share = bridge_share(hit)
     return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
 
 
-def _bridge_share(hit: Hit) -> float:
+def bridge_share(hit: Hit) -> float:
+    """Return the share of a bridge in the score of a hit, from 0 to 1."""
     return min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
 
 

@@ -71,6 +71,7 @@ from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     KEYWORD,
     KEYWORD_TYPES,
+    BlockKind,
     Chunk,
     Description,
     Document,
@@ -266,10 +267,13 @@ class _ChunkReading:
                 for n in names
                 if not n.part and n.form in shown
             ]
+            columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
             if isinstance(sentence, HanSentence):
-                links = han_links(sentence, mains, settings=self.settings)
+                links = han_links(sentence, mains, columns=columns, settings=self.settings)
             else:
-                links = sentence_links(sentence, mains, subject=subject, settings=self.settings)
+                links = sentence_links(
+                    sentence, mains, subject=subject, columns=columns, settings=self.settings
+                )
             for item in links:
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
@@ -332,6 +336,8 @@ class DocumentReading:
         self.settings = settings
         self.dictionary = dictionary
         self.sentences = _read_sentences(document, chunks)
+        self.columns = _columns_of_rows(document)
+        """The names of the columns of each row of a table that has them."""
         english = [s for s in self.sentences.values() if isinstance(s, EnglishSentence)]
         self.evidence: NameEvidence = gather_evidence(english)
         longest = settings.longest_title_words
@@ -540,6 +546,17 @@ def _read_sentence(text: str, start: int) -> AnySentence:
 
 def _spans_of(chunk: Chunk) -> Sequence[Span]:
     return chunk.sentences or split_sentences(chunk.text, start=chunk.span.start)
+
+
+def _columns_of_rows(document: Document) -> dict[Span, str]:
+    found: dict[Span, str] = {}
+    columns = ""
+    for block in document.blocks:
+        if block.kind is BlockKind.TABLE:
+            columns = block.label
+        elif block.kind is BlockKind.ROW and columns:
+            found[block.span] = columns
+    return found
 
 
 def _read_sentences(document: Document, chunks: Iterable[Chunk]) -> dict[Span, AnySentence]:

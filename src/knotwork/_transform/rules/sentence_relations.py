@@ -45,15 +45,21 @@ class SentenceRelation(NamedTuple):
 
 
 def sentence_links(
-    sentence: EnglishSentence, names: Sequence[Occurrence], *, subject: str, settings: RuleSettings
+    sentence: EnglishSentence,
+    names: Sequence[Occurrence],
+    *,
+    subject: str,
+    columns: str = "",
+    settings: RuleSettings,
 ) -> list[SentenceRelation]:
     """Return the relations of one English sentence, then its co-occurrences.
 
     ``names`` are its entities with offsets into its text. The pronoun at the start of a sentence
-    refers to ``subject``, the topic of its chunk, ``""`` if that is not certain.
+    refers to ``subject``, the topic of its chunk, ``""`` if that is not certain. ``columns`` are
+    the names of the columns if the sentence is a row of a table, separated by " | ".
     """
     ordered = _distinct(names)
-    if links := _row_links(sentence.text, ordered):
+    if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
     sides = list(_sides(sentence.tokens, ordered))
     opening = sentence.tokens[0].lower if sentence.tokens else ""
@@ -75,11 +81,15 @@ def sentence_links(
 
 
 def han_links(
-    sentence: HanSentence, names: Sequence[Occurrence], *, settings: RuleSettings
+    sentence: HanSentence,
+    names: Sequence[Occurrence],
+    *,
+    columns: str = "",
+    settings: RuleSettings,
 ) -> list[SentenceRelation]:
-    """Return the relations of one Chinese sentence, then its co-occurrences."""
+    """Return the relations of one Chinese sentence or row, then its co-occurrences."""
     ordered = _distinct(names)
-    if links := _row_links(sentence.text, ordered):
+    if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
     for before, after in pairwise(ordered):
         stated = han_relation(sentence, before, after)
@@ -90,9 +100,10 @@ def han_links(
     return _with_pairs(links, ordered, settings)
 
 
-def _row_links(text: str, names: Sequence[Occurrence]) -> list[SentenceRelation]:
+def _row_links(text: str, names: Sequence[Occurrence], columns: str) -> list[SentenceRelation]:
     return [
-        SentenceRelation(one.form, words, other.form) for one, words, other in read_row(text, names)
+        SentenceRelation(one.form, words, other.form)
+        for one, words, other in read_row(text, names, columns)
     ]
 
 
@@ -448,12 +459,16 @@ class NamedCell(NamedTuple):
     name: Occurrence
 
 
-def read_row(text: str, names: Sequence[Occurrence]) -> list[tuple[Occurrence, str, Occurrence]]:
+def read_row(
+    text: str, names: Sequence[Occurrence], columns: str = ""
+) -> list[tuple[Occurrence, str, Occurrence]]:
     """Return the relations of a row, from its first value to each further value that is a name.
 
-    Returns [] if a part of the text is not a field, or the first value is not a name.
+    A row has bars between its cells, and ``columns`` between theirs; or it is a text of fields, as
+    "name: Ada; manager: Bo; site: Tarnby". Returns [] if the first value is not a name.
     """
-    cells = _read_cells(text, {(name.start, name.end): name for name in names})
+    places = {(name.start, name.end): name for name in names}
+    cells = _cells_of_columns(text, columns, places) if columns else _read_cells(text, places)
     if not cells or cells[0] is None or cells[0].name.type in _NO_SUBJECTS:
         return []
     subject = cells[0].name
@@ -462,6 +477,24 @@ def read_row(text: str, names: Sequence[Occurrence]) -> list[tuple[Occurrence, s
         for cell in cells[1:]
         if cell is not None and cell.name.form != subject.form
     ]
+
+
+_BAR = re.compile(r"(?<!\\)\|")
+_INK = re.compile(r"\S(?:.*\S)?", re.DOTALL)
+
+
+def _cells_of_columns(
+    text: str, columns: str, names: Mapping[tuple[int, int], Occurrence]
+) -> list[NamedCell | None]:
+    """Return the cells of a row with text, None for those that are not names."""
+    bars = [match.end() for match in _BAR.finditer(text)]
+    cells: list[NamedCell | None] = []
+    for column, (start, after) in zip(columns.split(" | "), pairwise(bars), strict=False):
+        value = _INK.search(text, start, after - 1)
+        if value is not None:
+            name = names.get(value.span())
+            cells.append(NamedCell(column.strip(), name) if name and column.strip() else None)
+    return cells
 
 
 def _read_cells(text: str, names: Mapping[tuple[int, int], Occurrence]) -> list[NamedCell | None]:
