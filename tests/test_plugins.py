@@ -132,7 +132,8 @@ def test_workers_use_it(example, index):
         "made = preparer.take()\n"
         "assert preparer.is_up\n"
         "preparer.close()\n"
-        "print([b.label for b in made.document.blocks if b.level], made.extractions[0].mentions[-1].type)\n"
+        "labels = [b.label for b in made.document.blocks if b.level]\n"
+        "print(labels, made.extractions[0].mentions[-1].type)\n"
     )
     done = run(example, "-c", program, cwd=index)
     assert done.stdout.strip() == "['pool', 'cache'] option", done.stderr

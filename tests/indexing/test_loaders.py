@@ -82,6 +82,48 @@ def test_rst_ranks_underlines_by_first_use():
     assert outline(load("a.rst", text)) == [(1, "Top"), (2, "Sub"), (1, "Other")]
 
 
+RST = """Bridges
+=======
+
+.. _old:
+
+See ``arch``, :ref:`the toll <toll>`, `a page <http://a.b/c>`_ and **all**::
+
+   run ``it``
+
+.. code-block:: python
+
+   x = "`y`"
+
+.. note:: Take care.
+
+   It is old.
+
+toll
+   One crown.
+arch
+   Of stone.
+
+=====  =====
+Year   Toll
+=====  =====
+1784   1
+1790   2
+=====  =====
+"""
+
+
+def test_rst_has_blocks_and_no_markup():
+    document = load("a.rst", RST)
+    assert document.text == (
+        "# Bridges\n\nSee arch, the toll, a page and all:\n\n```\nrun ``it``\n```\n\n"
+        '```python\nx = "`y`"\n```\n\nTake care.\n\nIt is old.\n\n**toll**\n\nOne crown.\n\n'
+        "**arch**\n\nOf stone.\n\n| Year | Toll |\n| --- | --- |\n| 1784 | 1 |\n| 1790 | 2 |"
+    )
+    assert [label for _, label, _ in blocks(document, BlockKind.DEFINITION)] == ["toll", "arch"]
+    assert leads(document)[0] == ("code", "See arch, the toll, a page and all:")
+
+
 MARKDOWN = """---
 title: "Travel: the rules"
 author: Ada

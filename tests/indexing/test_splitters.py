@@ -178,7 +178,7 @@ def test_sentences_have_no_marks():
         writer.heading(2, "Forms")
         with writer.block(BlockKind.QUOTE):
             writer.paragraph("Ask early, as we said.\nThe office is small.")
-            writer.code("sign\n  form", "sh")
+            writer.code("sign\n  form\n>>> sent", "sh")
         writer.item("One form. It is signed.", mark="1.")
         with writer.block(BlockKind.ITEM, mark="2."):
             writer.paragraph("Another form:")
@@ -194,7 +194,7 @@ def test_sentences_have_no_marks():
     (chunk,) = split(document, 1_000)
     assert chunk.text == document.text
     assert sentences(chunk) == [
-        *("Forms", "Ask early, as we said.", "The office is small.", "sign", "form"),
+        *("Forms", "Ask early, as we said.", "The office is small.", "sign", "form", ">>> sent"),
         *("One form.", "It is signed.", "Another form:", "a copy"),
         *("per diem", "The sum for one day.", "| city | sum |", "| Tartu | 40 |"),
         *("| - 1 | 2 |", "| 3 | 4 |", "```", "pay"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -50,7 +51,6 @@ _WHOLE = (BlockKind.ITEM, BlockKind.ROW, BlockKind.DEFINITION, BlockKind.TURN)
 _BY_LINES = (BlockKind.CODE, BlockKind.TABLE, BlockKind.ROW)
 _HEADING_MARK = re.compile(r"#{1,6}[ \t]+")
 _ITEM_MARK = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+")
-_QUOTE_MARK = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 _BOLD_LINE = re.compile(r"\*\*([^*\s](?:[^*\n]*[^*\s])?)\*\*(?=[ \t]*(?:\n|\Z))")
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _INK = re.compile(r"\S")
@@ -58,12 +58,15 @@ _WORD = re.compile(r"[^\W_]")
 
 
 class _Part(NamedTuple):
-    """A part of a text directly inside ``block``: none of the blocks in that one has it."""
+    """A part of a text directly inside ``block``: none of the blocks in that one has it.
+
+    ``quotes`` is the number of quotes around it.
+    """
 
     start: int
     end: int
     block: Block | None = None
-    is_quoted: bool = False
+    quotes: int = 0
     is_heading: bool = False
 
 
@@ -101,8 +104,8 @@ class _UnitReader:
         if not raw or raw.isspace():
             return ()
         kind = part.block.kind if part.block is not None else None
-        if part.is_quoted:
-            raw = _QUOTE_MARK.sub(lambda mark: " " * len(mark[0]), raw)
+        if part.quotes:
+            raw = _quote_mark(part.quotes).sub(lambda mark: " " * len(mark[0]), raw)
         if kind in _BY_LINES:
             return self._readable_lines(kind, list(_lines(raw, part.start)))
         if part.is_heading:
@@ -249,17 +252,23 @@ def _parts(blocks: Sequence[Block], region: SectionBody) -> Iterator[_Part]:
         while opened and opened[-1][1] <= start:
             inner, end = opened.pop()
             if end > position:
-                yield _Part(position, end, inner, is_quoted=quotes > 0)
+                yield _Part(position, end, inner, quotes=quotes)
                 position = end
             quotes -= inner.kind is BlockKind.QUOTE
         if start > position:
             around = opened[-1][0] if opened else None
-            yield _Part(position, start, around, is_quoted=quotes > 0)
+            yield _Part(position, start, around, quotes=quotes)
             position = start
         if block is not None:
             limit = opened[-1][1] if opened else region.end
             opened.append((block, min(block.span.end, limit)))
             quotes += block.kind is BlockKind.QUOTE
+
+
+@cache
+def _quote_mark(depth: int) -> re.Pattern[str]:
+    """Return a pattern of the mark of each line inside this number of quotes."""
+    return re.compile(rf"^[ \t]*(?:>[ \t]*){{1,{depth}}}", re.MULTILINE)
 
 
 def _blank_mark(mark: re.Pattern[str], text: str) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter
 from knotwork._indexing.loaders.markdown import add_markdown
 from knotwork._indexing.loaders.text_columns import (
+    TextTable,
     has_gap,
     is_border,
+    is_closed,
     read_aligned,
     read_bars,
     text_columns,
@@ -94,6 +96,8 @@ _NO_TITLE_END = re.compile(r"[,;:.，；：。]$")
 MOST_TITLE = 60
 """The widest title of plain text, in half-width characters."""
 _FEWEST_CAPITALS = 4
+_DEEPEST_BORDER = 3
+"""Lines of which the first border of a table is one."""
 _FARTHEST = 40
 """Lines in which the next item of a list is looked for."""
 _MOST_BETWEEN = 2
@@ -139,6 +143,7 @@ class _Reader:
         self._style = style
         self._depth = depth
         self._in_item = in_item
+        self._unaligned = 0  # up to this line, no table has aligned cells
         self._unclosed: set[str] = set()  # fences that no line below closes
         self._nested: set[tuple[str, str]] = set()  # kinds of lists and of those in their items
         self._lines = [read_line(line) for line in lines]
@@ -239,11 +244,9 @@ class _Reader:
 
     def _read_code(self, number: int) -> int:
         """Read lines with a prompt, lines that look like code, or indented ones that may be."""
-        after = end = self._code_end(number)
+        end = after = self._code_end(number)
         while after:
-            end = after
-            following = self._next_text(after)
-            after = self._code_end(following) if self._lines[following:] else 0
+            end, after = after, self._code_end(self._next_text(after))
         if end:
             self._add_code(number, number, end)
         return end
@@ -270,7 +273,11 @@ class _Reader:
 
     def _read_bars(self, number: int) -> int:
         """Read a table whose cells are separated by bars."""
-        lines = self._run(number, lambda line: "|" in line.text or is_border(line.text))
+        near = [line.text for line in islice(self._from(number), _DEEPEST_BORDER)]
+        if any(map(is_border, near)):
+            lines = self._run(number, lambda line: "|" in line.text or is_border(line.text))
+        else:
+            lines = self._run(number, lambda line: is_closed(line.text))
         table = read_bars([line.text for line in lines])
         if table is None:
             return 0
@@ -279,7 +286,7 @@ class _Reader:
 
     def _read_columns(self, number: int) -> int:
         """Read a table, or a list of options, whose cells are separated by tabs or aligned."""
-        table = read_aligned(line.raw for line in self._from(number))
+        table = self._aligned(number)
         if table is None:
             return 0
         if table.has_options:
@@ -291,6 +298,15 @@ class _Reader:
             header = table.has_header or None
             self._writer.table(table.rows, header=header, lead=self._lead(number))
         return number + table.lines
+
+    def _aligned(self, number: int) -> TextTable | None:
+        """Return the table of aligned cells that begins at a line, None without one."""
+        if number < self._unaligned:
+            return None
+        table = read_aligned(line.raw for line in self._from(number))
+        if table is None:
+            self._unaligned = number + len(self._run(number, lambda line: has_gap(line.raw)))
+        return table
 
     def _read_quote(self, number: int) -> int:
         lines = self._run(number, lambda line: line.text.startswith(">"))
@@ -529,7 +545,7 @@ class _Reader:
         if any(pattern.match(line.text) for pattern in _INTERRUPTING):
             return True
         if has_gap(line.raw) and not has_gap(self._at(number - 1).raw):
-            return read_aligned(inner.raw for inner in self._from(number)) is not None
+            return self._aligned(number) is not None
         has_border = is_border(line.text) or is_border(below.text)
         if has_border and "|" in line.text + below.text:
             return True

@@ -39,10 +39,15 @@ def is_border(text: str) -> bool:
     return _BORDER.fullmatch(text) is not None
 
 
-def read_bars(lines: Sequence[str]) -> TextTable | None:
-    """Return the table of successive lines with bars, None if they have no borders.
+def is_closed(text: str) -> bool:
+    """Return True for a line that begins and ends with a bar."""
+    return text.startswith("|") and text.endswith("|") and len(text) > 2
 
-    Without a border, at least two lines must begin and end with a bar.
+
+def read_bars(lines: Sequence[str]) -> TextTable | None:
+    """Return the table of successive lines with bars, None if it has one column.
+
+    Without a border, there must be two lines at least.
     """
     parts: list[list[list[str]]] = [[]]
     for line in lines:
@@ -52,8 +57,7 @@ def read_bars(lines: Sequence[str]) -> TextTable | None:
             parts[-1].append(_split_bars(line))
     parts = [part for part in parts if part]
     has_border = any(map(is_border, lines))
-    is_closed = all(line.startswith("|") and line.endswith("|") for line in lines)
-    if not parts or not (has_border or (is_closed and len(lines) > 1)):
+    if not parts or not (has_border or len(lines) > 1):
         return None
     if max(len(row) for part in parts for row in part) < 2:
         return None
