@@ -150,12 +150,6 @@ def wide_csv(*, columns=10_000_000):
     return b"a,b,c\n" + b"," * columns + b"x\n"
 
 
-def long_header_csv(*, rows=50_000, columns=20):
-    """Return a table of one-digit cells below names of 60 characters."""
-    header = ",".join(f"{column:02}" + "n" * 58 for column in range(columns))
-    return (header + "\n" + (",".join("1" * columns) + "\n") * rows).encode()
-
-
 def entity_text(*, levels=9):
     """Return the "billion laughs" as a document of Word."""
     names = "abcdefghijklmnop"[: levels + 1]

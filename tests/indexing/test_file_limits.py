@@ -49,7 +49,6 @@ HOSTILE = {
     "paragraphs.docx": ("too_large|out_of_memory|too_slow", hostile.many_paragraphs),
     "slide.pptx": ("too_large|too_slow", hostile.many_slide_paragraphs),
     "pages.epub": ("too_large", hostile.long_book),
-    "header.csv": ("too_large", hostile.long_header_csv),
     # pdfium ends its process where memory ends.
     "stream.pdf": ("broken|crashed|out_of_memory|too_slow", hostile.inflating_pdf),
     "attributes.html": ("too_slow|out_of_memory", hostile.html_attributes),
