@@ -133,9 +133,11 @@ class Piece:
 
     @cached_property
     def names(self) -> str:
-        """What introduces the piece: its headings, its lead-in and its label."""
+        """What introduces the piece: the titles above it, its lead-in and its label."""
         around = self.source.index.around(self.span)
         labels = [name for block in around for name in block.names]
+        if all(block.kind is not BlockKind.SECTION for block in around):
+            labels.append(self.source.document.title)
         return " / ".join(labels)
 
 
@@ -190,6 +192,8 @@ class PieceFeatures:
 
 LEAST_BRIDGE = 0.15
 """The least share of a bridge in the score of a hit whose evidence path counts."""
+MOST_OWED = 0.8
+"""The share of a bridge from which on a passage owes its place to the evidence path alone."""
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
@@ -234,7 +238,7 @@ class FeatureReader:
         odds = max((p.odds if p.odds is not None else UNREAD_ODDS) for p in parts)
         rank = min(p.rank for p in parts)
         bridge = bridge_share(self._hits[rank])
-        led = self._terms_before(self._hits[rank]) if bridge >= LEAST_BRIDGE else set()
+        led = self._terms_before(self._hits[rank]) if bridge >= MOST_OWED else set()
         names = led | set(content_terms(piece.names))
         own = set(content_terms(piece.text))
         label = set(content_terms(piece.block.label)) if piece.block is not None else set()
@@ -256,7 +260,7 @@ class FeatureReader:
             "expected": self._expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
-            "bridge": bridge,
+            "bridge": float(bridge >= MOST_OWED),
         }
         return PieceFeatures(piece.grain, values, self.kinds)
 
