@@ -356,6 +356,49 @@ def test_rows_and_lines_of_code_are_in_one_chunk(document, chunk_tokens):
                 assert not text[lines[cut] : cut].strip("> \t") or count_tokens(line) > chunk_tokens
 
 
+@settings(max_examples=60, deadline=None)
+@given(DOCUMENTS, st.integers(10, 80))
+def test_what_belongs_together_is_in_one_chunk_if_it_fits(document, chunk_tokens):
+    chunks = split(document, chunk_tokens)
+    whole = (BlockKind.ITEM, BlockKind.DEFINITION, BlockKind.TURN)
+    outer = Span(0, 0)
+    for block in document.blocks:
+        if block.kind not in whole or outer.contains(block.span):
+            continue
+        outer = block.span
+        around = [c.span for c in chunks if c.span.start <= outer.start < c.span.end]
+        if around and around[0].end < outer.end and not introduces_next(document, outer.end):
+            # What introduces the block takes too much room, or the block does.
+            assert count_tokens(document.text[around[0].start : outer.end]) > chunk_tokens
+    for chunk, following in itertools.pairwise(chunks):
+        if introduces_next(document, chunk.span.end):
+            end = following.sentences[0].end
+            end += 2 * document.text.startswith("**", end)
+            both = document.text[chunk.span.start : end]
+            assert count_tokens(both) > chunk_tokens
+
+
+def introduces_next(document, end):
+    """Return True if a heading, a lead-in, a term or the header of a table ends here."""
+    text = document.text
+    if text[end : end + 1] != "\n":
+        return False
+    for block in document.blocks:
+        start, stop = block.span
+        is_first_line = start < end < stop and "\n" not in text[start:end]
+        if block.kind is BlockKind.SECTION and is_first_line:
+            inner = [b.span.start for b in document.blocks if b.level and b.span.start > start]
+            return bool(text[end : min([stop, *inner])].strip())
+        if block.kind is BlockKind.DEFINITION and is_first_line:
+            return text.startswith("**", start)
+        if block.kind is BlockKind.TABLE and start < end < stop:
+            rows = [b.span.start for b in document.blocks if b.kind is BlockKind.ROW]
+            return end < min(row for row in rows if row >= start)
+        if block.lead and end <= start and not text[end:start].strip("> \n"):
+            return text[:end].endswith(block.lead)
+    return False
+
+
 def test_no_heading_is_left_at_the_end_of_a_chunk():
     text = "\n\n".join(f"## Part {n}\n\nA few words, number {n}." for n in range(60))
     document = markdown(text)

@@ -185,8 +185,10 @@ class _UnitReader:
             if first and block.lead:
                 introduces[first - 1] |= self._is_lead(units[first - 1], block.lead)
             if last - first > 1 and block.kind in _WHOLE:
-                if block.kind is BlockKind.DEFINITION:
-                    introduces[first] |= self._text.startswith("**", block.span.start)
+                if self._text.startswith("**", block.span.start):  # the line of a term
+                    line_end = self._text.find("\n", *block.span)
+                    for number in range(first, bisect_left(starts, line_end, lo=first)):
+                        introduces[number] = True
                 if sizes[last] - sizes[first] <= self._longest:
                     joined[first + 1 : last] = b"\x01" * (last - first - 1)
         return [
