@@ -110,6 +110,7 @@ def test_quotes_of_long_pieces_are_cut():
     assert line.endswith(" …")
     assert len(line) < 330
     assert shorten_excerpt("```sh\nls | wc\n```") == "ls | wc"
+    assert shorten_excerpt("# Title\n\n## Sub\nText of it, # 3") == "Title Sub Text of it, # 3"
 
 
 def test_sources_follow_the_answer(capsys):

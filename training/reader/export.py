@@ -1,6 +1,9 @@
 """Write the trained reader as the package ships it, one file for onnxruntime.
 
-    python training/reader/export.py --model DIR/reader.pt [--output FILE]
+    python training/reader/export.py --model DIR/reader.pt [--output FILE] [--mean-with GRAPH]
+
+With `--mean-with`, the weights are the mean of those of the model and of a graph, on which its
+training began: the mean forgets less (WiSE-FT, Wortsman et al., CVPR 2022, arXiv:2109.01903).
 
 The graph takes the states of one question and of one passage, with the tokens around them, and
 gives scores of the question's first token and of each token of the passage.
@@ -12,6 +15,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import torch
 from model import MARKED, STATE, ReaderModel
@@ -50,10 +54,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=READER_GRAPH)
+    parser.add_argument("--mean-with", type=Path)
     options = parser.parse_args()
     model = ReaderModel()
     state = torch.load(options.model, map_location="cpu")
-    model.load_state_dict(state.get("model", state))
+    state = state.get("model", state)
+    if options.mean_with is not None:
+        other = read_graph(options.mean_with).state_dict()
+        state = {name: (weights + other[name]) / 2 for name, weights in state.items()}
+    model.load_state_dict(state)
     pair = OnePair(model.eval()).eval()
     example = (torch.randn(1, 12, STATE), torch.randn(1, 90, STATE))
     torch.onnx.export(
@@ -63,6 +72,20 @@ def main() -> None:
     )  # fmt: skip
     check(pair, options.output)
     print(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB")
+
+
+def read_graph(path: Path) -> ReaderModel:
+    """Return the model that `main` wrote. A graph names biases, and has the matrices in order."""
+    found = [
+        (part.name, onnx.numpy_helper.to_array(part)) for part in onnx.load(path).graph.initializer
+    ]
+    named = {name.removeprefix("model."): torch.tensor(values) for name, values in found}
+    matrices = iter([torch.tensor(v.T.copy()) for name, v in found if "MatMul" in name])
+    model = ReaderModel()
+    model.load_state_dict(
+        {k: named[k] if k in named else next(matrices) for k in model.state_dict()}
+    )
+    return model
 
 
 @torch.no_grad()

@@ -1,14 +1,15 @@
-"""Prepare questions about manuals for training: passages as retrieval finds them for a question.
+"""Prepare questions about documents for training: passages as retrieval finds them for a question.
 
-    python training/reader/manuals.py --indexes DIR --output DIR [--questions DIR]
+    python training/reader/manuals.py --indexes DIR --output DIR
 
-DIR of indexes has `NAME.knot`, what `knotwork index` makes of a manual, for each file `NAME.jsonl`
-of the questions. Writes what `prepare.py` writes, in the same form, so that `train.py` reads both.
+DIR of indexes has `NAME.knot`, what `knotwork index` makes of a manual, for files `NAME.jsonl` in
+questions/, and of a domain, for folders blocks/NAME. Those without an index are skipped. Writes
+what `prepare.py` writes, in the same form, so that `train.py` reads both.
 
 The passages of a question are the best ten that `search` finds, and those that hold what is quoted
 as its answer. A passage answers if a quote stands in it; one that only holds the words of the
-answer may answer too, so that it is used for neither side. Questions of the manuals in `HELD` are
-kept aside.
+answer may answer too, so that it is used for neither side. Questions of the manuals and domains in
+`HELD` are kept aside.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from knotwork._inference.local_models.transformer import TransformerEncoder
 from knotwork._stores.urls import open_store
 from knotwork.records import Chunk, Span
 
-HELD = ("bind9", "debian_edu_zh", "docker", "gimp_zh", "httpd")
+HELD = ("bind9", "debian_edu_zh", "docker", "gimp_zh", "httpd", "medicine")
 FOUND = 10
 NEGATIVES = 6
 MOST_TOKENS = 500
@@ -42,19 +43,26 @@ LEAST_OVERLAP = 0.5
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--indexes", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, default=Path(__file__).parent / "questions")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     encoder = load_onnx(e5.MODEL)()
     passages: dict[str, dict[str, Any]] = {}
     questions: list[dict[str, Any]] = []
-    for path in sorted(options.questions.glob("*.jsonl")):
+    here = Path(__file__).parent
+    manuals = {path.stem: path for path in sorted(here.glob("questions/*.jsonl"))}
+    domains = {path.parent.name: path for path in sorted(here.glob("blocks/*/questions.jsonl"))}
+    for name, path in (domains | manuals).items():
+        index = options.indexes / f"{name}.knot"
+        if not index.exists():
+            print(f"{name}: no index")
+            continue
+        own_pages = pages_of(index)
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
-        index = options.indexes / f"{path.stem}.knot"
-        own = list(prepare_questions(path.stem, rows, index, encoder, passages))
+        rows = [row for row in rows if row["page"] in own_pages]
+        own = list(prepare_questions(name, rows, index, encoder, passages))
         answered = sum(bool(question["gold"]) for question in own)
-        print(f"{path.stem}: {len(rows)} questions, {len(own)} pairs, {answered} with an answer")
+        print(f"{name}: {len(rows)} questions, {len(own)} pairs, {answered} with an answer")
         questions += own
     write_data(options.output, list(passages.values()), questions, encoder)
 
@@ -109,6 +117,12 @@ def prepare_questions(
                     "negatives": negatives if answering else negatives[1:],
                     **targets_of(row, chunk, spans.get(chunk.id, []), passages[chunk.id]),
                 }
+
+
+def pages_of(index: Path) -> set[str]:
+    """Return the pages of an index of one folder: their paths in it."""
+    with knotwork.open(str(index)) as base:
+        return {entry.uri.partition("/")[2] for entry in base.documents()}
 
 
 def read_chunks(index: Path) -> dict[str, Chunk]:

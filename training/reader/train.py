@@ -1,7 +1,9 @@
 """Train the reader on what `prepare.py` and `manuals.py` made; goes on where a run was interrupted.
 
     python training/reader/train.py --data DIR --manuals DIR --output DIR --minutes 90 [--threads 2]
+        [--start GRAPH]
 
+With `--start`, a new run begins with the weights of a graph that `export.py` wrote.
 Runs on a GPU if there is one. The learning rate stays for a part of the minutes, then falls to 0; a
 later run with the same output goes on from the state before that fall. `curve.tsv` has the losses
 and the measures on the articles kept aside; `reader.pt` the model.
@@ -20,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from export import read_graph
 from model import MARKED, STATE, Batch, ReaderModel, loss_of, score_sentences
 
 SEED = 12
@@ -171,10 +174,12 @@ def batches_of(pairs: Sequence[Pair], *, seed: int) -> Iterator[list[Pair]]:
 class Training:
     """A run: the model, its optimiser, and where in the data it is."""
 
-    def __init__(self, data: Data, output: Path, device: torch.device) -> None:
+    def __init__(
+        self, data: Data, output: Path, device: torch.device, start: Path | None = None
+    ) -> None:
         self._data, self._output, self._device = data, output, device
         torch.manual_seed(SEED)
-        self.model = ReaderModel().to(device)
+        self.model = (ReaderModel() if start is None else read_graph(start)).to(device)
         self._optimiser = torch.optim.AdamW(
             self.model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=DECAY
         )
@@ -321,13 +326,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--manuals", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--start", type=Path)
     parser.add_argument("--minutes", type=float, default=90)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     options.output.mkdir(parents=True, exist_ok=True)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    Training(Data(options.data, options.manuals), options.output, device).run(options.minutes)
+    data = Data(options.data, options.manuals)
+    Training(data, options.output, device, options.start).run(options.minutes)
 
 
 if __name__ == "__main__":

@@ -376,15 +376,17 @@ def _wrap_line(text: str, width: int) -> Iterator[str]:
 
 
 EXCERPT_LENGTH = 320
-_MARKUP_LINE = re.compile(r"^[ >]*(?:(?:```|~~~)\S*|\|(?:[ :]*-{3,}[ :]*\|)+)$", re.MULTILINE)
+_MARKUP = re.compile(
+    r"^[ >]*(?:(?:```|~~~)\S*|\|(?:[ :]*-{3,}[ :]*\|)+)$|^#{1,6} (?=\S)", re.MULTILINE
+)
 
 
 def shorten_excerpt(text: str) -> str:
     """Return a text as one printable line of at most `EXCERPT_LENGTH` characters, cut at a word.
 
-    Fences of code and the line below the header of a table are left out.
+    Marks of headings, fences of code and the line below the header of a table are left out.
     """
-    line = join_lines(_MARKUP_LINE.sub("", text))
+    line = join_lines(_MARKUP.sub("", text))
     if len(line) <= EXCERPT_LENGTH:
         return line
     cut = line[:EXCERPT_LENGTH]

@@ -134,8 +134,7 @@ def _write_definition(piece: Piece) -> str:
             break
         kept.append(paragraph)
     best = show_sentence(piece.best.text)
-    body = "\n\n".join(kept)
-    if best not in " ".join(rest[: len(body)].split()) and best not in head:
+    if best not in " ".join(" ".join([head, *kept]).split()):
         kept.append(best)
     if not head:
         return "\n\n".join(kept)
