@@ -8,7 +8,7 @@ from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._text.statements import SelectedSentence
 from knotwork.records import Block, BlockKind, Document, Evidence, Page, Query, Span
 from knotwork.testing._embedders import HashingEmbedder
 

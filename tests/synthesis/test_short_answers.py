@@ -11,7 +11,7 @@ from knotwork._synthesis.extractive_answers import (
     choose_short_answer,
     complete_words,
 )
-from knotwork._synthesis.sentence_selection import SelectedSentence
+from knotwork._text.statements import SelectedSentence
 from knotwork.records import AnswerSpan, Chunk, Span
 
 

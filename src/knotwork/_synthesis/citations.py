@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from knotwork._stores.base import Store
-from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.plain_text import strip_links
+from knotwork._text.statements import SelectedSentence
 from knotwork.records import Citation, Section, Span
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")

@@ -55,7 +55,7 @@ RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
 """Fewer than elsewhere: a person waits, and there is an answer without the model."""
 
 _FROM_REPORTS = frozenset({AskMode.GLOBAL, AskMode.MAP_REDUCE, AskMode.DRIFT})
-_COUNTED = frozenset({ScopeKind.WHOLE, ScopeKind.RANKING, ScopeKind.MENTIONS})
+_COUNTED = frozenset({ScopeKind.WHOLE, ScopeKind.RANKING, ScopeKind.MENTIONS, ScopeKind.LISTING})
 _OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
 """Modes in which a question about the whole, a document or a topic is answered without a model."""
 

@@ -22,13 +22,7 @@ from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import choose_pieces, rank_pieces
-from knotwork._synthesis.sentence_selection import (
-    PREDICTION_GAIN,
-    Expectation,
-    SelectedSentence,
-    announces,
-    rank_candidates,
-)
+from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, Expectation, rank_candidates
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
     compose_query_answer,
@@ -37,6 +31,8 @@ from knotwork._synthesis.structured_answers import (
 )
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.languages import detect_language
+from knotwork._text.prose import announces
+from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, AnswerPiece, Evidence, Span
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 from knotwork._config import AnswerSettings
 from knotwork._retrieval.community_search import (
+    ReportSource,
     find_communities,
     find_topic,
     holds_written_reports,
 )
 from knotwork._stores.base import Store
+from knotwork._synthesis import messages
 from knotwork._synthesis.answer_writer import ANSWER_STAGE, NOT_ASKED
 from knotwork._synthesis.ask_request import (
     FIRST_REPORTS_TOKENS,
@@ -24,12 +26,7 @@ from knotwork._synthesis.ask_request import (
     AskEventKind,
     AskMode,
 )
-from knotwork._synthesis.citations import (
-    cite_sentences,
-    gap_before_mark,
-    gap_between,
-    show_sentence,
-)
+from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.extractive_answers import (
     FOUND_CONFIDENCE,
     LOW_CONFIDENCE,
@@ -37,18 +34,25 @@ from knotwork._synthesis.extractive_answers import (
     compose_answer,
 )
 from knotwork._synthesis.inquiry import Inquiry
-from knotwork._synthesis.messages import introduce_themes, no_match, not_clear
+from knotwork._synthesis.messages import (
+    count_units,
+    introduce_themes,
+    no_match,
+    not_clear,
+    say,
+)
+from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, write_lines
 from knotwork._synthesis.prompt_context import (
     PassageNumbering,
     make_sections,
     pack_reports,
-    rank_findings,
     sentences_of,
 )
-from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
 from knotwork._text.languages import detect_language
+from knotwork._text.prose import weigh_prose
+from knotwork._text.statements import SelectedSentence, is_statement, repeats, weigh_alone
 from knotwork._text.terms import content_terms
-from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query
+from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query, Span
 
 MOST_REPORTS = 12
 """As many as fit the usual budget: the answer is as broad as the reports that it reads."""
@@ -153,11 +157,13 @@ MOST_THEMES = 6
 _STATEMENTS = 2
 _FEW_THEMES = 2
 """With as few themes, each has twice as many statements."""
-_LEAST_PROSE = 0.3
+_MAIN_THEMES = 4
+_CANDIDATES = 8
+_LEAST_CLEAR = 0.3
+"""The least worth of a statement if a report has better ones."""
+_FRAGMENT_WEIGHT = 0.4
 _LEAST_COVERED = 0.3
 """The least share of the question's terms, those for the whole left out, that reports contain."""
-_OVERLAP = 0.6
-"""A statement repeats an earlier one if that contains this share of its terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +172,6 @@ class Theme:
 
     report: CommunityReport
     passages: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    text: str
-    source: SelectedSentence
 
 
 def report_evidence(
@@ -234,9 +234,10 @@ def compose_themes(
     settings = settings or AnswerSettings()
     question = evidence.query.text
     language = detect_language(question)
-    chosen = _choose_statements(question, themes, store)
+    lines = theme_lines(question, themes, store=store, language=language)
     has_focus = bool(find_topic(question))
-    text, sources = _write_themes(chosen, language, has_focus=has_focus)
+    intro = introduce_themes(language, count=len(lines), has_focus=has_focus)
+    text, pieces, sources = write_lines(SummaryText(intro, lines), language, is_numbered=True)
     covered = covered_share(question, [theme.report for theme in themes])
     answered = bool(sources) and (
         covered >= _LEAST_COVERED
@@ -258,6 +259,7 @@ def compose_themes(
         reason="" if answered else LOW_CONFIDENCE if sources else NO_EVIDENCE,
         confidence=confidence,
         retriever=evidence.retriever,
+        pieces=pieces if answered else (),
     )
 
 
@@ -268,76 +270,69 @@ def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float
     return sum(map(len, held)) / (len(asked) * len(sources)) if asked else 1.0
 
 
-def _choose_statements(
-    question: str, themes: Sequence[Theme], store: Store
-) -> list[tuple[Theme, list[_Statement]]]:
+def theme_lines(
+    question: str, themes: Sequence[Theme], *, store: Store, language: str, most: int = MOST_THEMES
+) -> list[SummaryLine]:
+    """Return a line for each theme with statements that no line before it has.
+
+    Findings are ranked by the terms that they share with the question, and by how well they can be
+    understood alone; code, addresses and fragments count only if a report has nothing else.
+    """
     chunks = _cited_chunks([theme.report for theme in themes], store)
-    most = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
+    count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
+    asked = set(content_terms(question))
     stated: list[frozenset[str]] = []
-    chosen: list[tuple[Theme, list[_Statement]]] = []
-    for theme in themes[:MOST_THEMES]:
-        statements: list[_Statement] = []
-        ranked = rank_findings(theme.report, question)
-        prose = [f for f in ranked if weigh_prose(show_sentence(f.text)) >= _LEAST_PROSE] or ranked
-        for finding in prose:
-            source = _finding_source(finding, chunks, rank=len(chosen))
-            terms = frozenset(content_terms(finding.text))
-            if source is None or any(_repeats_terms(terms, other) for other in stated):
-                continue
-            statements.append(_Statement(show_sentence(finding.text), source))
-            stated.append(terms)
-            if len(statements) == most:
-                break
-        if statements:
-            chosen.append((theme, statements))
-    return chosen
+    lines: list[SummaryLine] = []
+    for theme in themes:
+        held = [_finding_source(f, chunks, asked) for f in theme.report.findings if f.text.strip()]
+        sources = sorted(filter(None, held), key=lambda item: -item.worth)
+        clear = [item for item in sources if item.worth >= _LEAST_CLEAR] or sources
+        chosen: list[SelectedSentence] = []
+        for item in clear:
+            if len(chosen) < count and not repeats(item.text, stated):
+                chosen.append(item)
+                stated.append(frozenset(content_terms(item.text)))
+        if chosen and len(lines) < most:
+            lines.append(SummaryLine.of(_theme_label(theme, language), chosen, "theme"))
+    return lines
 
 
-def _repeats_terms(terms: frozenset[str], other: frozenset[str]) -> bool:
-    return not terms or len(terms & other) >= _OVERLAP * len(terms)
+def main_themes(store: Store, reports: ReportSource, language: str) -> list[SummaryLine]:
+    """Return the lines of the largest communities, those in the language of the question first."""
+    held = store.capabilities.communities
+    ids = [item.id for item in find_communities("", store=store, most=_CANDIDATES)]
+    if held is None or not ids:
+        return []
+    written, known = reports.reports(ids), held.communities(ids)
+    themes = [
+        Theme(written[i], len(known[i].chunk_ids)) for i in ids if i in written and i in known
+    ]
+    themes.sort(key=lambda theme: theme.report.language != language)
+    return theme_lines("", themes, store=store, language=language, most=_MAIN_THEMES)
 
 
 def _finding_source(
-    finding: Finding, chunks: Mapping[str, Chunk], *, rank: int
+    finding: Finding, chunks: Mapping[str, Chunk], asked: set[str]
 ) -> SelectedSentence | None:
     for support in finding.supports:
         chunk = chunks.get(support.chunk_id)
         if chunk is not None:
-            start, end = support.span
-            offset = chunk.span.start
-            text = chunk.text[max(start - offset, 0) : max(end - offset, 0)]
-            return SelectedSentence(chunk, support.span, text, 1.0, rank)
+            span = Span(*support.span)
+            inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
+            text = chunk.text_at(inside)
+            worth = weigh_alone(text) * weigh_prose(show_sentence(finding.text))
+            worth *= 1.0 if is_statement(chunk, span, text) else _FRAGMENT_WEIGHT
+            shared = len(asked & set(content_terms(finding.text))) / max(len(asked), 1)
+            return SelectedSentence(chunk, span, finding.text, round(worth + 2 * shared, 2), 0)
     return None
 
 
-def _write_themes(
-    chosen: Sequence[tuple[Theme, Sequence[_Statement]]], language: str, *, has_focus: bool
-) -> tuple[str, list[SelectedSentence]]:
-    """Return the text, and the sentences that its marks cite, in order."""
-    lines = [introduce_themes(language, count=len(chosen), has_focus=has_focus), ""]
-    sources: list[SelectedSentence] = []
-    numbers: dict[tuple[str, object], int] = {}
-    for place, (theme, statements) in enumerate(chosen, start=1):
-        body = ""
-        for statement in statements:
-            key = statement.source.chunk.document_id, statement.source.span
-            if key not in numbers:
-                numbers[key] = len(numbers) + 1
-                sources.append(statement.source)
-            body += gap_between(body, statement.text) if body else ""
-            body += f"{statement.text}{gap_before_mark(statement.text)}[{numbers[key]}]"
-        lines.append(_theme_line(place, theme, body, language))
-    return "\n".join(lines), sources
-
-
-def _theme_line(place: int, theme: Theme, body: str, language: str) -> str:
+def _theme_label(theme: Theme, language: str) -> str:
     title = show_sentence(theme.report.title)
-    if language == "zh":
-        size = f"（{theme.passages}段）" if theme.passages else ""
-        return f"{place}. {title}{size}：{body}"
-    noun = "passage" if theme.passages == 1 else "passages"
-    size = f" ({theme.passages:,} {noun})" if theme.passages else ""
-    return f"{place}. {title}{size}: {body}"
+    if not theme.passages:
+        return title
+    extent = count_units(theme.passages, "passage", language)
+    return say(messages.THEME_HEAD, language, title=title, passages=extent)
 
 
 def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:

@@ -110,12 +110,13 @@ def introduce_themes(language: str, *, count: int, has_focus: bool) -> str:
 
 
 EXTENT_HEAD: MessageTexts = {
-    "en": "{documents} with {headings}:",
-    "zh": "共{documents}、{headings}：",
+    "en": "{extent}:",
+    "zh": "共{extent}：",
 }
+THEMES_HEAD: MessageTexts = {"en": "Main themes", "zh": "主要主题"}
 PART_HEAD: MessageTexts = {
-    "en": "{title} ({extent}):",
-    "zh": "{title}（{extent}）：",
+    "en": "**{title}** ({extent}):",
+    "zh": "**{title}**（{extent}）：",
 }
 FROM_SECTIONS: MessageTexts = {
     "en": "From {sections} of {documents}:",
@@ -153,7 +154,6 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "en": {
         "chapter": ("chapter", "chapters"),
         "document": ("document", "documents"),
-        "heading": ("heading", "headings"),
         "passage": ("passage", "passages"),
         "section": ("section", "sections"),
         "time": ("time", "times"),
@@ -161,7 +161,6 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "zh": {
         "chapter": ("章", "章"),
         "document": ("个文档", "个文档"),
-        "heading": ("个标题", "个标题"),
         "passage": ("段", "段"),
         "section": ("个章节", "个章节"),
         "time": ("次", "次"),

@@ -25,11 +25,11 @@ from knotwork._synthesis.sentence_selection import (
     PREDICTION_SCALE,
     UNREAD_ODDS,
     Expectation,
-    SelectedSentence,
     bridge_share,
-    weigh_prose,
 )
 from knotwork._text.block_index import BlockIndex
+from knotwork._text.prose import weigh_prose
+from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Block, BlockKind, Document, Evidence, Hit, Span

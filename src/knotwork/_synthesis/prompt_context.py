@@ -19,8 +19,9 @@ from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import gap_between, show_sentence
-from knotwork._synthesis.sentence_selection import is_title, weigh_prose
+from knotwork._synthesis.sentence_selection import is_title
 from knotwork._synthesis.structured_answers import find_leading_result
+from knotwork._text.prose import weigh_prose
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import (

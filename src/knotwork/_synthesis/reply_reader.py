@@ -20,8 +20,8 @@ from knotwork._synthesis.grounding.faults import Fault, Finding
 from knotwork._synthesis.grounding.statement_check import StatementCheck
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage, clip, sentences_of
-from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.sentences import split_sentences
+from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import STOP_WORDS, content_terms, terms
 from knotwork.errors import Unparsable
 from knotwork.records import Span

@@ -1,16 +1,11 @@
 """Rank the sentences of the evidence that may answer: relevant, and of the expected kind.
 
 The words of a question show whether it expects an amount, a default value or a date.
-
-Documents contain much text that is not a sentence: rows of badges, commands, headings, lists of
-links. The share of words among its tokens distinguishes prose from it. Facts such as
-``Price: 12 EUR`` and the rows of tables consist of words and numbers, and so count as prose.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +14,10 @@ from functools import cached_property
 from operator import itemgetter
 
 from knotwork._retrieval.evidence_builder import logistic
-from knotwork._text.chinese import HAN, HAN_AND_KANA
+from knotwork._text.chinese import HAN
 from knotwork._text.plain_text import split_number
+from knotwork._text.prose import CODE_WEIGHT, weigh_prose
+from knotwork._text.statements import SelectedSentence
 from knotwork.records import AnswerSpan, Block, BlockKind, Chunk, Evidence, Hit, Span
 
 HIT_POWER = 0.1
@@ -54,23 +51,6 @@ _FIELD = re.compile(
     r"(?:[-*+•][ \t]+)?[^\W\d_][\w -]{0,30}(?::[ \t]+|：[ \t]*)"  # its name
     r"[^\s:：][^\n:：]{0,60}(?<![.!?,;。！？，；])"  # its value, which is no sentence
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedSentence:
-    """A sentence that can be quoted in an answer.
-
-    ``odds`` are the log-odds that it answers, as a reader predicts, or None if its passage was not
-    read; ``answer`` are the words that answer, as offsets in the passage.
-    """
-
-    chunk: Chunk
-    span: Span
-    text: str
-    worth: float
-    rank: int
-    odds: float | None = None
-    answer: AnswerSpan | None = None
 
 
 def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
@@ -354,103 +334,3 @@ class Expectation:
         return any(
             found[0].casefold().strip() not in self.asked for found in form.finditer(sentence)
         )
-
-
-FULL_SHARE = 0.8
-"""A sentence with at least this share of words is prose; below it, the squared share counts."""
-
-FULL_WORDS = 3
-"""Sentences of fewer words weigh proportionally less."""
-
-LEAST_WEIGHT = 0.02
-"""The weight of text without any prose, which may be all that a passage has."""
-
-FACT_WEIGHT = 0.9
-"""The least weight of a labelled address, as in ``Bug reports: https://…``: it is a fact."""
-
-HEADING_WEIGHT = 0.5
-"""The weight of a heading: it names the content of its section without stating it."""
-
-LEAD_IN_WEIGHT = 0.6
-"""The weight of a lead-in, which ends with a colon or with "in three steps."."""
-
-CODE_WEIGHT = 0.4
-"""The weight of what a loader marks as code or output, whatever words it contains."""
-
-_IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])?")
-_LINK = re.compile(r"\[([^\[\]]*)\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])")
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_WIDE = re.compile(f"[{HAN_AND_KANA}]+")
-_OPTION = re.compile(r"--?[A-Za-z]")
-# Inside a token, these mark a path, a call, an assignment, an address or a file name.
-_CODE_INSIDE = re.compile(r"[\\_=<>{}\[\]()|@#^~`*$%]|://|::|/[^/]*/|[^\W\d_]{2}\.[^\W\d_]{2}")
-_CODE_ALONE = re.compile(r"[\\=<>{}\[\]()@#$^~`*;%]+")
-_LABELLED_ADDRESS = re.compile(r"[^\W\d_][^:：\n]{0,60}[:：]\s[^\n]{0,60}?<?(?:\w+://|www\.)\S+")
-_EMPHASIS = re.compile(r"\*\*|__|`")
-_HEADING = re.compile(r"#{1,6}\s")
-_NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|several|the following|\d+)"
-_ANNOUNCING = re.compile(
-    rf"[:：]$|\b(?:as follows|in {_NUMBER} (?:steps|stages|phases|parts))\.$"
-    r"|(?:分(?:为|成)?[两二三四五六七八九十几\d]+(?:大|个)?(?:步骤?|阶段|部分|类|种|点|方面)|如下|以下几[点步种类])[。；]?$",
-    re.IGNORECASE,
-)
-
-
-def weigh_prose(text: str) -> float:
-    """Return how much of a sentence is prose, from `LEAST_WEIGHT` to 1."""
-    words, others = _count_tokens(text)
-    if not words:
-        return LEAST_WEIGHT
-    share = min(1.0, words / (words + others) / FULL_SHARE)
-    weight = share**2 * min(1.0, words / FULL_WORDS)
-    bare = _EMPHASIS.sub("", text).strip().lstrip("-*+• ")
-    if _LABELLED_ADDRESS.fullmatch(bare):
-        weight = max(weight, FACT_WEIGHT)
-    if _HEADING.match(bare):
-        weight *= HEADING_WEIGHT
-    if announces(bare):
-        weight *= LEAD_IN_WEIGHT
-    return max(weight, LEAST_WEIGHT)
-
-
-def announces(text: str) -> bool:
-    """Return whether a sentence announces what follows it: "The values are as follows."."""
-    return _ANNOUNCING.search(text.strip()) is not None
-
-
-def _count_tokens(text: str) -> tuple[float, int]:
-    """Return the number of words in a text, and that of other tokens.
-
-    A link counts as its words and one token, an image or a tag as one token, an e-mail address as
-    a word. In scripts without spaces, two characters count as a word.
-    """
-    plain, images = _IMAGE.subn(" ", _MAIL_ADDRESS.sub("address", text))
-    linked, links = _LINK.subn(r" \1 ", plain)
-    bare, tags = _TAG.subn(" ", linked)
-    words, others = 0.0, images + links + tags
-    for token in _WIDE.sub(r" \g<0> ", bare).split():
-        core = _strip_marks(token)
-        if not core:
-            others += bool(_CODE_ALONE.search(token))
-        elif _OPTION.match(token) or _CODE_INSIDE.search(core):
-            others += 1
-        elif _WIDE.match(core):
-            words += len(core) / 2
-        else:
-            words += 1
-    return words, others
-
-
-def _strip_marks(token: str) -> str:
-    """Return a token without surrounding punctuation and markup."""
-    start, end = 0, len(token)
-    while start < end and not _is_of_word(token[start]):
-        start += 1
-    while end > start and not _is_of_word(token[end - 1]):
-        end -= 1
-    return token[start:end]
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character)[0] == "M"

@@ -12,8 +12,8 @@ from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_va
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark
 from knotwork._synthesis.messages import also_reached, more_rows
-from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.languages import detect_language
+from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Answer,
     Chunk,

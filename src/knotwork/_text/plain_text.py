@@ -22,7 +22,9 @@ _HEADING_NUMBERS = (
     re.compile(r"(\d{1,3}(?:\.\d{1,3})+)(?:[.:)]\s*|\s+|$)"),
     re.compile(r"(\d{1,3})[.:)]\s+"),
     re.compile(r"([A-Z](?:\.\d{1,3})*)[.:)]\s+"),
-    re.compile(r"第\s*([\d一二三四五六七八九十百]+)\s*[章节節部篇条條回]\s*"),
+    re.compile(r"第\s*([\d一二三四五六七八九十百]+)\s*(?:部分|[章节節部篇条條回])\s*"),
+    re.compile(r"([一二三四五六七八九十]{1,3})、\s*"),
+    re.compile(r"[（(]([一二三四五六七八九十]{1,3})[)）]\s*"),
     re.compile(r"(?:附录|附錄)\s*([A-Z]|[\d一二三四五六七八九十]+)(?:[.:：、]\s*|\s+)"),
 )
 
@@ -35,5 +37,5 @@ def split_number(title: str) -> tuple[str, str]:
     """
     for form in _HEADING_NUMBERS:
         if found := form.match(title):
-            return found[1].upper(), title[found.end() :].strip() or title
+            return found[1].upper(), title[found.end() :].strip(" \t—–-:：、") or title
     return "", title

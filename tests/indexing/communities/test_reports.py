@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from knotwork._indexing.communities.report_sentences import ReportSentence
 from tests.indexing.communities.worlds import (
     CHINESE,
     TOPICS,
@@ -18,12 +19,8 @@ from knotwork._indexing.communities import (
 )
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.communities.extractive_reports import central_names, key_phrases
-from knotwork._indexing.communities.report_sentences import (
-    ReportSentence,
-    choose_sentences,
-    flat_text,
-    is_prose,
-)
+from knotwork._text.prose import flat_text, is_prose
+from knotwork._text.statements import choose_sentences
 from knotwork.records import Document, Entity, Span, Support
 
 OPTIONS = CommunityOptions(max_size=4)

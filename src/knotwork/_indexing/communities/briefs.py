@@ -17,10 +17,10 @@ from knotwork._indexing.communities.extractive_reports import (
     Children,
     ExtractiveReports,
     Material,
+    ReportSentence,
     central_names,
     read_material,
 )
-from knotwork._indexing.communities.report_sentences import ReportSentence
 from knotwork._indexing.entity_descriptions import Describer
 from knotwork._stores.base import Store, require_communities
 from knotwork._stores.resolutions import read_groups

@@ -69,6 +69,8 @@ _HEADS_OF_TABLES = re.compile(
     re.IGNORECASE,
 )
 """Names that consist of generic column headers of tables."""
+_NAME_START = re.compile(r"[^\W_]|[“‘《「]")
+"""What a name begins with; others, such as "[3]From Local to Global", are marks and references."""
 _LATIN = re.compile(r"[A-Za-z][\w.+#-]*", re.ASCII)
 _HAN = re.compile("[\u3400-\u9fff]")
 _PROPER = ("nr", "ns", "nt", "nz", "eng")
@@ -93,7 +95,8 @@ def headings_above(chunks: Iterable[Chunk]) -> tuple[ThemeHeading, ...]:
     """Return the headings and document titles of chunks, the most frequent first."""
     paths: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for chunk in chunks:
-        path = tuple(t for t in dict.fromkeys((chunk.document_title, *chunk.headings)) if t)
+        title = "" if _is_file_stem(chunk.document_title) else chunk.document_title
+        path = tuple(t for t in dict.fromkeys((title, *chunk.headings)) if t)
         for depth, title in enumerate(path):
             paths[title][path[:depth]] += 1
     found = [
@@ -101,6 +104,11 @@ def headings_above(chunks: Iterable[Chunk]) -> tuple[ThemeHeading, ...]:
         for title, counts in paths.items()
     ]
     return tuple(sorted(found, key=lambda heading: (-heading.chunks, heading.title)))
+
+
+def _is_file_stem(title: str) -> bool:
+    """Return True if a title was made of a file name: all its words are in lower case."""
+    return title.isascii() and title.islower() and " " in title
 
 
 def name_theme(
@@ -260,6 +268,8 @@ def _says_enough(heading: ThemeHeading, *, least: int = _FEWEST_WORDS) -> bool:
 
 
 def _can_tell(name: str) -> bool:
+    if not _NAME_START.match(name):
+        return False
     forms = (_FILE, _DOTTED, _HEADS_OF_TABLES)
     return not (any(form.fullmatch(name) for form in forms) or _is_common(name))
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, islice, pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from knotwork._cancellation import checked
 from knotwork._indexing.communities.community_titles import (
@@ -23,17 +24,13 @@ from knotwork._indexing.communities.community_titles import (
     headings_above,
     name_theme,
 )
-from knotwork._indexing.communities.report_sentences import (
-    MemberMentions,
-    ReportSentence,
-    choose_sentences,
-    prose_among,
-    sentences_of,
-)
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.chinese import segment
 from knotwork._text.languages import detect_language
+from knotwork._text.plain_text import strip_links
+from knotwork._text.prose import flat_text
+from knotwork._text.statements import choose_sentences, may_quote
 from knotwork._text.terms import STOP_WORDS
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
@@ -42,6 +39,9 @@ from knotwork.records import (
     CommunityReport,
     Entity,
     Finding,
+    Mention,
+    Span,
+    Support,
     content_id,
 )
 
@@ -205,7 +205,43 @@ def children_in(held: CommunityStore) -> Children:
     return children
 
 
-EXTRACTIVE_VERSION = "extractive-4"
+class ReportSentence(NamedTuple):
+    """A candidate sentence of a report; ``coverage`` is the importance of the members it names.
+
+    A report quotes few sentences of one ``origin``: a chunk, or a child community.
+    """
+
+    support: Support
+    text: str
+    coverage: float
+    origin: str
+
+
+class MemberMentions:
+    """The mentions of a community's members in a chunk, with the importance of the members."""
+
+    def __init__(self, mentions: Iterable[Mention], importance: Mapping[str, float]) -> None:
+        self._importance = importance
+        self._spans = sorted(
+            (*span, mention.entity_id)
+            for mention in mentions
+            if mention.entity_id in importance
+            for span in mention.spans
+        )
+
+    def coverage(self, sentence: Span) -> float:
+        """Return the total importance of the members mentioned within a span."""
+        named: set[str] = set()
+        for place in range(bisect_left(self._spans, (sentence.start,)), len(self._spans)):
+            start, end, entity = self._spans[place]
+            if start > sentence.end:
+                break
+            if end <= sentence.end:
+                named.add(entity)
+        return sum(self._importance[entity] for entity in sorted(named))
+
+
+EXTRACTIVE_VERSION = "extractive-5"
 """Version of extractive reports; increase it if equal material would give another report."""
 
 MOST_NAMES = 40
@@ -258,7 +294,13 @@ class Material:
     @cached_property
     def central(self) -> tuple[ReportSentence, ...]:
         """The `MOST_CENTRAL` central sentences, the best first."""
-        return tuple(choose_sentences(self.sentences, count=MOST_CENTRAL))
+        places = choose_sentences(
+            [sentence.text for sentence in self.sentences],
+            [sentence.coverage for sentence in self.sentences],
+            [sentence.origin for sentence in self.sentences],
+            count=MOST_CENTRAL,
+        )
+        return tuple(self.sentences[place] for place in places)
 
     @cached_property
     def language(self) -> str:
@@ -317,11 +359,17 @@ def _central_chunks(
 def _sentences_of_chunks(
     store: Store, chunks: Mapping[str, Chunk], importance: Mapping[str, float]
 ) -> Sequence[ReportSentence]:
+    """Return the sentences of chunks that may be quoted; all of them without any."""
     mentions = store.graph.mentions(chunks.keys())
-    found: list[ReportSentence] = []
+    found, others = list[ReportSentence](), list[ReportSentence]()
     for key, chunk in checked(chunks.items()):
-        found += sentences_of(chunk, MemberMentions(mentions.get(key, ()), importance))
-    return prose_among(found)
+        named = MemberMentions(mentions.get(key, ()), importance)
+        for span in chunk.sentences:
+            text = flat_text(strip_links(chunk.text_at(span)))
+            rows = found if may_quote(chunk, span, text) else others
+            if text:
+                rows.append(ReportSentence(Support(key, span), text, named.coverage(span), key))
+    return found or others
 
 
 def _chunks_about(store: Store, community: Community) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from knotwork._indexing.communities.extractive_reports import (
     read_material,
     write_extractive_report,
 )
-from knotwork._indexing.communities.report_sentences import flat_text, is_prose
 from knotwork._indexing.foreign_indexes.foreign_index import (
     ForeignCommunity,
     ForeignFinding,
@@ -22,6 +21,7 @@ from knotwork._indexing.foreign_indexes.foreign_index import (
 )
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
+from knotwork._text.prose import flat_text, is_prose
 from knotwork._text.terms import content_terms
 from knotwork.records import (
     Chunk,

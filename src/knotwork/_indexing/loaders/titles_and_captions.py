@@ -140,7 +140,10 @@ _NO_TITLE = re.compile(
 
 
 def choose_title(content: Content, file_name: str) -> str:
-    """Return the title in the metadata, else the top heading, the first line or the file name."""
+    """Return the title in the metadata, else the top heading, the first line or the file name.
+
+    The permalink of a note without a title ends with the title that its author gave it.
+    """
     title = content.title.strip()
     if title and len(title) <= 2 * MAX_DOCUMENT_TITLE_LENGTH and not _NO_TITLE.fullmatch(title):
         return title
@@ -150,7 +153,14 @@ def choose_title(content: Content, file_name: str) -> str:
     line = _FIRST_LINE.match(content.text)
     if line and _may_be_document_title(line.group(1).strip(), content.text[line.end() :]):
         return line.group(1).strip()
-    return readable_name(file_name)
+    return _title_in_path(content.metadata.get("permalink", "")) or readable_name(file_name)
+
+
+def _title_in_path(permalink: str) -> str:
+    """Return the last part of a path if it is a title rather than a file name, or ""."""
+    last = permalink.rstrip("/").rpartition("/")[2].strip()
+    is_title = " " in last or not last.isascii()
+    return last if is_title and len(last) <= MAX_DOCUMENT_TITLE_LENGTH else ""
 
 
 def readable_name(file_name: str) -> str:

@@ -16,25 +16,34 @@ from knotwork._synthesis.extractive_answers import (
     compose_answer,
     estimate_confidence,
 )
+from knotwork._synthesis.global_answers import main_themes
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.overviews.counts import count_mentions, rank_entities
+from knotwork._synthesis.overviews.lines import SummaryText, write_lines
 from knotwork._synthesis.overviews.outline import (
     DocumentOutline,
+    Listing,
     LocatedSection,
     OutlinePart,
-    find_part,
+    find_listed,
+    find_parts,
     locate_sections,
+    read_chunks,
     read_outline,
 )
-from knotwork._synthesis.overviews.sections import walk_section, write_heading
-from knotwork._synthesis.overviews.statements import SummaryLine, SummaryText, write_lines
-from knotwork._synthesis.overviews.summaries import summarize_part, summarize_whole
-from knotwork._synthesis.overviews.topics import choose_on_topic, keep_named, read_on, write_topic
+from knotwork._synthesis.overviews.summaries import (
+    list_parts,
+    summarize_part,
+    summarize_parts,
+    summarize_topic,
+    summarize_whole,
+)
 from knotwork._synthesis.questions.classification import read_scope, strip_text_nouns
 from knotwork._synthesis.questions.scopes import QuestionScope, ScopeKind
-from knotwork._synthesis.sentence_selection import SelectedSentence, rank_candidates
+from knotwork._synthesis.sentence_selection import rank_candidates
 from knotwork._text.languages import detect_language
+from knotwork._text.statements import SelectedSentence, read_statements
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Evidence, Hit, Query
 
@@ -44,21 +53,23 @@ _MOST_TRIED = 3
 """The maximum number of sections read until one has enough lines."""
 _RIVAL_SHARE = 0.9
 """A section of another document rivals the best one from this share of its value."""
+_SURE = frozenset({ScopeKind.RANKING, ScopeKind.MENTIONS})
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewPlan:
-    """How a question is answered: its scope, its evidence, and the document part that it names.
+    """How a question is answered: its scope, its evidence, and the document parts that it names.
 
-    ``section`` is the section about its subject, if there is one, and ``lines`` summarise it.
+    ``summary`` are the lines of the section about its subject, if there is one, and ``listing`` has
+    the titles that it asks for.
     """
 
     question: str
     scope: QuestionScope
     found: Evidence
-    part: OutlinePart | None = None
-    section: OutlinePart | None = None
-    lines: Sequence[SummaryLine] = ()
+    parts: Sequence[OutlinePart] = ()
+    summary: SummaryText | None = None
+    listing: Listing | None = None
 
     @property
     def language(self) -> str:
@@ -68,7 +79,7 @@ class OverviewPlan:
     @property
     def needs_communities(self) -> bool:
         """Whether the answer is composed from communities."""
-        return self.part is None and self.scope.needs_communities
+        return not self.parts and self.scope.needs_communities
 
 
 def plan_overview(
@@ -90,22 +101,28 @@ def plan_overview(
         )
     if scope is None:
         return None
-    outline = read_outline(sources.store) if scope.named or scope.kind in _OF_A_SECTION else None
-    part = find_part(outline, scope.named) if outline and scope.named else None
-    if part is None and not scope.is_sure:
+    is_read = scope.named or scope.kind in {*_OF_A_SECTION, ScopeKind.LISTING}
+    outline = read_outline(sources.store) if is_read else None
+    parts = find_parts(outline, scope.named) if outline and scope.named else []
+    if outline is not None and scope.kind is ScopeKind.LISTING:
+        listing = find_listed(outline, scope.subject, parts) if parts or not scope.named else None
+        plan = OverviewPlan(question, scope, found, parts, listing=listing)
+        return plan if listing else None
+    if not parts and not scope.is_sure:
         return None
-    if part is not None and scope.named == scope.subject:
-        return OverviewPlan(question, replace(scope, kind=ScopeKind.PART), found, part)
+    if parts and scope.named == scope.subject:
+        return OverviewPlan(question, replace(scope, kind=ScopeKind.PART), found, parts)
     if outline is None or scope.kind not in _OF_A_SECTION:
-        return OverviewPlan(question, scope, found, part)
-    overview = OverviewPlan(question, scope, sources.searcher.search(_topic_query(scope)), part)
+        return OverviewPlan(question, scope, found, parts)
+    query = scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
+    overview = OverviewPlan(question, scope, sources.searcher.search(query), parts)
     return _read_section(overview, sources, outline) if is_stated else overview
 
 
 def _read_section(
     overview: OverviewPlan, sources: AnswerSources, outline: DocumentOutline
 ) -> OverviewPlan:
-    """Return an overview with the section about its subject, and lines that summarise it.
+    """Return an overview with the summary of the section about its subject.
 
     It gets none if sections of other documents are about the subject nearly as well.
     """
@@ -116,15 +133,17 @@ def _read_section(
         store=store,
         outline=outline,
         embedder=sources.models.query_embedder,
-        within=overview.part,
+        within=overview.parts[0] if overview.parts else None,
         named=frozenset(content_terms(strip_text_nouns(scope.named))),
     )
     if _have_rivals(located):
         return overview
     for item in located[:_MOST_TRIED]:
-        lines = walk_section(store, outline, item.part, scope.subject, overview.language)
-        if lines:
-            return replace(overview, section=item.part, lines=lines)
+        if not item.is_named and (overview.parts or not item.part.level):
+            continue
+        summary = summarize_part(store, outline, item.part, overview.language, about=scope.subject)
+        if summary.lines:
+            return replace(overview, summary=summary)
     return overview
 
 
@@ -147,16 +166,17 @@ def answer_overview(
     """Return the answer of an overview, and the passages that it cites."""
     if overview.scope.kind in _OF_A_SECTION:
         return _answer_topic(overview, store, settings)
+    language = overview.language
     summary = _summarize(overview, store, reports)
-    text, cited = write_lines(summary.intro, summary.lines, overview.language)
-    answered = bool(cited) or overview.scope.kind in {ScopeKind.RANKING, ScopeKind.MENTIONS}
+    text, pieces, cited = write_lines(summary, language)
+    answered = bool(cited) or overview.scope.kind in _SURE
     if not answered:
-        text = no_match(overview.language)
+        text = no_match(language)
     evidence = _overview_evidence(overview, [*cited, *summary.rest], 1.0 if answered else 0.0)
     # A count or an outline is a fact about the index: there is no probability to estimate.
     confidence = None if answered else 0.0
     answer = _make_answer(evidence, text, cited, store, answered=answered, confidence=confidence)
-    return answer, evidence
+    return replace(answer, pieces=pieces if answered else ()), evidence
 
 
 def _summarize(overview: OverviewPlan, store: Store, reports: ReportSource) -> SummaryText:
@@ -171,14 +191,15 @@ def _summarize(overview: OverviewPlan, store: Store, reports: ReportSource) -> S
         )
     if scope.kind is ScopeKind.MENTIONS:
         return count_mentions(store, scope.subject, language)
+    if overview.listing is not None:
+        return list_parts(store, overview.listing, language)
     outline = read_outline(store)
-    if overview.part is not None:
-        return summarize_part(store, outline, overview.part, language)
-    return summarize_whole(store, outline, reports, language)
-
-
-def _topic_query(scope: QuestionScope) -> str:
-    return scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
+    if len(overview.parts) > 1:
+        return summarize_parts(store, outline, overview.parts, language)
+    if overview.parts:
+        return summarize_part(store, outline, overview.parts[0], language)
+    themes = main_themes(store, reports, language)
+    return summarize_whole(store, outline, themes, language)
 
 
 def _answer_topic(
@@ -187,22 +208,55 @@ def _answer_topic(
     """Summarise one or several sections on a topic; fall back to an ordinary answer."""
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
-    candidates = keep_named(rank_candidates(overview.found), overview.scope.named, overview.part)
+    candidates = _keep_named(overview, rank_candidates(overview.found))
     confidence = estimate_confidence(overview.found, candidates)
-    if overview.section is not None:
-        intro, lines = write_heading(overview.section, language), list(overview.lines)
-    else:
-        candidates = [*candidates, *read_on(found, store)]
-        intro, lines = write_topic(choose_on_topic(candidates, found, store), language)
-    text, cited = write_lines(intro, lines, language)
+    said = _read_parts(overview, store)
+    summary = overview.summary or summarize_topic([*candidates, *said], found, language)
+    text, pieces, cited = write_lines(summary, language)
     if not cited:
         return compose_answer(found, store=store, settings=settings), found
-    answered = confidence >= settings.abstain_below
+    answered = confidence >= settings.abstain_below or _state_subject(overview, cited)
     evidence = replace(found, retriever=AskMode.GLOBAL.value, confidence=confidence)
     if not answered:
-        text, cited = not_clear(language), cited[: settings.max_sentences]
+        text, pieces, cited = not_clear(language), (), cited[: settings.max_sentences]
     answer = _make_answer(evidence, text, cited, store, answered=answered, confidence=confidence)
-    return answer, evidence
+    return replace(answer, pieces=pieces), evidence
+
+
+def _keep_named(
+    overview: OverviewPlan, candidates: Sequence[SelectedSentence]
+) -> Sequence[SelectedSentence]:
+    """Return the candidates in the parts that a question names.
+
+    If it names none that the index has, those under titles with all its terms, or else all.
+    """
+    if overview.parts:
+        return [c for c in candidates if any(part.holds(c) for part in overview.parts)]
+    wanted = set(content_terms(strip_text_nouns(overview.scope.named)))
+    return [
+        c for c in candidates if wanted and wanted <= set(content_terms(c.chunk.context))
+    ] or candidates
+
+
+def _read_parts(overview: OverviewPlan, store: Store) -> list[SelectedSentence]:
+    """Return the statements of the named parts that have all terms of the subject.
+
+    A search does not find all of them in a short part of many documents.
+    """
+    asked = set(content_terms(overview.scope.subject))
+    found = []
+    for part in overview.parts if asked else ():
+        for paragraph in read_statements(read_chunks(store, part), about=overview.scope.subject):
+            said = set(content_terms(" ".join(item.text for item in paragraph)))
+            said |= set(content_terms(paragraph[0].chunk.context))
+            found += [i for i in paragraph if asked <= said and part.holds(i)]
+    return found
+
+
+def _state_subject(overview: OverviewPlan, cited: Sequence[SelectedSentence]) -> bool:
+    """Return True if a sentence of a part that the question names has all terms of the subject."""
+    asked = set(content_terms(overview.scope.subject))
+    return bool(overview.parts) and any(asked <= set(content_terms(i.text)) for i in cited)
 
 
 def _make_answer(

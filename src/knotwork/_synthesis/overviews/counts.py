@@ -11,14 +11,10 @@ from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
 from knotwork._synthesis.messages import count_units, say
-from knotwork._synthesis.overviews.statements import (
-    SummaryLine,
-    SummaryPiece,
-    SummaryText,
-    weigh_alone,
-)
-from knotwork._synthesis.sentence_selection import SelectedSentence, weigh_prose
+from knotwork._synthesis.overviews.lines import SummaryLine, SummaryPiece, SummaryText
 from knotwork._text.chinese import HAN
+from knotwork._text.prose import weigh_prose
+from knotwork._text.statements import SelectedSentence, weigh_alone
 from knotwork.records import Chunk, EdgeType, Label, Mention, Node, Span
 
 USUAL_LIMIT = 5

@@ -7,13 +7,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
-from knotwork._synthesis.sentence_selection import SelectedSentence
 from knotwork._text.plain_text import split_number
+from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.records import Chunk, Evidence, Label, Span
 
@@ -29,6 +31,61 @@ _TEXT_NOUN = re.compile(
     r"|(?:这|這)?(?:一)?(?:章|节|節|篇|本书|本書|文档|文檔|文件|手册|手冊)$",
     re.IGNORECASE,
 )
+_TEXT_WORD = re.compile(
+    r"\b(?:document|file|chapter|manual|handbook|book|novel|story|article|report|guide|paper|contract"
+    r"|policy|notes?|agreement|statutes|leaflet|notebook|catalogue|page|faq|rules|plan|tutorial|roadmap)\b"
+    r"|(?:文档|文檔|文件|手册|手冊|合同|协议|章程|制度|规章|规定|办法|指南|政策|说明|标准|守则|报告|论文|文章|书|書)$",
+    re.IGNORECASE,
+)
+"""Words that show that a phrase names a text, though its title has many more words."""
+_LEAST_OF_TITLE = 0.5
+"""The least share of the words of a title, for a phrase without such a word."""
+_UNITS = "chapter|section|part|clause|article|paragraph|document|file|paper|text"
+_HAN_UNITS = "章|节|節|条|條|部分|篇|部|份|个文档|个文件|篇文章"
+_HAN_DIGITS = "零一二三四五六七八九"
+_DOCUMENT_UNITS = {"document", "file", "paper", "text", "篇", "份", "个文档", "个文件", "篇文章"}
+_ORDINALS = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+]
+_BARE_NUMBER = re.compile(r"(\d{1,2})\s+[^\W\d]")
+_PLACES = (
+    re.compile(rf"(?P<unit>{_UNITS})\s+(?P<number>\d+(?:\.\d+)*|[A-Z])", re.IGNORECASE),
+    re.compile(
+        rf"(?P<number>{'|'.join(_ORDINALS)}|\d+(?:st|nd|rd|th))\s+(?P<unit>{_UNITS})", re.IGNORECASE
+    ),
+    re.compile(rf"第\s*(?P<number>[\d零一二三四五六七八九十]+)\s*(?P<unit>{_HAN_UNITS})"),
+    re.compile(r"(?P<unit>§)\s*(?P<number>\d+(?:\.\d+)*)"),
+)
+_INSIDE = (
+    re.compile(r"^(?P<inner>.+?)\s+(?:of|in|from)\s+(?P<outer>.+)$", re.IGNORECASE),
+    re.compile(r"^(?P<outer>.+?)['’]s? (?P<inner>.+)$"),
+    re.compile(
+        rf"^(?P<outer>.+?)(?:的|里的|中的|里|中)?(?P<inner>第\s*[\d一二三四五六七八九十]+\s*(?:{_HAN_UNITS}).*)$"
+    ),
+    re.compile(r"^(?P<outer>.+?)(?:里的|中的|的|里|中)(?P<inner>.+)$"),
+)
+"""Forms of "section 3 of the manual", "手册的第三章"."""
+_SECTION_NAME = re.compile(
+    r"^(?:chapter|section|part|page|entry)s? (?:on|about|called|titled|named|regarding|for) (?P<name>.+)$"
+    r"|^(?P<before>.+?)\s*(?:\bchapter|\bsection|\bpage|(?:那|这)?一?[章节節])$",
+    re.IGNORECASE,
+)
+_DOCUMENT_NOUN = re.compile(
+    r"documents?|files?|articles?|papers?|texts?|文档|文檔|文件|文章|资料|資料|论文", re.IGNORECASE
+)
+_SECTION_NOUN = re.compile(
+    r"chapters?|sections?|headings?|parts?|clauses?|章节|章節|[章节節条條]|标题|小节|部分",
+    re.IGNORECASE,
+)
 _SUBTITLE = re.compile(r"\s*[:：—–|]\s*|\s+-\s+")
 
 
@@ -42,10 +99,10 @@ class OutlinePart:
     span: Span
     uri: str = ""
 
-
-def whole_document(document_id: str) -> OutlinePart:
-    """Return the part that covers a whole document, without its title."""
-    return OutlinePart(document_id, "", 0, Span(0, 1 << 62))
+    def holds(self, item: SelectedSentence) -> bool:
+        """Return True if a sentence begins in the part."""
+        is_same = item.chunk.document_id == self.document_id
+        return is_same and self.span.start <= item.span.start < self.span.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +112,10 @@ class DocumentOutline:
     documents: tuple[OutlinePart, ...]
     sections: Mapping[str, Sequence[OutlinePart]]
 
-    @property
-    def heading_count(self) -> int:
-        """The number of headings in all documents."""
-        return sum(len(parts) for parts in self.sections.values())
+    def document(self, document_id: str) -> OutlinePart:
+        """Return a document by its id."""
+        found = (part for part in self.documents if part.document_id == document_id)
+        return next(found, OutlinePart(document_id, "", 0, Span(0, 1 << 62)))
 
     def children(self, part: OutlinePart) -> list[OutlinePart]:
         """Return the sections one level below a part, in reading order.
@@ -129,36 +186,176 @@ def read_outline(store: Store) -> DocumentOutline:
     )
 
 
-def find_part(outline: DocumentOutline, phrase: str) -> OutlinePart | None:
-    """Return the document or section that a phrase names, by title, file name or number.
+def find_parts(outline: DocumentOutline, phrase: str) -> list[OutlinePart]:
+    """Return the document or section that a phrase names, by title, file name, number or place.
 
     Case, punctuation, a number before a title and a subtitle after a colon are ignored. Documents
-    precede sections; among equals the first one is returned.
+    precede sections; among equals the first one is returned. The result has several parts if the
+    phrase is a number that sections of several documents have.
     """
-    bare = _DETERMINER.sub("", phrase)
-    wanted = {_title_key(phrase), _title_key(bare), _title_key(_TEXT_NOUN.sub("", bare))}
-    wanted.discard("")
-    number, rest = split_number(bare)
+    bare = _DETERMINER.sub("", phrase.strip())
     every = [*outline.documents, *(s for parts in outline.sections.values() for s in parts)]
-    for names_of in (_full_names, _short_names):
-        for part in every:
-            if wanted & names_of(part):
-                return part
-    if number and rest == bare:
-        return next((part for part in every if split_number(part.title)[0] == number), None)
+    if found := _find_named(every, bare):
+        return [found]
+    for form in _INSIDE:
+        for split in form.finditer(bare):
+            outer = _find_document(outline.documents, _DETERMINER.sub("", split["outer"]))
+            if outer and (inner := _find_inside(outline, outer, split["inner"])):
+                return [inner]
+    place = _read_place(bare)
+    if place is not None and place.unit in _DOCUMENT_UNITS and place.number.isdecimal():
+        return list(outline.documents[int(place.number) - 1 : int(place.number)])
+    if place is not None:
+        inner_parts = (_find_inside(outline, part, bare) for part in outline.documents)
+        return [part for part in inner_parts if part is not None]
+    if document := _find_document(outline.documents, bare):
+        return [document]
+    if section := _SECTION_NAME.match(bare):
+        name = section["name"] or section["before"]
+        return [part for part in [_find_by_terms(every, name, least=0.0)] if part is not None]
+    return []
+
+
+class _Place(NamedTuple):
+    """The number of a document or section, and the word for its kind."""
+
+    number: str
+    unit: str
+
+
+def _read_place(phrase: str) -> _Place | None:
+    for form in _PLACES:
+        if found := form.fullmatch(phrase):
+            return _Place(_read_digits(found["number"].casefold()), found["unit"].casefold())
     return None
 
 
-def read_chunks(store: Store, part: OutlinePart) -> list[Chunk]:
-    """Return the leaf chunks of a part in reading order."""
+def _read_digits(number: str) -> str:
+    """Return a number in Arabic digits: "3" for "third" and "三", "12" for "十二"."""
+    if number in _ORDINALS:
+        return str(_ORDINALS.index(number) + 1)
+    tens, ten, ones = re.sub(r"(?:st|nd|rd|th)$", "", number).rpartition("十")
+    if set(tens + ones) - set(_HAN_DIGITS):
+        return ones
+    first, last = (str(_HAN_DIGITS.find(digit or "一")) for digit in (tens, ones))
+    return f"{first if ten else ''}{last if ones else '0'}"
+
+
+def _find_inside(
+    outline: DocumentOutline, document: OutlinePart, phrase: str
+) -> OutlinePart | None:
+    """Return the section of a document that a phrase names, by title, number or place."""
+    sections = outline.sections.get(document.document_id, ())
+    bare = _DETERMINER.sub("", phrase)
+    if found := _find_named(sections, bare):
+        return found
+    place = _read_place(bare)
+    if place is None:
+        name = _SECTION_NAME.match(bare)
+        return _find_by_terms(
+            sections, (name["name"] or name["before"]) if name else bare, least=0.0
+        )
+    numbered = [(part, _read_number(part)) for part in sections]
+    same = [part for part, number in numbered if number == place.number]
+    exact = [part for part in same if place.unit in part.title.casefold()[: len(bare)]]
+    if same:
+        return (exact or same)[0]
+    children = outline.subsections(document)
+    if not place.number.isdecimal() or any(number for _, number in numbered):
+        return None
+    return next(iter(children[int(place.number) - 1 : int(place.number)]), None)
+
+
+def _read_number(part: OutlinePart) -> str:
+    """Return the number before a title, as "3" of "第三章 …", "3. …" or "3 …"; "" for none."""
+    bare = _BARE_NUMBER.match(part.title)
+    return _read_digits(bare[1] if bare else split_number(part.title)[0].casefold())
+
+
+def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
+    wanted = {_title_key(phrase), _title_key(_TEXT_NOUN.sub("", phrase))} - {""}
+    for names_of in (_full_names, _short_names):
+        for part in parts:
+            if wanted & names_of(part):
+                return part
+    return None
+
+
+def _find_document(documents: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
+    """Return the document that a phrase names, also by most of the words of its title."""
+    least = 0.0 if _TEXT_WORD.search(phrase) else _LEAST_OF_TITLE
+    return _find_named(documents, phrase) or _find_by_terms(documents, phrase, least=least)
+
+
+def _find_by_terms(
+    parts: Sequence[OutlinePart], phrase: str, *, least: float
+) -> OutlinePart | None:
+    """Return the part whose title or file name has all terms of a phrase and the fewest others."""
+    wanted = set(content_terms(_TEXT_NOUN.sub("", phrase))) or set(content_terms(phrase))
+    shares = []
+    for part in parts:
+        names = (part.title, *([PurePosixPath(part.uri).stem] if part.uri else []))
+        for terms in (set(content_terms(_NOT_WORD.sub(" ", name))) for name in names):
+            if wanted and wanted <= terms:
+                shares.append((len(wanted) / len(terms), part))
+    share, best = max(shares, key=itemgetter(0), default=(0.0, None))
+    return best if share >= least else None
+
+
+class Listing(NamedTuple):
+    """Documents or sections to list; ``head`` is the title of what they are in, if any."""
+
+    head: str
+    unit: str
+    parts: Sequence[OutlinePart]
+
+
+def find_listed(
+    outline: DocumentOutline, noun: str, within: Sequence[OutlinePart]
+) -> Listing | None:
+    """Return the documents or sections that a noun in the plural means, in all or in a part.
+
+    A noun that is no word for a text means the documents with it in their titles, the subsections
+    of the section with such a title, or else several sections with such titles.
+    """
+    part = within[0] if within else None
+    if part is None and len(outline.documents) == 1:
+        part = outline.documents[0]
+    if _DOCUMENT_NOUN.fullmatch(noun) and part is None:
+        return Listing("", "document", outline.documents) if outline.documents else None
+    if _SECTION_NOUN.fullmatch(noun):
+        found = outline.children(part) if part else []
+        return Listing(part.title, "section", found) if part and found else None
+    terms = set(content_terms(noun))
+    if not terms or _DOCUMENT_NOUN.fullmatch(noun):
+        return None
+    titled = [d for d in outline.documents if terms <= set(content_terms(d.title))]
+    if part is None and len(titled) > 1:
+        return Listing("", "document", titled)
+    documents = [part] if part else outline.documents
+    sections = [
+        section
+        for document in documents
+        for section in outline.sections.get(document.document_id, ())
+        if terms <= set(content_terms(section.title)) and document.span.contains(section.span)
+    ]
+    for section in sections:
+        if below := outline.subsections(section):
+            return Listing(section.title, "section", below)
+    head = part.title if part else ""
+    return Listing(head, "section", sections) if len(sections) > 1 else None
+
+
+def read_chunks(store: Store, part: OutlinePart, *, most: int | None = None) -> list[Chunk]:
+    """Return the leaf chunks that overlap a part in reading order, the first ``most`` of them."""
     ids = store.documents.chunk_ids_of([part.document_id]).get(part.document_id, [])
-    held = store.documents.chunks(ids).values()
+    held = store.documents.chunks(ids[:most]).values()
     inside = [
         chunk
         for chunk in held
         if not chunk.is_parent
-        and part.span.start <= chunk.span.start
-        and chunk.span.end <= part.span.end
+        and chunk.span.start < part.span.end
+        and part.span.start < chunk.span.end
     ]
     return sorted(inside, key=lambda chunk: chunk.ordinal)
 
@@ -208,6 +405,8 @@ class LocatedSection:
 
     part: OutlinePart
     value: float
+    is_named: bool
+    """Whether its title, or one above it, has terms of the subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +462,7 @@ def locate_sections(
             value *= min(1.0, count / extent) ** _DENSITY_POWER
             if named and named <= set(content_terms(f"{titles.get(key, '')} {part.title}")):
                 value *= _NAMED_GAIN
-            located.append(LocatedSection(part, value))
+            located.append(LocatedSection(part, value, share > 0))
     return sorted(located, key=lambda item: -item.value)
 
 

@@ -1,345 +1,333 @@
-"""Summarise all documents, or one, by their outline with cited central sentences."""
+"""Summarise all documents, one part of them, or a topic, by cited statements."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import chain
 
-from knotwork._retrieval.community_search import ReportSource, find_communities
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.messages import count_more, count_units, say
+from knotwork._synthesis.overviews.lines import SummaryLine, SummaryPiece, SummaryText
 from knotwork._synthesis.overviews.outline import (
     DocumentOutline,
+    Listing,
     OutlinePart,
     cite_heading,
     read_chunks,
-    whole_document,
 )
-from knotwork._synthesis.overviews.statements import (
-    SummaryLine,
-    SummaryPiece,
-    SummaryText,
-    choose_central,
-    choose_leading,
-    stating_sentences,
-)
-from knotwork._synthesis.sentence_selection import SelectedSentence
-from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number
+from knotwork._text.statements import (
+    SelectedSentence,
+    choose_lead,
+    choose_statements,
+    is_statement,
+    read_statements,
+    repeats,
+    weigh_alone,
+)
 from knotwork._text.terms import content_terms
-from knotwork.records import Chunk, Community, CommunityReport, Span
+from knotwork.records import Chunk, Evidence
 
-MOST_LINES = 5
-"""The maximum number of cited sentences in a summary."""
-MOST_TITLES = 6
-"""The maximum number of titles that are listed after them."""
-MOST_HEADINGS = 60
-"""The maximum number of headings in the evidence of a summary."""
+MOST_SENTENCES = 8
+"""Sentences in the summary of a part or a topic."""
+MOST_DOCUMENTS = 12
+"""Documents with a line in a summary of all; titles of others follow."""
 FEW_DOCUMENTS = 8
-"""Up to so many documents are summarised one by one; more are summarised by theme."""
-CANDIDATE_THEMES = 8
-
-_CHUNKS_OF_THEME = 60
-_NAMED_GAIN = 2.0
-"""The factor for a sentence in the section that the title of its theme names."""
-_SELF_QUERY = "this book manual handbook guide documentation tutorial report 本书 手册 指南 本文"
-_SELF_CANDIDATES = 60
-_TEXT_NOUN = (
-    "(?:book|manual|handbook|guide|documentation|tutorial|report|paper|collection|course|wiki|site"
-    "|document|novel|story)"
-)
-_SELF = re.compile(
-    rf"\b(?:this|the present) (?:\w+ )?{_TEXT_NOUN} (?:also )?"
-    r"(?:is (?:about|for|intended|meant)|aims|describes|covers|explains|teaches|introduces|provides"
-    r"|presents|contains|tells|shows|discusses|deals with|documents)\b"
-    rf"|\bthe (?:purpose|aim|goal|subject|topic) of this {_TEXT_NOUN} is\b"
-    r"|(?:本书|本書|本手册|本手冊|本文|本指南|本报告|本報告|本教程|本文档|本小说)[^，。]{0,6}?"
-    r"(?:介绍|介紹|讲述|講述|描述|旨在|涵盖|涵蓋|说明|說明|讨论|討論|面向|(?:目的|目标|目標|宗旨|主题|主題)(?:就)?是)",
+"""Up to so many documents have several sentences of their lead each."""
+MOST_TITLES = 12
+"""Titles that are listed after the lines."""
+MOST_HEADINGS = 60
+"""Headings in the evidence of a summary."""
+_LEAD_SENTENCES = 3
+_OPENING_CHUNKS = 12
+"""Passages in which the lead of a document is looked for."""
+_FEWEST_LINES = 3
+"""The fewest lines of a section on a topic."""
+_LEAST_SHARE = 0.35
+"""A sentence on a topic worth less than this share of the best one is left out."""
+_TITLE_GAIN = 0.3
+_SECTION_POWER = 0.35
+"""Exponent of the share of a section in the evidence."""
+_LINK_TO_ITSELF = " ¶"
+_ABSTRACT = re.compile(
+    r"(?:abstract|(?:executive )?summary|in brief|at a glance|tl;?dr|摘要|內容提要|内容提要|提要|概要|导读|導讀)",
     re.IGNORECASE,
 )
-_FRONT = re.compile(
-    r"(?:^|[/\s_-])(?:index|readme|preface|intro(?:duction)?|foreword|about|overview|home|front"
-    r"|abstract)\b|前言|序言|引言|简介|簡介|概述|导言",
+_LEADS_ON = re.compile(
+    r"(?:where to go next|what(?:'s|’s) next|next steps|see also|related (?:\w+ )?"
+    r"(?:topics|information|pages)|further reading|references|links|notes?|contents|参见|參見|目录"
+    r"|另请参[阅见]|另請參[閱見]|延伸阅读|延伸閱讀|相关链接|参考(?:资料|文献))",
     re.IGNORECASE,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class _Title:
-    """A title of an outline; ``extent`` is the size of its part, in a unit common to all titles."""
-
-    part: OutlinePart
-    text: str
-    extent: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    titles: Sequence[_Title]
-    are_numbered: bool
-
-    @property
-    def unit(self) -> str:
-        return "chapter" if self.are_numbered else "document"
+Paragraphs = list[list[SelectedSentence]]
 
 
 def summarize_whole(
-    store: Store, outline: DocumentOutline, reports: ReportSource, language: str
+    store: Store, outline: DocumentOutline, themes: Sequence[SummaryLine], language: str
 ) -> SummaryText:
-    """Summarise all documents: their description of themselves, then documents or themes.
+    """Summarise all documents: the lead of each, then ``themes``.
 
-    The largest chapters or documents without a line of their own are listed by title.
+    The longest documents have a line; the titles of others follow.
     """
     documents = outline.documents
     if len(documents) == 1:
         return summarize_part(store, outline, documents[0], language)
+    sizes = {
+        key: len(ids)
+        for key, ids in store.documents.chunk_ids_of([d.document_id for d in documents]).items()
+    }
+    longest = sorted(documents, key=lambda part: -sizes.get(part.document_id, 0))[:MOST_DOCUMENTS]
+    most = _LEAD_SENTENCES if len(documents) <= FEW_DOCUMENTS else 1
+    lines: list[SummaryLine] = []
+    others: list[OutlinePart] = []
+    for part in documents:
+        lead = _lead_of(store, outline, part, most=most) if part in longest else None
+        if lead is None:
+            others.append(part)
+        else:
+            lines.append(SummaryLine.of(show_sentence(part.title), [lead], "document"))
     intro = say(
-        messages.EXTENT_HEAD,
-        language,
-        documents=count_units(len(documents), "document", language),
-        headings=count_units(outline.heading_count, "heading", language),
+        messages.EXTENT_HEAD, language, extent=count_units(len(documents), "document", language)
     )
-    lines = _self_description(store, outline)
-    groups = _group_titles(outline)
-    if len(documents) <= FEW_DOCUMENTS:
-        lines += _lines_of_documents(store, documents, most=MOST_LINES - len(lines))
-    else:
-        lines += _theme_lines(
-            store, reports, language, known=_spans(lines), most=MOST_LINES - len(lines)
-        ) or _lines_of_documents(  # a read-only index may have no communities
-            store, _longest(outline, MOST_LINES), most=MOST_LINES - len(lines)
-        )
-    sources = [piece.source for line in lines for piece in line.pieces if piece.source]
-    cited = {source.chunk.document_id for source in sources}
-    titles = groups.titles
-    if not groups.are_numbered:
-        titles = [title for title in titles if title.part.document_id not in cited]
-    return _list_titles(store, SummaryText(intro, lines), titles, groups.unit, language)
+    shown = {piece.source.span for line in lines for piece in line.pieces if piece.source}
+    fresh = [
+        line for line in themes if all(p.source and p.source.span not in shown for p in line.pieces)
+    ]
+    summary = _list_titles(store, SummaryText(intro, lines), others, "document", language)
+    if not fresh:
+        return summary
+    caption = SummaryLine(say(messages.THEMES_HEAD, language))
+    return replace(summary, lines=[*summary.lines, caption, *fresh])
 
 
 def summarize_part(
-    store: Store, outline: DocumentOutline, part: OutlinePart, language: str
+    store: Store,
+    outline: DocumentOutline,
+    part: OutlinePart,
+    language: str,
+    *,
+    about: str = "",
 ) -> SummaryText:
-    """Summarise a document or section: its largest sections in order, and titles of others."""
-    children = outline.children(part)
-    if len(children) >= 2:
-        return _summarize_sections(store, part, children, language)
-    chunks = read_chunks(store, part)
-    chosen = choose_central(stating_sentences(chunks), count=MOST_LINES)
-    lines = [SummaryLine("", (SummaryPiece.of(item),)) for item in chosen]
-    return SummaryText(
-        _introduce(part, count_units(len(chunks), "passage", language), language), lines
-    )
+    """Summarise a document or section: its opening, then its subsections in order.
 
-
-def _introduce(part: OutlinePart, extent: str, language: str) -> str:
-    return say(messages.PART_HEAD, language, title=show_sentence(part.title), extent=extent)
-
-
-def _summarize_sections(
-    store: Store, part: OutlinePart, children: Sequence[OutlinePart], language: str
-) -> SummaryText:
-    """Summarise the text before all sections, then the largest sections, and list the others."""
-    documents = {key: read_chunks(store, whole_document(key)) for key in _documents_of(children)}
-    weighed = {key: stating_sentences(chunks) for key, chunks in documents.items()}
-    opening = [
-        item
-        for item in weighed.get(part.document_id, ())
-        if part in children or part.span.start <= item[0].span.start < children[0].span.start
+    The largest subsections, or with ``about`` those that say most about this subject, have a line;
+    titles of others follow. Without subsections, the central paragraphs and items are quoted, or
+    nothing if there are too few of them about the subject.
+    """
+    children = [
+        c for c in outline.children(part) if c != part and not _LEADS_ON.fullmatch(bare_title(c))
     ]
-    first = choose_leading(opening)
-    lines = [SummaryLine("", (SummaryPiece.of(first),))] if first else []
-    sections = [child for child in children if child != part]
-    extents = {
-        child: sum(_shared(child.span, chunk) for chunk in documents[child.document_id])
-        for child in sections
+    documents = dict.fromkeys(p.document_id for p in (part, *children))
+    chunks = [
+        chunk
+        for key in documents
+        for chunk in read_chunks(store, part if key == part.document_id else outline.document(key))
+    ]
+    paragraphs = _inside(part, read_statements(chunks, about=about, language=language))
+    if len(documents) > 1:
+        paragraphs = read_statements(chunks, about=about, language=language)
+    intro = _introduce(part, len(children), language)
+    groups = {child: _inside(child, paragraphs) for child in children}
+    if len([child for child in children if groups[child]]) < 2:
+        return _summarize_paragraphs(intro, paragraphs, is_topic=bool(about))
+    held = {id(p[0]) for group in groups.values() for p in group}
+    opening = [p for p in paragraphs if id(p[0]) not in held]
+    leads = {child: choose_lead(group) for child, group in groups.items()}
+    first = choose_lead(opening, most=_LEAD_SENTENCES - 1)
+    chosen = [first] if first else []
+    sizes = {
+        child: lead.worth if about else sum(len(s.text) for p in groups[child] for s in p)
+        for child, lead in leads.items()
+        if lead
     }
-    largest = sorted(sections, key=lambda child: -extents[child])[: MOST_LINES - len(lines)]
-    others: list[_Title] = []
-    for child in sections:
-        inside = [item for item in weighed[child.document_id] if child.span.contains(item[0].span)]
-        leading = choose_leading(inside) if child in largest else None
-        if leading is None:
-            others.append(_Title(child, show_sentence(child.title), extents[child]))
-        else:
-            lines.append(SummaryLine(show_sentence(child.title), (SummaryPiece.of(leading),)))
-    intro = _introduce(part, count_units(len(children), "section", language), language)
-    return _list_titles(store, SummaryText(intro, lines), others, "section", language)
+    for child in sorted(sizes, key=lambda c: -sizes[c])[: MOST_SENTENCES - len(chosen)]:
+        lead = leads[child]
+        chosen += [lead] if lead else []
+    known = [frozenset(content_terms(item.text)) for item in chosen]
+    others = (max(p, key=lambda item: item.worth) for p in chain(opening[:3], *groups.values()))
+    free = [item for item in others if not repeats(item.text, known)]
+    chosen += choose_statements(free, count=MOST_SENTENCES - len(chosen), by_section=True)
+    lines = [
+        SummaryLine.of(
+            "",
+            [
+                item
+                for item in chosen
+                if part.holds(item) and not any(c.holds(item) for c in children)
+            ],
+        )
+    ]
+    for child in children:
+        quoted = sorted((item for item in chosen if child.holds(item)), key=lambda item: item.rank)
+        lines.append(SummaryLine.of(bare_title(child), quoted))
+    left = [child for child, line in zip(children, lines[1:], strict=True) if not line.pieces]
+    summary = SummaryText(intro, [line for line in lines if line.pieces])
+    return summary if about else _list_titles(store, summary, left, "section", language)
+
+
+def summarize_parts(
+    store: Store, outline: DocumentOutline, parts: Sequence[OutlinePart], language: str
+) -> SummaryText:
+    """Summarise sections of several documents that have the same number."""
+    lines = []
+    for part in parts[:MOST_SENTENCES]:
+        lead = choose_lead(read_statements(read_chunks(store, part)), most=_LEAD_SENTENCES)
+        if lead is not None:
+            title = show_sentence(f"{outline.document(part.document_id).title} > {part.title}")
+            lines.append(SummaryLine.of(title, [lead]))
+    return SummaryText("", lines)
+
+
+def summarize_topic(
+    candidates: Sequence[SelectedSentence], found: Evidence, language: str
+) -> SummaryText:
+    """Summarise a topic by its most relevant statements, with a line for each section.
+
+    A sentence is worth more in a section with more of the passages ``found``, and with terms of its
+    heading. Documents are in the order of their best sentence.
+    """
+    shares = _section_shares(found)
+    weighed = [
+        replace(
+            item,
+            worth=item.worth
+            * weigh_alone(item.text) ** 0.5
+            * shares.get(item.chunk.section_id, 1.0) ** _SECTION_POWER
+            * (1 + _TITLE_GAIN * _title_share(item)),
+        )
+        for item in candidates
+        if is_statement(item.chunk, item.span, item.text)
+    ]
+    best = max((item.worth for item in weighed), default=0.0)
+    kept = [item for item in weighed if item.worth >= _LEAST_SHARE * best]
+    chosen = choose_statements(kept, count=MOST_SENTENCES, by_section=True)
+    documents = list(
+        dict.fromkeys(i.chunk.document_id for i in sorted(chosen, key=lambda i: -i.worth))
+    )
+    chosen.sort(key=lambda item: (documents.index(item.chunk.document_id), item.span))
+    sections: defaultdict[str, list[SelectedSentence]] = defaultdict(list)
+    for item in chosen:
+        sections[item.chunk.section_id].append(item)
+    lines = [SummaryLine.of(_label(items[0].chunk), items) for items in sections.values()]
+    if len(lines) < 2:
+        return SummaryText("", lines)
+    intro = say(
+        messages.FROM_SECTIONS,
+        language,
+        sections=count_units(len(lines), "section", language),
+        documents=count_units(len(documents), "document", language),
+    )
+    return SummaryText(intro, lines)
+
+
+def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
+    """List and count documents or sections by their titles, each cited."""
+    head, unit, parts = listing
+    extent = count_units(len(parts), unit, language)
+    title = show_sentence(head)
+    form = messages.PART_HEAD if title else messages.EXTENT_HEAD
+    intro = say(form, language, title=title, extent=extent)
+    lines = [
+        SummaryLine("", (SummaryPiece(show_title(part), cite_heading(store, part)),), unit)
+        for part in parts[:MOST_HEADINGS]
+    ]
+    if len(parts) > MOST_HEADINGS:
+        more = count_more(len(parts) - MOST_HEADINGS, unit, language)
+        lines.append(SummaryLine("", (SummaryPiece(more, None),)))
+    return SummaryText(intro, lines)
+
+
+def show_title(part: OutlinePart) -> str:
+    """Return the title of a part on one line, with its number."""
+    return " ".join(part.title.split()).rstrip(f"{_LINK_TO_ITSELF}:：")
+
+
+def bare_title(part: OutlinePart) -> str:
+    """Return the title of a part without its number and permalink mark."""
+    return show_sentence(split_number(part.title)[1]).rstrip(f"{_LINK_TO_ITSELF}:：")
+
+
+def _lead_of(
+    store: Store, outline: DocumentOutline, part: OutlinePart, *, most: int
+) -> SelectedSentence | None:
+    """Return the abstract of a document, or else what introduces it."""
+    sections = outline.sections.get(part.document_id, ())
+    named = (s for s in sections if _ABSTRACT.fullmatch(bare_title(s)))
+    chunks = read_chunks(store, part, most=_OPENING_CHUNKS)
+    for chosen in (*(read_chunks(store, section) for section in named), chunks):
+        lead = choose_lead(read_statements(chosen), most=most)
+        if lead is not None:
+            return lead
+    return choose_lead(read_statements(read_chunks(store, part)), most=most)
+
+
+def _summarize_paragraphs(intro: str, paragraphs: Paragraphs, *, is_topic: bool) -> SummaryText:
+    best = [max(p, key=lambda item: item.worth) for p in paragraphs]
+    chosen = choose_statements(best, count=MOST_SENTENCES)
+    if is_topic and len(chosen) < _FEWEST_LINES:
+        return SummaryText(intro)
+    return SummaryText(intro, [SummaryLine.of("", [item]) for item in chosen])
+
+
+def _introduce(part: OutlinePart, sections: int, language: str) -> str:
+    title = show_sentence(part.title).rstrip(f"{_LINK_TO_ITSELF}:：")
+    if sections < 2:
+        return f"**{title}**{'：' if language == 'zh' else ':'}"
+    extent = count_units(sections, "section", language)
+    return say(messages.PART_HEAD, language, title=title, extent=extent)
+
+
+def _inside(part: OutlinePart, paragraphs: Paragraphs) -> Paragraphs:
+    return [paragraph for paragraph in paragraphs if part.holds(paragraph[0])]
 
 
 def _list_titles(
-    store: Store, summary: SummaryText, titles: Sequence[_Title], unit: str, language: str
+    store: Store,
+    summary: SummaryText,
+    parts: Sequence[OutlinePart],
+    unit: str,
+    language: str,
 ) -> SummaryText:
-    """Add a list of the largest of these titles, and the number of the others, to a summary.
+    """Add the titles of parts without a line to a summary, as one line.
 
     Titles are cited only if the summary cites nothing else.
     """
-    if not titles:
+    if not parts:
         return summary
-    headings = {title.part: cite_heading(store, title.part) for title in titles[:MOST_HEADINGS]}
-    rest = [heading for heading in headings.values() if heading is not None]
-    listed = sorted(titles, key=lambda title: -title.extent)[:MOST_TITLES]
+    headings = [cite_heading(store, part) for part in parts[:MOST_HEADINGS]]
     pieces = [
-        SummaryPiece(title.text, None if summary.lines else headings.get(title.part))
-        for title in titles
-        if title in listed
+        SummaryPiece(show_sentence(part.title), None if summary.lines else heading)
+        for part, heading in zip(parts[:MOST_TITLES], headings, strict=False)
     ]
-    if len(titles) > len(listed):
-        pieces.append(SummaryPiece(count_more(len(titles) - len(listed), unit, language), None))
+    if len(parts) > MOST_TITLES:
+        pieces.append(SummaryPiece(count_more(len(parts) - MOST_TITLES, unit, language), None))
     label = say(messages.ALSO_SECTIONS, language) if summary.lines else ""
-    line = SummaryLine(label, tuple(pieces), is_list=True)
-    return SummaryText(summary.intro, [*summary.lines, line], rest)
+    line = SummaryLine(label, tuple(pieces), unit, is_list=True)
+    return SummaryText(summary.intro, [*summary.lines, line], list(filter(None, headings)))
 
 
-def _documents_of(parts: Sequence[OutlinePart]) -> list[str]:
-    return list(dict.fromkeys(part.document_id for part in parts))
+def _section_shares(found: Evidence) -> dict[str, float]:
+    """Return the share of each section in the evidence, relative to the largest."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for hit in found.hits:
+        best = max((relevance for _, relevance in hit.sentences), default=0.0)
+        sums[hit.chunk.section_id] += max(hit.score, 0.0) * best
+    top = max(sums.values(), default=0.0) or 1.0
+    return {section: total / top for section, total in sums.items()}
 
 
-def _shared(span: Span, chunk: Chunk) -> int:
-    """Return the number of characters of a span that are in a chunk."""
-    return max(0, min(span.end, chunk.span.end) - max(span.start, chunk.span.start))
+def _title_share(item: SelectedSentence) -> float:
+    """Return the share of the terms of its heading that a sentence contains."""
+    title = set(content_terms(item.chunk.headings[-1] if item.chunk.headings else ""))
+    return len(title & set(content_terms(item.text))) / max(len(title), 1)
 
 
-def _spans(lines: Sequence[SummaryLine]) -> set[Span]:
-    return {piece.source.span for line in lines for piece in line.pieces if piece.source}
-
-
-def _longest(outline: DocumentOutline, most: int) -> list[OutlinePart]:
-    """Return the documents with the most headings, in the order of their uris."""
-    extents = {part: len(outline.sections.get(part.document_id, ())) for part in outline.documents}
-    longest = sorted(outline.documents, key=lambda part: -extents[part])[:most]
-    return [part for part in outline.documents if part in longest]
-
-
-def _lines_of_documents(
-    store: Store, parts: Sequence[OutlinePart], *, most: int
-) -> list[SummaryLine]:
-    """Return a line for each of the longest of these documents, in the given order."""
-    chunks = {part: read_chunks(store, part) for part in parts}
-    longest = sorted(parts, key=lambda part: -sum(len(c.text) for c in chunks[part]))[:most]
-    lines = []
-    for part in parts:
-        leading = choose_leading(stating_sentences(chunks[part])) if part in longest else None
-        if leading is not None:
-            lines.append(SummaryLine(show_sentence(part.title), (SummaryPiece.of(leading),)))
-    return lines
-
-
-def _self_description(store: Store, outline: DocumentOutline) -> list[SummaryLine]:
-    """Return a line with the sentence in which a front page describes the documents, if any."""
-    found = store.texts("chunk").search(_SELF_QUERY, k=_SELF_CANDIDATES)
-    chunks = store.documents.chunks([item.id for item in found])
-    fronts = {
-        part.document_id
-        for part in outline.documents
-        if _FRONT.search(part.uri) or _FRONT.search(part.title)
-    }
-    best: tuple[tuple[bool, float, int], SelectedSentence] | None = None
-    for place, item in enumerate(found):
-        chunk = chunks.get(item.id)
-        for sentence, weight in stating_sentences([chunk]) if chunk else ():
-            if not _SELF.search(sentence.text):
-                continue
-            rank = (sentence.chunk.document_id in fronts, weight, -place)
-            if best is None or rank > best[0]:
-                best = rank, sentence
-    return [SummaryLine("", (SummaryPiece.of(best[1]),))] if best is not None and best[0][0] else []
-
-
-def _group_titles(outline: DocumentOutline) -> _Groups:
-    """Return the titles of an outline, each with its number of documents or headings.
-
-    Documents with numbered titles, as "14.7. …", are grouped into chapters by their first number,
-    unless most documents have no number.
-    """
-    groups: defaultdict[str, list[OutlinePart]] = defaultdict(list)
-    for part in outline.documents:
-        number = split_number(part.title)[0].split(".")[0]
-        groups[number].append(part)
-    unnumbered = len(groups.pop("", []))
-    if unnumbered * 2 > len(outline.documents) or len(groups) < 2:
-        return _Groups(
-            [
-                _Title(
-                    part,
-                    show_sentence(part.title),
-                    len(outline.sections.get(part.document_id, ())),
-                )
-                for part in outline.documents
-            ],
-            are_numbered=False,
-        )
-    titles = []
-    for number in sorted(groups, key=lambda number: (not number.isdecimal(), number.zfill(6))):
-        parts = groups[number]
-        head = next((p for p in parts if split_number(p.title)[0] == number), None)
-        title = show_sentence((head or parts[0]).title)
-        titles.append(_Title(head or parts[0], title if head else f"{title} …", len(parts)))
-    return _Groups(titles, are_numbered=True)
-
-
-def _theme_lines(
-    store: Store, reports: ReportSource, language: str, *, known: set[Span], most: int
-) -> list[SummaryLine]:
-    """Return lines for the largest communities, those in the language of the question first."""
-    held = store.capabilities.communities
-    if held is None:
-        return []
-    ids = [item.id for item in find_communities("", store=store, most=CANDIDATE_THEMES)]
-    communities, written = held.communities(ids), reports.reports(ids)
-    lines = []
-    for key in ids:
-        if key in communities and key in written:
-            lines += _theme_line(store, communities[key], written[key], language, known)
-    lines.sort(key=lambda line: detect_language(line.pieces[0].text) != language)
-    return lines[:most]
-
-
-def _theme_line(
-    store: Store, community: Community, report: CommunityReport, language: str, known: set[Span]
-) -> list[SummaryLine]:
-    """Return a line with the most representative sentence of a community.
-
-    A sentence is worth more if it is in a passage that mentions important members, has terms of the
-    report's title, and is in a section that this title names.
-    """
-    importance = dict(community.members)
-    keys = dict.fromkeys((*report.chunk_ids, *community.chunk_ids[:_CHUNKS_OF_THEME]))
-    chunks = store.documents.chunks(list(keys))
-    mentions = store.graph.mentions(list(keys))
-    weights = {
-        key: sum(importance.get(m.entity_id, 0.0) for m in mentions.get(key, ())) for key in keys
-    }
-    top = max(weights.values(), default=0.0) or 1.0
-    ordered = sorted(chunks.values(), key=lambda c: (c.document_id, c.ordinal))
-    theme = set(content_terms(report.title))
-    weighed = [
-        (
-            item,
-            weight
-            * (0.5 + weights[item.chunk.id] / top / 2)
-            * (0.5 + len(theme & set(content_terms(item.text))) / max(len(theme), 1))
-            * (_NAMED_GAIN if _heading_of(item.chunk) in report.title else 1.0),
-        )
-        for item, weight in stating_sentences(ordered)
-        if item.span not in known
-    ]
-    best = max(weighed, key=lambda row: (row[1], -row[0].rank), default=None)
-    if best is None:
-        return []
-    label = say(
-        messages.THEME_HEAD,
-        language,
-        title=show_sentence(report.title),
-        passages=count_units(len(community.chunk_ids), "passage", language),
-    )
-    return [SummaryLine(label, (SummaryPiece.of(best[0]),))]
-
-
-def _heading_of(chunk: Chunk) -> str:
-    title = chunk.headings[-1] if chunk.headings else chunk.document_title
-    return show_sentence(split_number(title)[1])
+def _label(chunk: Chunk) -> str:
+    titles = dict.fromkeys((chunk.document_title, *chunk.headings[-1:]))
+    return show_sentence(" > ".join(title for title in titles if title))

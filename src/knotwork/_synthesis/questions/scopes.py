@@ -24,6 +24,8 @@ class ScopeKind(StrEnum):
     community reports."""
     RANKING = "ranking"
     """The entities of a type, by how often they are mentioned; ``subject`` is the word for them."""
+    LISTING = "listing"
+    """The titles of documents or sections, and their number; ``subject`` is the word for them."""
     MENTIONS = "mentions"
     """How often, and where, ``subject`` is mentioned."""
 
@@ -261,6 +263,35 @@ _MENTIONS = tuple(
     )
 )
 
+_PARTS = (
+    r"(?P<noun>(?:documents|files|articles|papers|texts|chapters|sections|headings)"
+    r"|(?-i:[a-z][a-z-]+)(?: (?-i:[a-z-]+)){0,2}?)"
+)
+_OF = r"(?: (?:of|in|from) (?P<where>.+?))?"
+_LISTINGS = tuple(
+    re.compile(form + _END, re.IGNORECASE)
+    for form in (
+        rf"^{_POLITE}(?:list|name|show me|show|give me|enumerate) (?:me )?all (?:of )?(?:the )?{_PARTS}{_OF}",
+        r"^(?:what|which) (?P<noun>chapters|sections|headings) (?:does|do) (?P<where>.+?) (?:have|contain)",
+        rf"^(?:what|which) (?:are|is) all (?:of )?the {_PARTS}{_OF}",
+        rf"^how many {_PARTS} are (?:there|here){_OF}",
+        r"^how many (?P<noun>documents|files|articles|papers|chapters|sections) (?:does|do|has|have) (?P<where>.+?) (?:have|contain|hold)",
+        r"^how many (?P<noun>documents|files|articles|papers|chapters|sections) (?:do (?:i|we|you) have|are indexed)",
+    )
+)
+
+
+def _read_listing(text: str, forms: tuple[re.Pattern[str], ...]) -> QuestionScope | None:
+    for form in forms:
+        if found := form.match(text):
+            parts = found.groupdict()
+            where = (parts.get("where") or "").strip()
+            is_all = _means_all(where) or bool(_WHOLE_ZH.fullmatch(where))
+            noun = parts["noun"].casefold()
+            return QuestionScope(ScopeKind.LISTING, noun, "" if is_all else where, is_sure=False)
+    return None
+
+
 _NO_TEXT = frozenset(["to", "you", "i", "we", "can", "could", "do", "would", "should"])
 _DETERMINER = re.compile(
     r"^(?:(?:all|each|both|any|every|of|the|this|these|those|that|my|our|your|whole|entire|full"
@@ -277,6 +308,8 @@ def read_english(text: str) -> QuestionScope | None:
     """Return the scope of an English question; None for any other question."""
     if counted := read_count(text, _RANKINGS, _MENTIONS):
         return counted
+    if listing := _read_listing(text, _LISTINGS):
+        return listing
     return _read_summary(text) or _read_topic(text) or _read_subject(text)
 
 
@@ -450,6 +483,18 @@ _MENTIONS_ZH = tuple(
         f"^(?P<subject>.+?)在(?:多少|几|幾|哪些|哪几|哪幾)(?:个|個|篇|份)?{_UNIT_ZH}(?:里|裡|中)?(?:被)?{_SEEN_ZH}(?:了|过|過)?",
     )
 )
+_PARTS_ZH = "(?P<noun>文档|文檔|文件|文章|资料|资料|论文|章节|章節|章|节|條|条|标题|小节|[^，,的里中有个个]{2,12}?)"
+_MEASURE_ZH = "(?:多少|几|幾)(?:个|個|篇|份|种|種|类|類|项|條)?"
+_LISTINGS_ZH = tuple(
+    re.compile(form + _END_ZH)
+    for form in (
+        f"^{_POLITE_ZH}(?:列出|列举|列舉|罗列)(?:一下)?(?:所有|全部)的?{_PARTS_ZH}",
+        f"^{_POLITE_ZH}(?:列出|列举|列舉|罗列)(?:一下)?(?P<where>[^的]+?)(?:里|裡|中|里面)?的?(?:所有|全部)的?{_PARTS_ZH}",
+        f"^(?:一共|总共|總共|共)?有{_MEASURE_ZH}{_PARTS_ZH}",
+        f"^(?P<where>.+?)(?:里|裡|中|里面)?(?:一共|总共|總共|共)?(?:有|分为|分成){_MEASURE_ZH}(?P<noun>章节|章節|章|节|條|条|部分|小节)",
+        "^(?P<where>.+?)(?:里|裡|中|里面)?(?:都)?有(?:哪些|哪几|什么)(?:个|個)?(?P<noun>章节|章節|章|小节|部分)",
+    )
+)
 _QUOTED_ZH = re.compile("[《“「『]")
 
 
@@ -457,6 +502,8 @@ def read_chinese(text: str) -> QuestionScope | None:
     """Return the scope of a Chinese question; None for any other question."""
     if counted := read_count(text, _RANKINGS_ZH, _MENTIONS_ZH):
         return counted
+    if listing := _read_listing(text, _LISTINGS_ZH):
+        return listing
     if _LIST_ZH.match(text):
         return QuestionScope(ScopeKind.WHOLE)
     for form in _SAYS_ZH:

@@ -1,0 +1,413 @@
+"""Choose sentences that represent a text or are about a subject, without repetition.
+
+Reports, overviews and themes all choose here. A statement is a whole sentence of prose, or a short
+list item, that can be quoted alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import detect_language
+from knotwork._text.plain_text import split_number
+from knotwork._text.prose import flat_text, is_prose, weigh_prose
+from knotwork._text.terms import content_terms
+from knotwork.records import AnswerSpan, Block, BlockKind, Chunk, Span
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedSentence:
+    """A sentence that can be quoted in an answer.
+
+    ``odds`` are the log-odds that it answers, as a reader predicts, or None if its passage was not
+    read; ``answer`` are the words that answer, as offsets in the passage.
+    """
+
+    chunk: Chunk
+    span: Span
+    text: str
+    worth: float
+    rank: int
+    odds: float | None = None
+    answer: AnswerSpan | None = None
+
+
+_DAMPING = 0.85
+_TOLERANCE = 1e-9
+_ROUNDS = 100
+_REPETITION = 0.7
+"""Penalty per unit of similarity to a chosen sentence."""
+_SAME_ORIGIN = 0.15
+"""Penalty per sentence chosen from the same origin."""
+_UNFINISHED = 0.6
+"""Factor of the score of a sentence without final punctuation, such as a heading or a cell."""
+_STOPS = (".", "!", "?", "。", "！", "？", "”", '"', "」", "…")
+_MOST_COMPARED = 150
+
+
+def choose_sentences(
+    texts: Sequence[str], worths: Sequence[float], origins: Sequence[Hashable], *, count: int
+) -> list[int]:
+    """Return the places of the ``count`` sentences to quote, the best first.
+
+    A sentence is central if its worth is high and it resembles many other sentences (LexRank, Erkan
+    and Radev, 2004). Similarity to chosen sentences lowers its score (maximal marginal relevance,
+    Carbonell and Goldstein, 1998), and so do chosen sentences of its origin, such as a passage.
+    """
+    if not texts:
+        return []
+    similarity = _similarities(texts)
+    rank = _lexrank(similarity)
+    finished = [1.0 if text.endswith(_STOPS) else _UNFINISHED for text in texts]
+    scores = (_scaled(np.array(worths)) + _scaled(rank)) / 2 * np.array(finished)
+    places: dict[Hashable, int] = {}
+    numbers = np.array([places.setdefault(origin, len(places)) for origin in origins])
+    taken = np.zeros(len(places))
+    chosen: list[int] = []
+    repeated = np.zeros(len(texts))
+    while len(chosen) < min(count, len(texts)):
+        worth = np.round(scores - _REPETITION * repeated - _SAME_ORIGIN * taken[numbers], 9)
+        worth[chosen] = -np.inf
+        best = int(worth.argmax())
+        if chosen and worth[best] <= 0:
+            break
+        chosen.append(best)
+        taken[numbers[best]] += 1
+        repeated = np.maximum(repeated, similarity[best])
+    return chosen
+
+
+def choose_statements(
+    statements: Iterable[SelectedSentence], *, count: int, by_section: bool = False
+) -> list[SelectedSentence]:
+    """Return the ``count`` statements to quote, in reading order.
+
+    They come from as many passages, or sections, as possible.
+    """
+    best = sorted(statements, key=lambda item: -item.worth)[:_MOST_COMPARED]
+    chosen = choose_sentences(
+        [flat_text(item.text) for item in best],
+        [item.worth for item in best],
+        [item.chunk.section_id if by_section else item.chunk.id for item in best],
+        count=count,
+    )
+    return sorted((best[place] for place in chosen), key=lambda item: item.rank)
+
+
+def _similarities(texts: Sequence[str]) -> Floats:
+    """Return the cosine similarity of the terms of each pair of sentences, of shape (n, n).
+
+    A term of a single sentence counts towards its norm only and has no column.
+    """
+    counts = [Counter(content_terms(text)) for text in texts]
+    frequency = Counter(chain.from_iterable(counts))
+    weight = {term: math.log(1 + len(counts) / times) for term, times in frequency.items()}
+    shared = sorted(term for term, times in frequency.items() if times > 1)
+    column = {term: place for place, term in enumerate(shared)}
+    table = np.zeros((len(counts), len(shared)))
+    squares = np.zeros(len(counts))
+    for row, terms in enumerate(counts):
+        squares[row] = math.fsum((times * weight[term]) ** 2 for term, times in terms.items())
+        for term in terms.keys() & column.keys():
+            table[row, column[term]] = terms[term] * weight[term]
+    products = table @ table.T
+    np.fill_diagonal(products, squares)
+    lengths = np.sqrt(np.maximum(squares, 1e-12))
+    similarity: Floats = products / np.outer(lengths, lengths)
+    return similarity
+
+
+def _lexrank(similarity: Floats) -> Floats:
+    """Return the PageRank of sentences in the graph of their similarities.
+
+    With so few sentences a dense matrix is faster than a sparse array.
+    """
+    others = similarity.copy()
+    np.fill_diagonal(others, 0.0)
+    others[others.sum(axis=1) == 0] = 1.0  # a sentence like no other links to all
+    walk = _DAMPING * (others / others.sum(axis=1)[:, np.newaxis]).T
+    rank = np.full(len(others), 1 / len(others))
+    restart = (1.0 - _DAMPING) * rank
+    for _ in range(_ROUNDS):
+        updated = walk @ rank + restart
+        change = float(np.abs(updated - rank).sum())
+        rank = updated
+        if change < _TOLERANCE:
+            break
+    return rank
+
+
+def _scaled(values: Floats) -> Floats:
+    return values / max(float(values.max()), 1e-12)
+
+
+_LEAST_PROSE = 0.6
+"""The least share of prose in a statement."""
+_LEANING_WEIGHT = 0.4
+"""The factor for a sentence that cannot be understood without the one before it."""
+_POINTING_WEIGHT = 0.5
+"""The factor for a sentence that refers to another section or figure, and for a question."""
+_LEGAL_WEIGHT = 0.1
+_EDITION_WEIGHT = 0.2
+"""The factor for a short sentence about the edition of a text: its version, authors or date."""
+_LONG_WEIGHT = 0.5
+_LONG, _LONG_WIDE = 260, 110
+"""The number of characters from which a sentence is long for a summary."""
+_LONGEST_EDITION = 100
+_OPENING_GAIN = 1.3
+"""The factor for the first sentence of a paragraph."""
+_PURPOSE_GAIN = 2.0
+"""The factor for a sentence that says what its text is about."""
+_TITLE_GAIN = 0.5
+"""The additional share for a sentence with all terms of the heading above it, or of a subject."""
+_FULL_TERMS = 6
+"""A sentence of fewer distinct terms is worth proportionally less."""
+_HALF_WAY = 8
+"""The position in its section, from 0, at which a sentence is worth half of the first."""
+_ASIDE_WEIGHT = 0.3
+"""The factor for a sentence in a box beside the text."""
+_OTHER_LANGUAGE_WEIGHT = 0.5
+_LONGEST_ITEM, _LONGEST_ITEM_WIDE = 160, 80
+"""The number of characters up to which an item is quoted whole."""
+
+_LEANING = re.compile(
+    r"^\(|^[\"'“‘\[]*(?:(?:see|this(?! (?:book|manual|handbook|guide|policy|agreement|contract|notebook"
+    r"|document|documentation|tutorial|report|paper|chapter|section|page|article|story|novel)\b)|that|these|those|it|its|they|their|he|she|his|her|him|such|however|but|notice|remember|recall"
+    r"|and|or|also|then|thus|therefore|hence|moreover|furthermore|instead|otherwise|now|here|so"
+    r"|similarly|likewise|finally|besides|nevertheless|still|yet|both|once again|yes|no,"
+    r"|in (?:addition|particular|fact|contrast|this|that|these|those|such|other words)(?! (?:article|post|paper|guide|chapter|tutorial)\b)"
+    r"|for (?:example|instance|this|that|these)|as (?:a result|such|mentioned|noted|before|above)"
+    r"|on the other hand|of course|at this|the (?:latter|former|above|following|same|other))\b"
+    r"|i\.e|e\.g)"
+    r"|^[“‘（《]*(?:这(?!篇|本|份)|這(?!篇|本|份)|那|该|該|此|它|他|她|其|但|而|因此|所以|因而|于是|於是|另外|例如|比如|然而|同时|同時|并且|並且"
+    r"|不过|不過|也|还|還|则|則|然后|然後|最后|最後|接着|接著|上述|以上|另一|如此|如果是这样|如果是這樣|总之|總之|首先|其次|再次|现在|現在|即)",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(
+    r"\b(?:see|cf\.?|refer to) (?:also |the |section|chapter|figure|table|appendix|sidebar)"
+    r"|\b(?:above|below|following|previous|next) (?:section|chapter|example|table|figure|command)"
+    r"|[?？]\s*$|如下|上述|下面|见第|請參閱|请参阅|参见|參見|[:：]$",
+    re.IGNORECASE,
+)
+_LEGAL = re.compile(
+    r"\bcopyright\b|©|\ball rights reserved\b|\blicen[cs]ed under\b|\bpermission (?:is|notice)\b"
+    r"|\bpublic license\b|\bwarrant(?:y|ies) of\b|\bISBN\b|\bproject gutenberg\b|\be-?books?\b"
+    r"|\bcookies?\b|\bunsubscribe\b|\btrademarks?\b|\btable of contents\b"
+    r"|许可证[^，。]{0,4}(?:发布|發佈|授权)|以[^，。]{0,8}许可证|版权所有|版權所有|著作权|著作權|未经许可|免责声明|(?:任何|品质)(?:形式的)?(?:担保|擔保)|保留所有权利|目录|转码|原文地址|转载",
+    re.IGNORECASE,
+)
+_EDITION = re.compile(
+    r"^(?:version|edition|revision|adopted|approved|issued|published|printed|revised|reviewed"
+    r"|written|translated|compiled|posted|dear|hello|hi|welcome|thanks?|last (?:updated|amended"
+    r"|revised|changed|reviewed)|(?:effective|in force|valid) (?:from|since|as of)|by [A-Z])\b"
+    r"|(?:修订|修訂|通过|通過|修正|审定|編訂|编订|整理|发布|發佈|公布之日起\w{2})[。.]?$|^(?:版本|作者|译者|编者|发布|更新|生效)"
+    r"|^(?:大家好|你好|您好|亲爱的|各位|欢迎|感谢)|起(?:施行|执行|生效|实施)",
+    re.IGNORECASE,
+)
+_TEXT_NOUN = (
+    "(?:book|manual|handbook|guide|documentation|tutorial|report|paper|collection|course|wiki|site"
+    "|document|novel|story|article|post|page|chapter|section|notebook|policy|leaflet)"
+)
+_PURPOSE = re.compile(
+    rf"\b(?:this|the present|our) (?:\w+ )?{_TEXT_NOUN} (?:also )?"
+    r"(?:is (?:about|for|intended|meant)|aims|describes|covers|explains|teaches|introduces|provides"
+    r"|presents|contains|tells|shows|discusses|deals with|documents|collects|sets out|says)\b"
+    rf"|\bthe (?:purpose|aim|goal|subject|topic) of this {_TEXT_NOUN} is\b"
+    rf"|\bin this {_TEXT_NOUN},? (?:we|i|you)\b|^(?:here )?we (?:present|propose|introduce|describe)\b"
+    r"|(?:本书|本書|本手册|本手冊|本文|本指南|本报告|本報告|本教程|本文档|本小说|本办法|本政策|本规定|本规章|[这這本][篇份](?:文章|文|报告|指南))[^，。]{0,6}?[，,]?(?:我们)?(?:将|將|会|會)?(?:系统|全面|深入|详细)?(?:地)?"
+    r"(?:介绍|介紹|讲述|講述|描述|旨在|涵盖|涵蓋|说明|說明|讨论|討論|面向|解析|探讨|探討|分析|梳理|阐述|适用|(?:目的|目标|目標|宗旨|主题|主題)(?:就)?是)",
+    re.IGNORECASE,
+)
+_MARK = re.compile(r"^[ \t]*(?:[-*+•‣◦>]|\(?\d{1,3}[.)、]|\(?[a-z][.)])[ \t]+")
+_FINISHED = re.compile(r"[.!?。！？…；;][\"'”’)）」』\]]*$")
+_WIDE = re.compile(f"[{HAN_AND_KANA}]")
+_NOT_PROSE = (BlockKind.CODE, BlockKind.FIGURE)
+
+
+def states_purpose(text: str) -> bool:
+    """Return True if a sentence says what its text is about: "This guide describes …"."""
+    return _PURPOSE.search(text) is not None
+
+
+def is_wide_text(text: str) -> bool:
+    """Return True if at least a third of the characters are Chinese or Japanese."""
+    return len(_WIDE.findall(text)) * 3 >= len(text)
+
+
+def weigh_alone(text: str) -> float:
+    """Return how well a sentence can be understood without its context, from 0 to 1."""
+    weight = 1.0
+    if _LEANING.search(text):
+        weight *= _LEANING_WEIGHT
+    if _POINTING.search(text):
+        weight *= _POINTING_WEIGHT
+    if _LEGAL.search(text):
+        weight *= _LEGAL_WEIGHT
+    is_wide = is_wide_text(text)
+    if len(text) <= _LONGEST_EDITION / (1 + is_wide) and _EDITION.search(text):
+        weight *= _EDITION_WEIGHT
+    if len(text) > (_LONG_WIDE if is_wide else _LONG):
+        weight *= _LONG_WEIGHT
+    return weight
+
+
+def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
+    """Return True if a span of a chunk is a whole sentence of prose: no code, heading or cell.
+
+    The items of a list that a sentence introduces need not end as sentences do: others are menus.
+    """
+    flat = _MARK.sub("", flat_text(text))
+    titles = {title.casefold() for title in (*chunk.headings, chunk.document_title)}
+    if not may_quote(chunk, span, flat) or flat.startswith("#") or flat.casefold() in titles:
+        return False
+    if weigh_prose(flat) < _LEAST_PROSE:
+        return False
+    around = chunk.blocks_around(span)
+    is_led = any(b.kind is BlockKind.LIST and b.lead for b in around)
+    return (is_led or _FINISHED.search(flat) is not None) and not any(
+        block.kind is BlockKind.TABLE for block in around
+    )
+
+
+def may_quote(chunk: Chunk, span: Span, flat: str) -> bool:
+    """Return True if a part of a chunk, on one line, is prose: no code, caption or address."""
+    if not is_prose(flat) or "://" in flat:
+        return False
+    return not any(block.kind in _NOT_PROSE for block in chunk.blocks_around(span))
+
+
+def read_statements(
+    chunks: Iterable[Chunk], *, about: str = "", language: str = ""
+) -> list[list[SelectedSentence]]:
+    """Return the statements of each paragraph or item that has any, in reading order.
+
+    A statement is worth more near the beginning of its section, if it opens its paragraph, if it
+    can be understood alone, with terms of the heading or of the subject ``about``, and in
+    ``language``. ``rank`` is its place in the text.
+    """
+    asked = frozenset(content_terms(about))
+    paragraphs: list[list[SelectedSentence]] = []
+    places: Counter[str] = Counter()
+    titles: dict[str, frozenset[str]] = {}
+    rank = 0
+    for chunk in chunks:
+        title = chunk.headings[-1] if chunk.headings else chunk.document_title
+        named = titles.setdefault(
+            chunk.section_id, frozenset(content_terms(split_number(title)[1]))
+        )
+        for _, group in groupby(_quotable(chunk), key=itemgetter(0)):
+            found = []
+            for place, (_, span, is_aside) in enumerate(group):
+                text = chunk.text_at(span)
+                if not is_statement(chunk, span, text):
+                    continue
+                worth = _weigh(text, (named, asked), language) / (
+                    1 + places[chunk.section_id] / _HALF_WAY
+                )
+                worth *= 1.0 if place else _OPENING_GAIN
+                worth *= _ASIDE_WEIGHT if is_aside else 1.0
+                found.append(SelectedSentence(chunk, span, text, worth, rank))
+                places[chunk.section_id] += 1
+                rank += 1
+            if found:
+                paragraphs.append(found)
+    return paragraphs
+
+
+def _weigh(text: str, subjects: Iterable[frozenset[str]], language: str) -> float:
+    bare = _MARK.sub("", flat_text(text))
+    terms = set(content_terms(bare))
+    worth = weigh_alone(bare) * weigh_prose(bare) * min(1.0, len(terms) / _FULL_TERMS)
+    for named in subjects:
+        worth *= 1 + _TITLE_GAIN * len(named & terms) / max(len(named), 1)
+    if states_purpose(bare):
+        worth *= _PURPOSE_GAIN
+    if language and detect_language(bare) != language:
+        worth *= _OTHER_LANGUAGE_WEIGHT
+    return worth
+
+
+def _quotable(chunk: Chunk) -> Iterator[tuple[Hashable, Span, bool]]:
+    """Yield the paragraph, the span and whether it is in a box of each sentence of a chunk.
+
+    A short item is one sentence.
+    """
+    end = -1
+    for span in chunk.sentences:
+        if span.start < end:
+            continue
+        around = [b for b in chunk.blocks_around(span) if b.kind is not BlockKind.SECTION]
+        is_aside = any(block.kind is BlockKind.BOX for block in around)
+        inner = around[-1] if around else None
+        paragraph: Hashable = inner and inner.span
+        if inner is None or inner.kind is BlockKind.BOX:
+            paragraph = chunk.text.rfind("\n\n", 0, span.start - chunk.span.start)
+        elif inner.kind is BlockKind.ITEM and _is_short_item(chunk, inner):
+            ends = (other.end for other in chunk.sentences if inner.span.contains(other))
+            span = Span(span.start, max(ends))
+        end = span.end
+        yield paragraph, span, is_aside
+
+
+def _is_short_item(chunk: Chunk, item: Block) -> bool:
+    if not chunk.span.contains(item.span):
+        return False
+    text = chunk.text_at(item.span)
+    has_list = any(b.kind is BlockKind.LIST and item.span.contains(b.span) for b in chunk.blocks)
+    return not has_list and len(text) <= (
+        _LONGEST_ITEM_WIDE if is_wide_text(text) else _LONGEST_ITEM
+    )
+
+
+_LONGEST_LEAD, _LONGEST_LEAD_WIDE = 320, 160
+"""The number of characters up to which the sentences of a lead paragraph are quoted."""
+_HALF_WAY_DOWN = 6
+"""The position in a text, from 0, at which an opening paragraph is worth half of the first."""
+_LEAST_FOLLOWING = 0.25
+"""The least worth of a sentence that continues a lead, as a share of that of its first."""
+
+
+def choose_lead(
+    paragraphs: Sequence[Sequence[SelectedSentence]], *, most: int = 1
+) -> SelectedSentence | None:
+    """Return what best introduces a text: a statement near its start, or None without any.
+
+    Up to ``most`` consecutive sentences of its paragraph are returned as one, if they are short.
+    """
+    ranked = [
+        (item.worth / (1 + place / _HALF_WAY_DOWN), -place, -index)
+        for place, paragraph in enumerate(paragraphs)
+        for index, item in enumerate(paragraph)
+    ]
+    if not ranked:
+        return None
+    _, place, index = max(ranked)
+    first, *others = paragraphs[-place][-index:]
+    lead = first
+    longest = _LONGEST_LEAD_WIDE if is_wide_text(first.text) else _LONGEST_LEAD
+    for other in others[: most - 1]:
+        span = Span(first.span.start, other.span.end)
+        if other.chunk != first.chunk or span.end - span.start > longest:
+            break
+        if other.worth < _LEAST_FOLLOWING * first.worth:
+            break
+        lead = replace(first, span=span, text=first.chunk.text_at(span))
+    return lead
+
+
+def repeats(text: str, earlier: Iterable[frozenset[str]], *, share: float = 0.6) -> bool:
+    """Return True if one of the earlier sets of terms contains most terms of a text."""
+    terms = frozenset(content_terms(text))
+    return not terms or any(len(terms & other) >= share * len(terms) for other in earlier)
