@@ -32,8 +32,8 @@ def test_themes_are_numbered_with_their_statements_and_sources():
     answer, evidence = overview("What are the main themes?", [TRAVEL, TEAM])
     assert answer.text == (
         "The documents have 2 main themes:\n\n"
-        "1. Travel (1 passage): Trips abroad are approved by the Travel Office. [1]\n"
-        "2. Ada Lovelace (2 passages): Ada Lovelace was born in London. [2]"
+        "1. **Travel** (1 passage): Trips abroad are approved by the Travel Office. [1]\n"
+        "2. **Ada Lovelace** (2 passages): Ada Lovelace was born in London. [2]"
     )
     assert answer.answered
     assert [c.quote for c in answer.citations] == [
@@ -48,7 +48,7 @@ def test_the_frame_is_in_the_language_of_the_question():
         title="差旅", findings=(Finding("主任是温青岚。", (support("差旅", 1),)),)
     )
     answer, _ = overview("文档的主要内容是什么？", [chinese])
-    assert answer.text == "这些文档主要有一个主题：\n\n1. 差旅（1段）：主任是温青岚。[1]"
+    assert answer.text == "这些文档主要有一个主题：\n\n1. **差旅**（1段）：主任是温青岚。[1]"
 
 
 def test_what_is_asked_for_beside_the_whole_must_be_there():

@@ -123,13 +123,14 @@ def lines(answer):
 
 def test_a_topic_is_told_from_the_section_that_is_about_it(manuals):
     answer = ask(manuals, "What does the manual say about a flooded pump room?")
-    assert answer.text.startswith("When the pump room is flooded:\n\n- Sooner or later")
-    assert [line.split(":")[0] for line in lines(answer)[1:]] == [
-        "- Cutting the power",
-        "- Draining the water",
-        "- Drying the motors",
-        "- Writing the report",
+    assert answer.text.startswith("**When the pump room is flooded** (4 sections):\n\n- Sooner or")
+    assert [line.split("**")[1] for line in lines(answer)[1:]] == [
+        "Cutting the power",
+        "Draining the water",
+        "Drying the motors",
+        "Writing the report",
     ]
+    assert [piece.kind for piece in answer.pieces] == ["sentence", *["section"] * 4]
     assert "The main switch must be turned off" in lines(answer)[1]
     assert "switchctl" not in answer.text
     assert {citation.document.rsplit("/")[-1] for citation in answer.citations} == {"flood.md"}
@@ -147,7 +148,7 @@ def test_sentences_that_are_left_go_to_further_paragraphs(manuals):
 
 def test_without_subsections_a_topic_is_told_from_paragraphs_and_items(manuals):
     answer = ask(manuals, "What does the manual say about mooring a buoy?")
-    assert answer.text.startswith("Mooring a buoy:\n\n- A buoy is moored in calm weather only")
+    assert answer.text.startswith("**Mooring a buoy**:\n\n- A buoy is moored in calm weather only")
     assert [line.split()[1] for line in lines(answer)[1:5]] == [
         "Choose",
         "Lower",
@@ -159,7 +160,7 @@ def test_without_subsections_a_topic_is_told_from_paragraphs_and_items(manuals):
 
 def test_short_items_are_quoted_whole(manuals):
     answer = ask(manuals, "手册里关于制定排班表说了什么？")
-    assert answer.text.startswith("制定排班表：\n\n- ")
+    assert answer.text.startswith("**制定排班表**：\n\n- ")
     assert "谁能值夜班？身体不适的员工不能排夜班。[" in answer.text
     assert "站里最少要留几个人？少于三人时浮标无法回收。[" in answer.text
     assert "加班费" in answer.text

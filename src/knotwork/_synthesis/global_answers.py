@@ -5,7 +5,7 @@ Without a model the answer lists themes, each with cited findings of its report.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knotwork._config import AnswerSettings
@@ -50,7 +50,7 @@ from knotwork._synthesis.prompt_context import (
 )
 from knotwork._text.languages import detect_language
 from knotwork._text.prose import weigh_prose
-from knotwork._text.statements import SelectedSentence, is_statement, repeats, weigh_alone
+from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query, Span
 
@@ -157,11 +157,10 @@ MOST_THEMES = 6
 _STATEMENTS = 2
 _FEW_THEMES = 2
 """With as few themes, each has twice as many statements."""
-_MAIN_THEMES = 4
-_CANDIDATES = 8
+_CANDIDATES = 16
 _LEAST_CLEAR = 0.3
 """The least worth of a statement if a report has better ones."""
-_FRAGMENT_WEIGHT = 0.4
+_FRAGMENT_WEIGHT = 0.1
 _LEAST_COVERED = 0.3
 """The least share of the question's terms, those for the whole left out, that reports contain."""
 
@@ -234,7 +233,8 @@ def compose_themes(
     settings = settings or AnswerSettings()
     question = evidence.query.text
     language = detect_language(question)
-    lines = theme_lines(question, themes, store=store, language=language)
+    count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
+    lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
     has_focus = bool(find_topic(question))
     intro = introduce_themes(language, count=len(lines), has_focus=has_focus)
     text, pieces, sources = write_lines(SummaryText(intro, lines), language, is_numbered=True)
@@ -271,48 +271,67 @@ def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float
 
 
 def theme_lines(
-    question: str, themes: Sequence[Theme], *, store: Store, language: str, most: int = MOST_THEMES
+    question: str, themes: Sequence[Theme], *, store: Store, language: str, count: int
 ) -> list[SummaryLine]:
     """Return a line for each theme with statements that no line before it has.
 
-    Findings are ranked by the terms that they share with the question, and by how well they can be
-    understood alone; code, addresses and fragments count only if a report has nothing else.
+    Findings, at most ``count``, are ranked by the terms that they share with the question and with
+    the title of their report, and by how well they can be understood alone. Code, addresses and
+    fragments count only if no report has anything else.
     """
     chunks = _cited_chunks([theme.report for theme in themes], store)
-    count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
     asked = set(content_terms(question))
     stated: list[frozenset[str]] = []
     lines: list[SummaryLine] = []
-    for theme in themes:
-        held = [_finding_source(f, chunks, asked) for f in theme.report.findings if f.text.strip()]
-        sources = sorted(filter(None, held), key=lambda item: -item.worth)
-        clear = [item for item in sources if item.worth >= _LEAST_CLEAR] or sources
+    found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]
+    has_clear = any(item.worth >= _LEAST_CLEAR for _, sources in found for item in sources)
+    for theme, sources in found:
+        clear = [item for item in sources if item.worth >= _LEAST_CLEAR or not has_clear]
         chosen: list[SelectedSentence] = []
         for item in clear:
             if len(chosen) < count and not repeats(item.text, stated):
                 chosen.append(item)
                 stated.append(frozenset(content_terms(item.text)))
-        if chosen and len(lines) < most:
-            lines.append(SummaryLine.of(_theme_label(theme, language), chosen, "theme"))
+        if chosen:
+            line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
+            lines.append(replace(line, note=_note_extent(theme, language)))
     return lines
 
 
-def main_themes(store: Store, reports: ReportSource, language: str) -> list[SummaryLine]:
-    """Return the lines of the largest communities, those in the language of the question first."""
+def main_themes(
+    store: Store, reports: ReportSource, language: str, titles: Collection[str]
+) -> list[SummaryLine]:
+    """Return the lines of the largest communities, those in the language of the question first.
+
+    Communities of one document with its title are left out if it is among ``titles``.
+    """
     held = store.capabilities.communities
     ids = [item.id for item in find_communities("", store=store, most=_CANDIDATES)]
     if held is None or not ids:
         return []
     written, known = reports.reports(ids), held.communities(ids)
     themes = [
-        Theme(written[i], len(known[i].chunk_ids)) for i in ids if i in written and i in known
+        Theme(written[i], len(known[i].chunk_ids))
+        for i in ids
+        if i in written
+        and i in known
+        and not any(written[i].title.startswith(title) for title in titles)
     ]
     themes.sort(key=lambda theme: theme.report.language != language)
-    return theme_lines("", themes, store=store, language=language, most=_MAIN_THEMES)
+    return theme_lines("", themes, store=store, language=language, count=1)
+
+
+def _rank_sources(
+    report: CommunityReport, chunks: Mapping[str, Chunk], asked: set[str]
+) -> list[SelectedSentence]:
+    """Return the findings of a report that have a source, the clearest and most relevant first."""
+    titled = set(content_terms(report.title))
+    held = (_finding_source(f, chunks, asked, titled) for f in report.findings if f.text.strip())
+    return sorted((item for item in held if item), key=lambda item: -item.worth)
 
 
 def _finding_source(
-    finding: Finding, chunks: Mapping[str, Chunk], asked: set[str]
+    finding: Finding, chunks: Mapping[str, Chunk], asked: set[str], titled: set[str]
 ) -> SelectedSentence | None:
     for support in finding.supports:
         chunk = chunks.get(support.chunk_id)
@@ -321,18 +340,19 @@ def _finding_source(
             inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
             text = chunk.text_at(inside)
             worth = weigh_alone(text) * weigh_prose(show_sentence(finding.text))
-            worth *= 1.0 if is_statement(chunk, span, text) else _FRAGMENT_WEIGHT
-            shared = len(asked & set(content_terms(finding.text))) / max(len(asked), 1)
-            return SelectedSentence(chunk, span, finding.text, round(worth + 2 * shared, 2), 0)
+            worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
+            terms = set(content_terms(finding.text))
+            worth *= 1 + len(titled & terms) / max(len(titled), 1)
+            worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
+            return SelectedSentence(chunk, span, finding.text, round(worth, 2), 0)
     return None
 
 
-def _theme_label(theme: Theme, language: str) -> str:
-    title = show_sentence(theme.report.title)
+def _note_extent(theme: Theme, language: str) -> str:
     if not theme.passages:
-        return title
+        return ""
     extent = count_units(theme.passages, "passage", language)
-    return say(messages.THEME_HEAD, language, title=title, passages=extent)
+    return say(messages.WITH_EXTENT, language, title="", extent=extent)
 
 
 def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:

@@ -124,7 +124,7 @@ FROM_SECTIONS: MessageTexts = {
 }
 ALSO_SECTIONS: MessageTexts = {"en": "Also", "zh": "此外"}
 MORE_UNITS: MessageTexts = {"en": "and {number} more {unit}", "zh": "另有{number}{unit}"}
-THEME_HEAD: MessageTexts = {"en": "{title} ({passages})", "zh": "{title}（{passages}）"}
+WITH_EXTENT: MessageTexts = {"en": "{title} ({extent})", "zh": "{title}（{extent}）"}
 MOST_OFTEN: MessageTexts = {
     "en": "Mentioned most often ({noun} in the graph: {count}):",
     "zh": "提到最多的（图谱中的{noun}：{count}个）：",

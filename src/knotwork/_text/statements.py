@@ -44,9 +44,6 @@ class SelectedSentence:
     answer: AnswerSpan | None = None
 
 
-_DAMPING = 0.85
-_TOLERANCE = 1e-9
-_ROUNDS = 100
 _REPETITION = 0.7
 """Penalty per unit of similarity to a chosen sentence."""
 _SAME_ORIGIN = 0.15
@@ -62,16 +59,16 @@ def choose_sentences(
 ) -> list[int]:
     """Return the places of the ``count`` sentences to quote, the best first.
 
-    A sentence is central if its worth is high and it resembles many other sentences (LexRank, Erkan
-    and Radev, 2004). Similarity to chosen sentences lowers its score (maximal marginal relevance,
+    A sentence is central if its worth is high and it resembles many other sentences (degree
+    centrality, Erkan and Radev, 2004). Similarity to chosen sentences lowers its score (maximal marginal relevance,
     Carbonell and Goldstein, 1998), and so do chosen sentences of its origin, such as a passage.
     """
     if not texts:
         return []
     similarity = _similarities(texts)
-    rank = _lexrank(similarity)
     finished = [1.0 if text.endswith(_STOPS) else _UNFINISHED for text in texts]
-    scores = (_scaled(np.array(worths)) + _scaled(rank)) / 2 * np.array(finished)
+    central = _scaled(similarity.sum(axis=1))
+    scores = (_scaled(np.array(worths)) + central) / 2 * np.array(finished)
     places: dict[Hashable, int] = {}
     numbers = np.array([places.setdefault(origin, len(places)) for origin in origins])
     taken = np.zeros(len(places))
@@ -81,7 +78,7 @@ def choose_sentences(
         worth = np.round(scores - _REPETITION * repeated - _SAME_ORIGIN * taken[numbers], 9)
         worth[chosen] = -np.inf
         best = int(worth.argmax())
-        if chosen and worth[best] <= 0:
+        if chosen and worth[best] <= 0 and len(places) > 1:
             break
         chosen.append(best)
         taken[numbers[best]] += 1
@@ -90,17 +87,15 @@ def choose_sentences(
 
 
 def choose_statements(
-    statements: Iterable[SelectedSentence], *, count: int, by_section: bool = False
+    statements: Iterable[SelectedSentence], *, count: int
 ) -> list[SelectedSentence]:
-    """Return the ``count`` statements to quote, in reading order.
-
-    They come from as many passages, or sections, as possible.
-    """
+    """Return the ``count`` statements to quote, from as many sections as possible, in order."""
     best = sorted(statements, key=lambda item: -item.worth)[:_MOST_COMPARED]
+    texts = [flat_text(item.text) for item in best]
     chosen = choose_sentences(
-        [flat_text(item.text) for item in best],
+        [text if text.endswith(_STOPS) else f"{text}." for text in texts],
         [item.worth for item in best],
-        [item.chunk.section_id if by_section else item.chunk.id for item in best],
+        [item.chunk.section_id for item in best],
         count=count,
     )
     return sorted((best[place] for place in chosen), key=lambda item: item.rank)
@@ -127,26 +122,6 @@ def _similarities(texts: Sequence[str]) -> Floats:
     lengths = np.sqrt(np.maximum(squares, 1e-12))
     similarity: Floats = products / np.outer(lengths, lengths)
     return similarity
-
-
-def _lexrank(similarity: Floats) -> Floats:
-    """Return the PageRank of sentences in the graph of their similarities.
-
-    With so few sentences a dense matrix is faster than a sparse array.
-    """
-    others = similarity.copy()
-    np.fill_diagonal(others, 0.0)
-    others[others.sum(axis=1) == 0] = 1.0  # a sentence like no other links to all
-    walk = _DAMPING * (others / others.sum(axis=1)[:, np.newaxis]).T
-    rank = np.full(len(others), 1 / len(others))
-    restart = (1.0 - _DAMPING) * rank
-    for _ in range(_ROUNDS):
-        updated = walk @ rank + restart
-        change = float(np.abs(updated - rank).sum())
-        rank = updated
-        if change < _TOLERANCE:
-            break
-    return rank
 
 
 def _scaled(values: Floats) -> Floats:
@@ -182,12 +157,18 @@ _OTHER_LANGUAGE_WEIGHT = 0.5
 _LONGEST_ITEM, _LONGEST_ITEM_WIDE = 160, 80
 """The number of characters up to which an item is quoted whole."""
 
+_TEXT_NOUN = (
+    "(?:book|manual|handbook|guide|documentation|tutorial|report|paper|collection|course|wiki|site"
+    "|document|novel|story|article|post|page|chapter|section|notebook|policy|leaflet|agreement"
+    "|contract)"
+)
 _LEANING = re.compile(
-    r"^\(|^[\"'“‘\[]*(?:(?:see|this(?! (?:book|manual|handbook|guide|policy|agreement|contract|notebook"
-    r"|document|documentation|tutorial|report|paper|chapter|section|page|article|story|novel)\b)|that|these|those|it|its|they|their|he|she|his|her|him|such|however|but|notice|remember|recall"
+    rf"^\(|^[\"'“‘\[]*(?:(?:see|this(?! {_TEXT_NOUN}\b)|that|these|those|it|its|they|their|he|she"
+    r"|his|her|him|such|however|but|notice|remember|recall"
     r"|and|or|also|then|thus|therefore|hence|moreover|furthermore|instead|otherwise|now|here|so"
-    r"|similarly|likewise|finally|besides|nevertheless|still|yet|both|once again|yes|no,"
-    r"|in (?:addition|particular|fact|contrast|this|that|these|those|such|other words)(?! (?:article|post|paper|guide|chapter|tutorial)\b)"
+    r"|similarly|likewise|finally|additionally|besides|nevertheless|still|yet|both|once again"
+    r"|yes|no|in (?:addition|particular|fact|contrast|this|that|these|those|such|other words)"
+    rf"(?! {_TEXT_NOUN}\b)"
     r"|for (?:example|instance|this|that|these)|as (?:a result|such|mentioned|noted|before|above)"
     r"|on the other hand|of course|at this|the (?:latter|former|above|following|same|other))\b"
     r"|i\.e|e\.g)"
@@ -212,26 +193,23 @@ _EDITION = re.compile(
     r"^(?:version|edition|revision|adopted|approved|issued|published|printed|revised|reviewed"
     r"|written|translated|compiled|posted|dear|hello|hi|welcome|thanks?|last (?:updated|amended"
     r"|revised|changed|reviewed)|(?:effective|in force|valid) (?:from|since|as of)|by [A-Z])\b"
-    r"|(?:修订|修訂|通过|通過|修正|审定|編訂|编订|整理|发布|發佈|公布之日起\w{2})[。.]?$|^(?:版本|作者|译者|编者|发布|更新|生效)"
-    r"|^(?:大家好|你好|您好|亲爱的|各位|欢迎|感谢)|起(?:施行|执行|生效|实施)",
+    r"|(?:修订|修訂|通过|通過|修正|审定|編訂|编订|整理|发布|發佈|公布之日起\w{2})[。.]?$|^(?:[甲乙丙]方|\w{2}方)[:：]|^(?:版本|作者|译者|编者|发布|更新|生效)"
+    r"|^(?:大家好|你好|您好|亲爱的|各位|欢迎|感谢)|起(?:施行|执行|生效|实施)|以[^，。]{1,12}为准|负责解释",
     re.IGNORECASE,
 )
-_TEXT_NOUN = (
-    "(?:book|manual|handbook|guide|documentation|tutorial|report|paper|collection|course|wiki|site"
-    "|document|novel|story|article|post|page|chapter|section|notebook|policy|leaflet)"
-)
 _PURPOSE = re.compile(
-    rf"\b(?:this|the present|our) (?:\w+ )?{_TEXT_NOUN} (?:also )?"
+    rf"(?:\b(?:this|the present|our) (?:\w+ )?{_TEXT_NOUN}|^it) (?:also )?"
     r"(?:is (?:about|for|intended|meant)|aims|describes|covers|explains|teaches|introduces|provides"
     r"|presents|contains|tells|shows|discusses|deals with|documents|collects|sets out|says)\b"
     rf"|\bthe (?:purpose|aim|goal|subject|topic) of this {_TEXT_NOUN} is\b"
-    rf"|\bin this {_TEXT_NOUN},? (?:we|i|you)\b|^(?:here )?we (?:present|propose|introduce|describe)\b"
+    rf"|\bin this {_TEXT_NOUN},? (?:we|i|you)\b"
+    r"|^(?:here )?we (?:present|propose|introduce|describe)\b"
     r"|(?:本书|本書|本手册|本手冊|本文|本指南|本报告|本報告|本教程|本文档|本小说|本办法|本政策|本规定|本规章|[这這本][篇份](?:文章|文|报告|指南))[^，。]{0,6}?[，,]?(?:我们)?(?:将|將|会|會)?(?:系统|全面|深入|详细)?(?:地)?"
     r"(?:介绍|介紹|讲述|講述|描述|旨在|涵盖|涵蓋|说明|說明|讨论|討論|面向|解析|探讨|探討|分析|梳理|阐述|适用|(?:目的|目标|目標|宗旨|主题|主題)(?:就)?是)",
     re.IGNORECASE,
 )
 _MARK = re.compile(r"^[ \t]*(?:[-*+•‣◦>]|\(?\d{1,3}[.)、]|\(?[a-z][.)])[ \t]+")
-_FINISHED = re.compile(r"[.!?。！？…；;][\"'”’)）」』\]]*$")
+_FINISHED = re.compile(r"[.!?。！？…][\"'”’)）」』\]]*$")
 _WIDE = re.compile(f"[{HAN_AND_KANA}]")
 _NOT_PROSE = (BlockKind.CODE, BlockKind.FIGURE)
 
@@ -247,7 +225,7 @@ def is_wide_text(text: str) -> bool:
 
 
 def weigh_alone(text: str) -> float:
-    """Return how well a sentence can be understood without its context, from 0 to 1."""
+    """Return how well a sentence can be understood without its context: 1 is usual."""
     weight = 1.0
     if _LEANING.search(text):
         weight *= _LEANING_WEIGHT
@@ -256,17 +234,20 @@ def weigh_alone(text: str) -> float:
     if _LEGAL.search(text):
         weight *= _LEGAL_WEIGHT
     is_wide = is_wide_text(text)
-    if len(text) <= _LONGEST_EDITION / (1 + is_wide) and _EDITION.search(text):
+    if states_purpose(text):
+        weight *= _PURPOSE_GAIN
+    elif len(text) <= _LONGEST_EDITION / (1 + is_wide) and _EDITION.search(text):
         weight *= _EDITION_WEIGHT
     if len(text) > (_LONG_WIDE if is_wide else _LONG):
         weight *= _LONG_WEIGHT
     return weight
 
 
-def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
+def is_statement(chunk: Chunk, span: Span, text: str, *, is_item: bool = False) -> bool:
     """Return True if a span of a chunk is a whole sentence of prose: no code, heading or cell.
 
-    The items of a list that a sentence introduces need not end as sentences do: others are menus.
+    If ``is_item``, the items of a list that a sentence introduces need not end as sentences do:
+    others are menus.
     """
     flat = _MARK.sub("", flat_text(text))
     titles = {title.casefold() for title in (*chunk.headings, chunk.document_title)}
@@ -275,7 +256,7 @@ def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
     if weigh_prose(flat) < _LEAST_PROSE:
         return False
     around = chunk.blocks_around(span)
-    is_led = any(b.kind is BlockKind.LIST and b.lead for b in around)
+    is_led = is_item and any(b.kind is BlockKind.LIST and b.lead for b in around)
     return (is_led or _FINISHED.search(flat) is not None) and not any(
         block.kind is BlockKind.TABLE for block in around
     )
@@ -283,19 +264,23 @@ def is_statement(chunk: Chunk, span: Span, text: str) -> bool:
 
 def may_quote(chunk: Chunk, span: Span, flat: str) -> bool:
     """Return True if a part of a chunk, on one line, is prose: no code, caption or address."""
-    if not is_prose(flat) or "://" in flat:
-        return False
-    return not any(block.kind in _NOT_PROSE for block in chunk.blocks_around(span))
+    return is_prose(flat) and is_plain(chunk, span, flat)
+
+
+def is_plain(chunk: Chunk, span: Span, flat: str) -> bool:
+    """Return True if a part of a chunk, on one line, is neither code nor a caption or address."""
+    around = chunk.blocks_around(span)
+    return "://" not in flat and not any(block.kind in _NOT_PROSE for block in around)
 
 
 def read_statements(
-    chunks: Iterable[Chunk], *, about: str = "", language: str = ""
+    chunks: Iterable[Chunk], *, about: str = "", title: str = "", language: str = ""
 ) -> list[list[SelectedSentence]]:
     """Return the statements of each paragraph or item that has any, in reading order.
 
     A statement is worth more near the beginning of its section, if it opens its paragraph, if it
-    can be understood alone, with terms of the heading or of the subject ``about``, and in
-    ``language``. ``rank`` is its place in the text.
+    can be understood alone, with terms of the ``title``, by default of the heading above it, or of
+    the subject ``about``, and in ``language``. ``rank`` is its place in the text.
     """
     asked = frozenset(content_terms(about))
     paragraphs: list[list[SelectedSentence]] = []
@@ -303,20 +288,20 @@ def read_statements(
     titles: dict[str, frozenset[str]] = {}
     rank = 0
     for chunk in chunks:
-        title = chunk.headings[-1] if chunk.headings else chunk.document_title
+        above = title or (chunk.headings[-1] if chunk.headings else chunk.document_title)
         named = titles.setdefault(
-            chunk.section_id, frozenset(content_terms(split_number(title)[1]))
+            chunk.section_id, frozenset(content_terms(split_number(above)[1]))
         )
         for _, group in groupby(_quotable(chunk), key=itemgetter(0)):
-            found = []
-            for place, (_, span, is_aside) in enumerate(group):
+            found: list[SelectedSentence] = []
+            for _, span, is_aside in group:
                 text = chunk.text_at(span)
-                if not is_statement(chunk, span, text):
+                if not is_statement(chunk, span, text, is_item=True):
                     continue
                 worth = _weigh(text, (named, asked), language) / (
                     1 + places[chunk.section_id] / _HALF_WAY
                 )
-                worth *= 1.0 if place else _OPENING_GAIN
+                worth *= 1.0 if found else _OPENING_GAIN
                 worth *= _ASIDE_WEIGHT if is_aside else 1.0
                 found.append(SelectedSentence(chunk, span, text, worth, rank))
                 places[chunk.section_id] += 1
@@ -332,8 +317,6 @@ def _weigh(text: str, subjects: Iterable[frozenset[str]], language: str) -> floa
     worth = weigh_alone(bare) * weigh_prose(bare) * min(1.0, len(terms) / _FULL_TERMS)
     for named in subjects:
         worth *= 1 + _TITLE_GAIN * len(named & terms) / max(len(named), 1)
-    if states_purpose(bare):
-        worth *= _PURPOSE_GAIN
     if language and detect_language(bare) != language:
         worth *= _OTHER_LANGUAGE_WEIGHT
     return worth
@@ -345,9 +328,10 @@ def _quotable(chunk: Chunk) -> Iterator[tuple[Hashable, Span, bool]]:
     A short item is one sentence.
     """
     end = -1
-    for span in chunk.sentences:
-        if span.start < end:
+    for first in chunk.sentences:
+        if first.start < end:
             continue
+        span = first
         around = [b for b in chunk.blocks_around(span) if b.kind is not BlockKind.SECTION]
         is_aside = any(block.kind is BlockKind.BOX for block in around)
         inner = around[-1] if around else None
@@ -371,29 +355,38 @@ def _is_short_item(chunk: Chunk, item: Block) -> bool:
     )
 
 
-_LONGEST_LEAD, _LONGEST_LEAD_WIDE = 320, 160
+_LONGEST_LEAD, _LONGEST_LEAD_WIDE = 360, 200
 """The number of characters up to which the sentences of a lead paragraph are quoted."""
+_ABOVE_GAIN = 1.5
+"""The factor for a paragraph above all sections, where a lead is looked for."""
 _HALF_WAY_DOWN = 6
 """The position in a text, from 0, at which an opening paragraph is worth half of the first."""
+_LEAST_LEAD = 0.05
+"""The least worth of a lead: others are notices and references."""
 _LEAST_FOLLOWING = 0.25
 """The least worth of a sentence that continues a lead, as a share of that of its first."""
 
 
 def choose_lead(
-    paragraphs: Sequence[Sequence[SelectedSentence]], *, most: int = 1
+    paragraphs: Sequence[Sequence[SelectedSentence]], *, most: int = 1, opening: int = 0
 ) -> SelectedSentence | None:
     """Return what best introduces a text: a statement near its start, or None without any.
 
-    Up to ``most`` consecutive sentences of its paragraph are returned as one, if they are short.
+    The first ``opening`` paragraphs, which are above all sections, are preferred. Up to ``most``
+    consecutive sentences of its paragraph are returned as one, if they are short.
     """
     ranked = [
-        (item.worth / (1 + place / _HALF_WAY_DOWN), -place, -index)
+        (
+            item.worth * (_ABOVE_GAIN if place < opening else 1.0) / (1 + place / _HALF_WAY_DOWN),
+            -place,
+            -index,
+        )
         for place, paragraph in enumerate(paragraphs)
         for index, item in enumerate(paragraph)
     ]
-    if not ranked:
+    worth, place, index = max(ranked, default=(0.0, 0, 0))
+    if worth < _LEAST_LEAD:
         return None
-    _, place, index = max(ranked)
     first, *others = paragraphs[-place][-index:]
     lead = first
     longest = _LONGEST_LEAD_WIDE if is_wide_text(first.text) else _LONGEST_LEAD

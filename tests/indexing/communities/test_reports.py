@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from knotwork._indexing.communities.report_sentences import ReportSentence
 from tests.indexing.communities.worlds import (
     CHINESE,
     TOPICS,
@@ -18,7 +17,11 @@ from knotwork._indexing.communities import (
     refresh_reports,
 )
 from knotwork._indexing.communities.detection import stored_communities
-from knotwork._indexing.communities.extractive_reports import central_names, key_phrases
+from knotwork._indexing.communities.extractive_reports import (
+    ReportSentence,
+    central_names,
+    key_phrases,
+)
 from knotwork._text.prose import flat_text, is_prose
 from knotwork._text.statements import choose_sentences
 from knotwork.records import Document, Entity, Span, Support
@@ -145,22 +148,27 @@ def test_a_report_of_a_model_is_kept_while_its_material_is_the_same():
     assert reports_of(base)[key] == report
 
 
+def central(sentences, count):
+    texts, worths = [s.text for s in sentences], [s.coverage for s in sentences]
+    places = choose_sentences(texts, worths, [s.origin for s in sentences], count=count)
+    return [sentences[place] for place in places]
+
+
 def test_sentences_are_not_repeated():
     sentences = [
         sentence("The harbour master counted every boat in the bay.", 1.0, "a"),
         sentence("The harbour master counted every boat in the bay today.", 0.9, "b"),
         sentence("A storm destroyed the northern pier during winter.", 0.6, "c"),
     ]
-    chosen = choose_sentences(sentences, count=2)
-    assert [s.text for s in chosen] == [sentences[0].text, sentences[2].text]
-    assert choose_sentences([], count=3) == []
+    assert central(sentences, count=2) == [sentences[0], sentences[2]]
+    assert central([], count=3) == []
 
 
 def test_sentences_like_many_others_are_central():
     others = [f"The council discussed the harbour budget in meeting {n}." for n in "abcd"]
     sentences = [sentence(text, 0.5, text) for text in others]
     odd = sentence("Purple elephants rarely enjoy cinnamon tea at midnight.", 0.5, "odd")
-    assert choose_sentences([odd, *sentences], count=1)[0] != odd
+    assert central([odd, *sentences], count=1)[0] != odd
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork._indexing.communities.report_sentences import MemberMentions
 
-from knotwork._indexing.communities.extractive_reports import key_phrases
+from knotwork._indexing.communities.extractive_reports import MemberMentions, key_phrases
 from knotwork._indexing.entity_descriptions import merge_descriptions
 from knotwork._text.prose import flat_text, is_prose
 from knotwork._text.terms import STOP_WORDS, content_terms

@@ -198,7 +198,8 @@ def _summarize(overview: OverviewPlan, store: Store, reports: ReportSource) -> S
         return summarize_parts(store, outline, overview.parts, language)
     if overview.parts:
         return summarize_part(store, outline, overview.parts[0], language)
-    themes = main_themes(store, reports, language)
+    titles = {part.title for part in outline.documents if part.title}
+    themes = main_themes(store, reports, language, titles)
     return summarize_whole(store, outline, themes, language)
 
 

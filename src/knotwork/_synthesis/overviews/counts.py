@@ -128,7 +128,8 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
     for key in sorted(held, key=lambda key: (-times[key], key))[:_MOST_DOCUMENTS]:
         chunk, matches = max(held[key], key=lambda row: (len(row[1]), -row[0].ordinal))
         source = _sentence_at(chunk, [chunk.span.start + m.start() for m in matches])
-        label = f"{chunk.document_title} ({count_units(times[key], 'time', language)})"
+        extent = count_units(times[key], "time", language)
+        label = say(messages.WITH_EXTENT, language, title=chunk.document_title, extent=extent)
         lines.append(SummaryLine("", (SummaryPiece(label, source),)))
     return SummaryText(intro, lines)
 

@@ -33,6 +33,8 @@ class SummaryLine:
     label: str
     pieces: tuple[SummaryPiece, ...] = ()
     kind: str = "sentence"
+    note: str = ""
+    """A remark after the label."""
     is_list: bool = False
     """Whether the pieces are items rather than sentences."""
 
@@ -73,7 +75,7 @@ def write_lines(summary: SummaryText, language: str, *, is_numbered: bool = Fals
         if not line.pieces:
             written.append(f"\n{line.label}{colon.strip()}\n")
             continue
-        body = f"**{line.label}**{colon}" if line.label else ""
+        body = f"**{line.label}**{line.note}{colon}" if line.label else ""
         first = 0
         for number, piece in enumerate(line.pieces):
             if number:

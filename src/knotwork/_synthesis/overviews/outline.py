@@ -44,18 +44,7 @@ _UNITS = "chapter|section|part|clause|article|paragraph|document|file|paper|text
 _HAN_UNITS = "章|节|節|条|條|部分|篇|部|份|个文档|个文件|篇文章"
 _HAN_DIGITS = "零一二三四五六七八九"
 _DOCUMENT_UNITS = {"document", "file", "paper", "text", "篇", "份", "个文档", "个文件", "篇文章"}
-_ORDINALS = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-]
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
 _BARE_NUMBER = re.compile(r"(\d{1,2})\s+[^\W\d]")
 _PLACES = (
     re.compile(rf"(?P<unit>{_UNITS})\s+(?P<number>\d+(?:\.\d+)*|[A-Z])", re.IGNORECASE),
@@ -75,7 +64,8 @@ _INSIDE = (
 )
 """Forms of "section 3 of the manual", "手册的第三章"."""
 _SECTION_NAME = re.compile(
-    r"^(?:chapter|section|part|page|entry)s? (?:on|about|called|titled|named|regarding|for) (?P<name>.+)$"
+    r"^(?:chapter|section|part|page|entry)s? (?:on|about|called|titled|named|regarding|for)"
+    r" (?P<name>.+)$"
     r"|^(?P<before>.+?)\s*(?:\bchapter|\bsection|\bpage|(?:那|这)?一?[章节節])$",
     re.IGNORECASE,
 )
@@ -195,25 +185,30 @@ def find_parts(outline: DocumentOutline, phrase: str) -> list[OutlinePart]:
     """
     bare = _DETERMINER.sub("", phrase.strip())
     every = [*outline.documents, *(s for parts in outline.sections.values() for s in parts)]
-    if found := _find_named(every, bare):
-        return [found]
-    for form in _INSIDE:
-        for split in form.finditer(bare):
-            outer = _find_document(outline.documents, _DETERMINER.sub("", split["outer"]))
-            if outer and (inner := _find_inside(outline, outer, split["inner"])):
-                return [inner]
+    found = _find_named(every, bare) or _find_split(outline, bare)
     place = _read_place(bare)
-    if place is not None and place.unit in _DOCUMENT_UNITS and place.number.isdecimal():
-        return list(outline.documents[int(place.number) - 1 : int(place.number)])
-    if place is not None:
-        inner_parts = (_find_inside(outline, part, bare) for part in outline.documents)
-        return [part for part in inner_parts if part is not None]
-    if document := _find_document(outline.documents, bare):
-        return [document]
-    if section := _SECTION_NAME.match(bare):
-        name = section["name"] or section["before"]
-        return [part for part in [_find_by_terms(every, name, least=0.0)] if part is not None]
-    return []
+    if found is None and place is not None:
+        if place.unit in _DOCUMENT_UNITS:
+            number = int(place.number) if place.number.isdecimal() else 0
+            return list(outline.documents[number - 1 : number]) if number else []
+        inside = (_find_inside(outline, part, bare) for part in outline.documents)
+        return [part for part in inside if part is not None]
+    found = found or _find_document(outline.documents, bare)
+    section = _SECTION_NAME.match(bare)
+    if found is None and section is not None:
+        found = _find_by_terms(every, section["name"] or section["before"], least=0.0)
+    return [found] if found else []
+
+
+def _find_split(outline: DocumentOutline, phrase: str) -> OutlinePart | None:
+    """Return the section that a phrase such as "section 3 of the manual" names."""
+    for form in _INSIDE:
+        for split in form.finditer(phrase):
+            outer = _find_document(outline.documents, _DETERMINER.sub("", split["outer"]))
+            inner = _find_inside(outline, outer, split["inner"]) if outer else None
+            if inner is not None:
+                return inner
+    return None
 
 
 class _Place(NamedTuple):
@@ -232,6 +227,8 @@ def _read_place(phrase: str) -> _Place | None:
 
 def _read_digits(number: str) -> str:
     """Return a number in Arabic digits: "3" for "third" and "三", "12" for "十二"."""
+    if not number:
+        return ""
     if number in _ORDINALS:
         return str(_ORDINALS.index(number) + 1)
     tens, ten, ones = re.sub(r"(?:st|nd|rd|th)$", "", number).rpartition("十")
@@ -259,7 +256,7 @@ def _find_inside(
     same = [part for part, number in numbered if number == place.number]
     exact = [part for part in same if place.unit in part.title.casefold()[: len(bare)]]
     if same:
-        return (exact or same)[0]
+        return min(exact or same, key=lambda part: part.level)
     children = outline.subsections(document)
     if not place.number.isdecimal() or any(number for _, number in numbered):
         return None
@@ -292,22 +289,23 @@ def _find_by_terms(
 ) -> OutlinePart | None:
     """Return the part whose title or file name has all terms of a phrase and the fewest others."""
     wanted = set(content_terms(_TEXT_NOUN.sub("", phrase))) or set(content_terms(phrase))
-    shares = []
-    for part in parts:
-        names = (part.title, *([PurePosixPath(part.uri).stem] if part.uri else []))
-        for terms in (set(content_terms(_NOT_WORD.sub(" ", name))) for name in names):
-            if wanted and wanted <= terms:
-                shares.append((len(wanted) / len(terms), part))
+    named = (
+        (set(content_terms(_NOT_WORD.sub(" ", name))), part)
+        for part in parts
+        for name in (part.title, PurePosixPath(part.uri).stem)
+    )
+    shares = [
+        (len(wanted) / len(terms), part) for terms, part in named if wanted and wanted <= terms
+    ]
     share, best = max(shares, key=itemgetter(0), default=(0.0, None))
     return best if share >= least else None
 
 
 class Listing(NamedTuple):
-    """Documents or sections to list; ``head`` is the title of what they are in, if any."""
+    """Titles to list: documents, or the sections of each ``head``; all have the same ``unit``."""
 
-    head: str
     unit: str
-    parts: Sequence[OutlinePart]
+    groups: Sequence[tuple[OutlinePart | None, Sequence[OutlinePart]]]
 
 
 def find_listed(
@@ -316,34 +314,33 @@ def find_listed(
     """Return the documents or sections that a noun in the plural means, in all or in a part.
 
     A noun that is no word for a text means the documents with it in their titles, the subsections
-    of the section with such a title, or else several sections with such titles.
+    of the sections with such titles, or else several sections with such titles.
     """
-    part = within[0] if within else None
-    if part is None and len(outline.documents) == 1:
-        part = outline.documents[0]
-    if _DOCUMENT_NOUN.fullmatch(noun) and part is None:
-        return Listing("", "document", outline.documents) if outline.documents else None
+    documents = within or outline.documents
+    is_of_documents = _DOCUMENT_NOUN.fullmatch(noun) is not None
+    if is_of_documents and not within:
+        return Listing("document", [(None, documents)]) if documents else None
     if _SECTION_NOUN.fullmatch(noun):
-        found = outline.children(part) if part else []
-        return Listing(part.title, "section", found) if part and found else None
+        found = outline.children(documents[0]) if len(documents) == 1 else []
+        return Listing("section", [(documents[0], found)]) if found else None
     terms = set(content_terms(noun))
-    if not terms or _DOCUMENT_NOUN.fullmatch(noun):
+    if not terms or is_of_documents:
         return None
-    titled = [d for d in outline.documents if terms <= set(content_terms(d.title))]
-    if part is None and len(titled) > 1:
-        return Listing("", "document", titled)
-    documents = [part] if part else outline.documents
+    titled = [part for part in documents if terms <= set(content_terms(part.title))]
+    if not within and len(titled) > 1:
+        return Listing("document", [(None, titled)])
     sections = [
         section
-        for document in documents
-        for section in outline.sections.get(document.document_id, ())
-        if terms <= set(content_terms(section.title)) and document.span.contains(section.span)
+        for part in documents
+        for section in outline.sections.get(part.document_id, ())
+        if terms <= set(content_terms(section.title))
+        and part.span.contains(section.span)
+        and _title_key(section.title) != _title_key(part.title)
     ]
-    for section in sections:
-        if below := outline.subsections(section):
-            return Listing(section.title, "section", below)
-    head = part.title if part else ""
-    return Listing(head, "section", sections) if len(sections) > 1 else None
+    groups = [(section, below) for section in sections if (below := outline.subsections(section))]
+    if groups:
+        return Listing("section", groups)
+    return Listing("section", [(None, sections)]) if len(sections) > 1 else None
 
 
 def read_chunks(store: Store, part: OutlinePart, *, most: int | None = None) -> list[Chunk]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from statistics import median
 
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
@@ -20,6 +21,7 @@ from knotwork._synthesis.overviews.outline import (
     cite_heading,
     read_chunks,
 )
+from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number
 from knotwork._text.statements import (
     SelectedSentence,
@@ -39,6 +41,7 @@ MOST_DOCUMENTS = 12
 """Documents with a line in a summary of all; titles of others follow."""
 FEW_DOCUMENTS = 8
 """Up to so many documents have several sentences of their lead each."""
+MOST_THEMES = 4
 MOST_TITLES = 12
 """Titles that are listed after the lines."""
 MOST_HEADINGS = 60
@@ -46,22 +49,27 @@ MOST_HEADINGS = 60
 _LEAD_SENTENCES = 3
 _OPENING_CHUNKS = 12
 """Passages in which the lead of a document is looked for."""
+_FIRST_LINES = 4
+"""Lines that are quoted of a text without prose."""
 _FEWEST_LINES = 3
 """The fewest lines of a section on a topic."""
 _LEAST_SHARE = 0.35
 """A sentence on a topic worth less than this share of the best one is left out."""
+_LEAST_FURTHER = 0.4
+"""The least worth of a further sentence of a section, as a share of the median of the first."""
 _TITLE_GAIN = 0.3
 _SECTION_POWER = 0.35
 """Exponent of the share of a section in the evidence."""
 _LINK_TO_ITSELF = " ¶"
 _ABSTRACT = re.compile(
-    r"(?:abstract|(?:executive )?summary|in brief|at a glance|tl;?dr|摘要|內容提要|内容提要|提要|概要|导读|導讀)",
+    r"abstract|(?:executive )?summary|in brief|at a glance|tl;?dr"
+    r"|摘要|[內内]容提要|提要|概要|导读|導讀",
     re.IGNORECASE,
 )
 _LEADS_ON = re.compile(
-    r"(?:where to go next|what(?:'s|’s) next|next steps|see also|related (?:\w+ )?"
+    r"where to go next|what(?:'s|’s) next|next steps|see also|related (?:\w+ )?"
     r"(?:topics|information|pages)|further reading|references|links|notes?|contents|参见|參見|目录"
-    r"|另请参[阅见]|另請參[閱見]|延伸阅读|延伸閱讀|相关链接|参考(?:资料|文献))",
+    r"|另请参[阅见]|另請參[閱見]|延伸阅读|延伸閱讀|相关链接|参考(?:资料|文献)",
     re.IGNORECASE,
 )
 
@@ -73,7 +81,8 @@ def summarize_whole(
 ) -> SummaryText:
     """Summarise all documents: the lead of each, then ``themes``.
 
-    The longest documents have a line; the titles of others follow.
+    The longest documents have a line; the titles of others follow. A theme must add a statement, or
+    one of another document if there are many.
     """
     documents = outline.documents
     if len(documents) == 1:
@@ -92,13 +101,19 @@ def summarize_whole(
             others.append(part)
         else:
             lines.append(SummaryLine.of(show_sentence(part.title), [lead], "document"))
+    lines.sort(key=lambda line: detect_language(line.pieces[0].text) != language)
     intro = say(
         messages.EXTENT_HEAD, language, extent=count_units(len(documents), "document", language)
     )
-    shown = {piece.source.span for line in lines for piece in line.pieces if piece.source}
+    quoted = [piece.source for line in lines for piece in line.pieces if piece.source]
+    shown = {
+        item.span if len(documents) <= FEW_DOCUMENTS else item.chunk.document_id for item in quoted
+    }
     fresh = [
-        line for line in themes if all(p.source and p.source.span not in shown for p in line.pieces)
-    ]
+        line
+        for line in themes
+        if not any(s and shown & {s.span, s.chunk.document_id} for _, s in line.pieces)
+    ][:MOST_THEMES]
     summary = _list_titles(store, SummaryText(intro, lines), others, "document", language)
     if not fresh:
         return summary
@@ -121,7 +136,9 @@ def summarize_part(
     nothing if there are too few of them about the subject.
     """
     children = [
-        c for c in outline.children(part) if c != part and not _LEADS_ON.fullmatch(bare_title(c))
+        child
+        for child in outline.children(part)
+        if child.title != part.title and not _LEADS_ON.fullmatch(bare_title(child))
     ]
     documents = dict.fromkeys(p.document_id for p in (part, *children))
     chunks = [
@@ -135,14 +152,14 @@ def summarize_part(
     intro = _introduce(part, len(children), language)
     groups = {child: _inside(child, paragraphs) for child in children}
     if len([child for child in children if groups[child]]) < 2:
-        return _summarize_paragraphs(intro, paragraphs, is_topic=bool(about))
+        return _summarize_paragraphs(intro, paragraphs, chunks, is_topic=bool(about))
     held = {id(p[0]) for group in groups.values() for p in group}
     opening = [p for p in paragraphs if id(p[0]) not in held]
     leads = {child: choose_lead(group) for child, group in groups.items()}
     first = choose_lead(opening, most=_LEAD_SENTENCES - 1)
     chosen = [first] if first else []
     sizes = {
-        child: lead.worth if about else sum(len(s.text) for p in groups[child] for s in p)
+        child: lead.worth if about else _extent(child, chunks)
         for child, lead in leads.items()
         if lead
     }
@@ -151,8 +168,9 @@ def summarize_part(
         chosen += [lead] if lead else []
     known = [frozenset(content_terms(item.text)) for item in chosen]
     others = (max(p, key=lambda item: item.worth) for p in chain(opening[:3], *groups.values()))
-    free = [item for item in others if not repeats(item.text, known)]
-    chosen += choose_statements(free, count=MOST_SENTENCES - len(chosen), by_section=True)
+    least = _LEAST_FURTHER * median([item.worth for item in chosen])
+    free = [i for i in others if i.worth >= least and not repeats(i.text, known)]
+    chosen += choose_statements(free, count=MOST_SENTENCES - len(chosen))
     lines = [
         SummaryLine.of(
             "",
@@ -175,13 +193,13 @@ def summarize_parts(
     store: Store, outline: DocumentOutline, parts: Sequence[OutlinePart], language: str
 ) -> SummaryText:
     """Summarise sections of several documents that have the same number."""
-    lines = []
+    lines: list[SummaryLine] = []
     for part in parts[:MOST_SENTENCES]:
         lead = choose_lead(read_statements(read_chunks(store, part)), most=_LEAD_SENTENCES)
         if lead is not None:
             title = show_sentence(f"{outline.document(part.document_id).title} > {part.title}")
             lines.append(SummaryLine.of(title, [lead]))
-    return SummaryText("", lines)
+    return SummaryText(_count_sections(len(lines), len(lines), language), lines)
 
 
 def summarize_topic(
@@ -206,7 +224,7 @@ def summarize_topic(
     ]
     best = max((item.worth for item in weighed), default=0.0)
     kept = [item for item in weighed if item.worth >= _LEAST_SHARE * best]
-    chosen = choose_statements(kept, count=MOST_SENTENCES, by_section=True)
+    chosen = choose_statements(kept, count=MOST_SENTENCES)
     documents = list(
         dict.fromkeys(i.chunk.document_id for i in sorted(chosen, key=lambda i: -i.worth))
     )
@@ -215,31 +233,44 @@ def summarize_topic(
     for item in chosen:
         sections[item.chunk.section_id].append(item)
     lines = [SummaryLine.of(_label(items[0].chunk), items) for items in sections.values()]
-    if len(lines) < 2:
-        return SummaryText("", lines)
-    intro = say(
+    return SummaryText(_count_sections(len(lines), len(documents), language), lines)
+
+
+def _count_sections(sections: int, documents: int, language: str) -> str:
+    if sections < 2:
+        return ""
+    return say(
         messages.FROM_SECTIONS,
         language,
-        sections=count_units(len(lines), "section", language),
-        documents=count_units(len(documents), "document", language),
+        sections=count_units(sections, "section", language),
+        documents=count_units(documents, "document", language),
     )
-    return SummaryText(intro, lines)
 
 
 def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
     """List and count documents or sections by their titles, each cited."""
-    head, unit, parts = listing
-    extent = count_units(len(parts), unit, language)
-    title = show_sentence(head)
-    form = messages.PART_HEAD if title else messages.EXTENT_HEAD
-    intro = say(form, language, title=title, extent=extent)
-    lines = [
-        SummaryLine("", (SummaryPiece(show_title(part), cite_heading(store, part)),), unit)
-        for part in parts[:MOST_HEADINGS]
-    ]
-    if len(parts) > MOST_HEADINGS:
-        more = count_more(len(parts) - MOST_HEADINGS, unit, language)
-        lines.append(SummaryLine("", (SummaryPiece(more, None),)))
+    unit, groups = listing
+    count = sum(len(parts) for _, parts in groups)
+    extent = count_units(count, unit, language)
+    head = groups[0][0] if len(groups) == 1 else None
+    intro = (
+        _introduce(head, count, language)
+        if head is not None
+        else say(messages.EXTENT_HEAD, language, extent=extent)
+    )
+    lines = []
+    for above, parts in groups:
+        pieces = [
+            SummaryPiece(show_title(part), cite_heading(store, part))
+            for part in parts[: max(MOST_HEADINGS // len(groups), 1)]
+        ]
+        if above is not None and head is None:
+            lines.append(SummaryLine(bare_title(above), tuple(pieces), unit, is_list=True))
+        else:
+            lines += [SummaryLine("", (piece,), unit) for piece in pieces]
+    left = count - sum(len(line.pieces) for line in lines)
+    if left:
+        lines.append(SummaryLine("", (SummaryPiece(count_more(left, unit, language), None),)))
     return SummaryText(intro, lines)
 
 
@@ -261,17 +292,31 @@ def _lead_of(
     named = (s for s in sections if _ABSTRACT.fullmatch(bare_title(s)))
     chunks = read_chunks(store, part, most=_OPENING_CHUNKS)
     for chosen in (*(read_chunks(store, section) for section in named), chunks):
-        lead = choose_lead(read_statements(chosen), most=most)
+        paragraphs = read_statements(chosen, about=part.title, title=part.title)
+        opening = sum(_opens(outline, part, paragraph[0]) for paragraph in paragraphs)
+        lead = choose_lead(paragraphs, most=most, opening=opening)
         if lead is not None:
             return lead
     return choose_lead(read_statements(read_chunks(store, part)), most=most)
 
 
-def _summarize_paragraphs(intro: str, paragraphs: Paragraphs, *, is_topic: bool) -> SummaryText:
+def _opens(outline: DocumentOutline, part: OutlinePart, item: SelectedSentence) -> bool:
+    """Return True if a sentence is above all sections of a document but one with its title."""
+    children = outline.subsections(part)
+    return bool(children) and item.span.start < children[0].span.start
+
+
+def _summarize_paragraphs(
+    intro: str, paragraphs: Paragraphs, chunks: Sequence[Chunk], *, is_topic: bool
+) -> SummaryText:
+    """Quote the central paragraphs; of a text without prose, its first lines."""
     best = [max(p, key=lambda item: item.worth) for p in paragraphs]
     chosen = choose_statements(best, count=MOST_SENTENCES)
     if is_topic and len(chosen) < _FEWEST_LINES:
         return SummaryText(intro)
+    if not chosen:
+        held = [(chunk, span) for chunk in chunks for span in chunk.sentences]
+        chosen = [SelectedSentence(c, s, c.text_at(s), 1.0, 0) for c, s in held[:_FIRST_LINES]]
     return SummaryText(intro, [SummaryLine.of("", [item]) for item in chosen])
 
 
@@ -285,6 +330,15 @@ def _introduce(part: OutlinePart, sections: int, language: str) -> str:
 
 def _inside(part: OutlinePart, paragraphs: Paragraphs) -> Paragraphs:
     return [paragraph for paragraph in paragraphs if part.holds(paragraph[0])]
+
+
+def _extent(part: OutlinePart, chunks: Sequence[Chunk]) -> int:
+    """Return the number of characters of a part that are in chunks."""
+    return sum(
+        max(0, min(part.span.end, chunk.span.end) - max(part.span.start, chunk.span.start))
+        for chunk in chunks
+        if chunk.document_id == part.document_id
+    )
 
 
 def _list_titles(

@@ -263,20 +263,17 @@ _MENTIONS = tuple(
     )
 )
 
-_PARTS = (
-    r"(?P<noun>(?:documents|files|articles|papers|texts|chapters|sections|headings)"
-    r"|(?-i:[a-z][a-z-]+)(?: (?-i:[a-z-]+)){0,2}?)"
-)
+_PART = "(?P<noun>chapters|sections|headings|clauses|documents|files|articles|papers|texts)"
+_NOUNS = f"(?:{_PART}|(?P<other>(?-i:[a-z][a-z-]+)(?: (?-i:[a-z-]+)){{0,2}}?))"
 _OF = r"(?: (?:of|in|from) (?P<where>.+?))?"
+_LIST = rf"{_POLITE}(?:list|name|show me|show|give me|enumerate) (?:me )?all"
 _LISTINGS = tuple(
     re.compile(form + _END, re.IGNORECASE)
     for form in (
-        rf"^{_POLITE}(?:list|name|show me|show|give me|enumerate) (?:me )?all (?:of )?(?:the )?{_PARTS}{_OF}",
-        r"^(?:what|which) (?P<noun>chapters|sections|headings) (?:does|do) (?P<where>.+?) (?:have|contain)",
-        rf"^(?:what|which) (?:are|is) all (?:of )?the {_PARTS}{_OF}",
-        rf"^how many {_PARTS} are (?:there|here){_OF}",
-        r"^how many (?P<noun>documents|files|articles|papers|chapters|sections) (?:does|do|has|have) (?P<where>.+?) (?:have|contain|hold)",
-        r"^how many (?P<noun>documents|files|articles|papers|chapters|sections) (?:do (?:i|we|you) have|are indexed)",
+        rf"^(?:{_LIST}|(?:what|which) (?:are|is) all) (?:of )?(?:the )?{_NOUNS}{_OF}",
+        rf"^how many {_NOUNS} are (?:there|here){_OF}",
+        rf"^(?:what|which|how many) {_PART} (?:does|do) (?P<where>.+?) (?:have|contain)",
+        rf"^how many {_PART} (?:do (?:i|we|you) have|are indexed)",
     )
 )
 
@@ -287,7 +284,7 @@ def _read_listing(text: str, forms: tuple[re.Pattern[str], ...]) -> QuestionScop
             parts = found.groupdict()
             where = (parts.get("where") or "").strip()
             is_all = _means_all(where) or bool(_WHOLE_ZH.fullmatch(where))
-            noun = parts["noun"].casefold()
+            noun = (parts["noun"] or parts.get("other") or "").casefold()
             return QuestionScope(ScopeKind.LISTING, noun, "" if is_all else where, is_sure=False)
     return None
 
@@ -483,16 +480,19 @@ _MENTIONS_ZH = tuple(
         f"^(?P<subject>.+?)在(?:多少|几|幾|哪些|哪几|哪幾)(?:个|個|篇|份)?{_UNIT_ZH}(?:里|裡|中)?(?:被)?{_SEEN_ZH}(?:了|过|過)?",
     )
 )
-_PARTS_ZH = "(?P<noun>文档|文檔|文件|文章|资料|资料|论文|章节|章節|章|节|條|条|标题|小节|[^，,的里中有个个]{2,12}?)"
+_PART_ZH = "(?P<noun>章节|章節|章|节|節|条|條|部分|小节|标题|文档|文檔|文件|文章|资料|資料|论文)"
+_NOUNS_ZH = f"(?:{_PART_ZH}|(?P<other>[^，,的里中有个個]{{2,12}}?))"
 _MEASURE_ZH = "(?:多少|几|幾)(?:个|個|篇|份|种|種|类|類|项|條)?"
+_LIST_ALL_ZH = f"{_POLITE_ZH}(?:列出|列举|列舉|罗列)(?:一下)?"
+_ALTOGETHER_ZH = "(?:一共|总共|總共|共)?"
 _LISTINGS_ZH = tuple(
     re.compile(form + _END_ZH)
     for form in (
-        f"^{_POLITE_ZH}(?:列出|列举|列舉|罗列)(?:一下)?(?:所有|全部)的?{_PARTS_ZH}",
-        f"^{_POLITE_ZH}(?:列出|列举|列舉|罗列)(?:一下)?(?P<where>[^的]+?)(?:里|裡|中|里面)?的?(?:所有|全部)的?{_PARTS_ZH}",
-        f"^(?:一共|总共|總共|共)?有{_MEASURE_ZH}{_PARTS_ZH}",
-        f"^(?P<where>.+?)(?:里|裡|中|里面)?(?:一共|总共|總共|共)?(?:有|分为|分成){_MEASURE_ZH}(?P<noun>章节|章節|章|节|條|条|部分|小节)",
-        "^(?P<where>.+?)(?:里|裡|中|里面)?(?:都)?有(?:哪些|哪几|什么)(?:个|個)?(?P<noun>章节|章節|章|小节|部分)",
+        f"^{_LIST_ALL_ZH}(?:所有|全部)的?{_NOUNS_ZH}",
+        f"^{_LIST_ALL_ZH}(?P<where>[^的]+?)(?:里|裡|中|里面)?的?(?:所有|全部)的?{_NOUNS_ZH}",
+        f"^{_ALTOGETHER_ZH}有{_MEASURE_ZH}{_NOUNS_ZH}",
+        f"^(?P<where>.+?)(?:里|裡|中|里面)?{_ALTOGETHER_ZH}(?:有|分为|分成){_MEASURE_ZH}{_PART_ZH}",
+        f"^(?P<where>.+?)(?:里|裡|中|里面)?都?有(?:哪些|哪几|什么)(?:个|個)?{_PART_ZH}",
     )
 )
 _QUOTED_ZH = re.compile("[《“「『]")
