@@ -60,8 +60,8 @@ def choose_sentences(
     """Return the places of the ``count`` sentences to quote, the best first.
 
     A sentence is central if its worth is high and it resembles many other sentences (degree
-    centrality, Erkan and Radev, 2004). Similarity to chosen sentences lowers its score (maximal marginal relevance,
-    Carbonell and Goldstein, 1998), and so do chosen sentences of its origin, such as a passage.
+    centrality, Erkan and Radev, 2004). Similarity to chosen sentences lowers its score (maximal
+    marginal relevance, Carbonell and Goldstein, 1998), and so do those of its origin, a passage.
     """
     if not texts:
         return []
@@ -355,8 +355,10 @@ def _is_short_item(chunk: Chunk, item: Block) -> bool:
     )
 
 
-_LONGEST_LEAD, _LONGEST_LEAD_WIDE = 360, 200
-"""The number of characters up to which the sentences of a lead paragraph are quoted."""
+_LONGEST_LEAD = 400
+"""Characters up to which the sentences of a lead paragraph are quoted; half as many in Chinese."""
+_SHORT_LEAD = 70
+"""A shorter lead gets the next sentence too: it may be a fragment."""
 _ABOVE_GAIN = 1.5
 """The factor for a paragraph above all sections, where a lead is looked for."""
 _HALF_WAY_DOWN = 6
@@ -389,12 +391,15 @@ def choose_lead(
         return None
     first, *others = paragraphs[-place][-index:]
     lead = first
-    longest = _LONGEST_LEAD_WIDE if is_wide_text(first.text) else _LONGEST_LEAD
-    for other in others[: most - 1]:
+    scale = 0.5 if is_wide_text(first.text) else 1.0
+    for number, other in enumerate(others, start=1):
         span = Span(first.span.start, other.span.end)
-        if other.chunk != first.chunk or span.end - span.start > longest:
+        is_short = len(lead.text) < scale * _SHORT_LEAD
+        if (number >= most and not is_short) or other.chunk != first.chunk:
             break
-        if other.worth < _LEAST_FOLLOWING * first.worth:
+        if span.end - span.start > scale * _LONGEST_LEAD:
+            break
+        if not is_short and other.worth < _LEAST_FOLLOWING * first.worth:
             break
         lead = replace(first, span=span, text=first.chunk.text_at(span))
     return lead

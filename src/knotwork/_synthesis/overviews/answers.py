@@ -139,7 +139,7 @@ def _read_section(
     if _have_rivals(located):
         return overview
     for item in located[:_MOST_TRIED]:
-        if not item.is_named and (overview.parts or not item.part.level):
+        if not item.is_fitting:
             continue
         summary = summarize_part(store, outline, item.part, overview.language, about=scope.subject)
         if summary.lines:
@@ -211,7 +211,8 @@ def _answer_topic(
     found, language = replace(overview.found, query=query), overview.language
     candidates = _keep_named(overview, rank_candidates(overview.found))
     confidence = estimate_confidence(overview.found, candidates)
-    said = _read_parts(overview, store)
+    known = {(item.chunk.document_id, item.span) for item in candidates}
+    said = [i for i in _read_parts(overview, store) if (i.chunk.document_id, i.span) not in known]
     summary = overview.summary or summarize_topic([*candidates, *said], found, language)
     text, pieces, cited = write_lines(summary, language)
     if not cited:
@@ -227,12 +228,16 @@ def _answer_topic(
 def _keep_named(
     overview: OverviewPlan, candidates: Sequence[SelectedSentence]
 ) -> Sequence[SelectedSentence]:
-    """Return the candidates in the parts that a question names.
+    """Return the candidates in the parts that a question names, with terms of its subject if any.
 
     If it names none that the index has, those under titles with all its terms, or else all.
     """
     if overview.parts:
-        return [c for c in candidates if any(part.holds(c) for part in overview.parts)]
+        inside = [c for c in candidates if any(part.holds(c) for part in overview.parts)]
+        asked = set(content_terms(overview.scope.subject))
+        return [
+            c for c in inside if asked & set(content_terms(f"{c.chunk.context} {c.text}"))
+        ] or inside
     wanted = set(content_terms(strip_text_nouns(overview.scope.named)))
     return [
         c for c in candidates if wanted and wanted <= set(content_terms(c.chunk.context))

@@ -41,9 +41,9 @@ _TEXT_WORD = re.compile(
 _LEAST_OF_TITLE = 0.5
 """The least share of the words of a title, for a phrase without such a word."""
 _UNITS = "chapter|section|part|clause|article|paragraph|document|file|paper|text"
-_HAN_UNITS = "章|节|節|条|條|部分|篇|部|份|个文档|个文件|篇文章"
+_HAN_UNITS = "章|节|節|条|條|部分|部|[个個篇份](?:文档|文檔|文件|文章|资料|資料|论文|报告)?"
 _HAN_DIGITS = "零一二三四五六七八九"
-_DOCUMENT_UNITS = {"document", "file", "paper", "text", "篇", "份", "个文档", "个文件", "篇文章"}
+_DOCUMENT_UNIT = re.compile("document|file|paper|text|[个個篇份]")
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
 _BARE_NUMBER = re.compile(r"(\d{1,2})\s+[^\W\d]")
 _PLACES = (
@@ -71,6 +71,9 @@ _SECTION_NAME = re.compile(
 )
 _DOCUMENT_NOUN = re.compile(
     r"documents?|files?|articles?|papers?|texts?|文档|文檔|文件|文章|资料|資料|论文", re.IGNORECASE
+)
+_DOCUMENTS_ABOUT = re.compile(
+    r"^(?:documents|files|articles|papers|texts) (?:about|on|regarding) ", re.IGNORECASE
 )
 _SECTION_NOUN = re.compile(
     r"chapters?|sections?|headings?|parts?|clauses?|章节|章節|[章节節条條]|标题|小节|部分",
@@ -188,7 +191,7 @@ def find_parts(outline: DocumentOutline, phrase: str) -> list[OutlinePart]:
     found = _find_named(every, bare) or _find_split(outline, bare)
     place = _read_place(bare)
     if found is None and place is not None:
-        if place.unit in _DOCUMENT_UNITS:
+        if _DOCUMENT_UNIT.match(place.unit):
             number = int(place.number) if place.number.isdecimal() else 0
             return list(outline.documents[number - 1 : number]) if number else []
         inside = (_find_inside(outline, part, bare) for part in outline.documents)
@@ -288,7 +291,8 @@ def _find_by_terms(
     parts: Sequence[OutlinePart], phrase: str, *, least: float
 ) -> OutlinePart | None:
     """Return the part whose title or file name has all terms of a phrase and the fewest others."""
-    wanted = set(content_terms(_TEXT_NOUN.sub("", phrase))) or set(content_terms(phrase))
+    bare = set(content_terms(_TEXT_WORD.sub(" ", _TEXT_NOUN.sub("", phrase))))
+    wanted = bare or set(content_terms(phrase))
     named = (
         (set(content_terms(_NOT_WORD.sub(" ", name))), part)
         for part in parts
@@ -317,17 +321,18 @@ def find_listed(
     of the sections with such titles, or else several sections with such titles.
     """
     documents = within or outline.documents
+    subject = _DOCUMENTS_ABOUT.sub("", noun)
     is_of_documents = _DOCUMENT_NOUN.fullmatch(noun) is not None
     if is_of_documents and not within:
         return Listing("document", [(None, documents)]) if documents else None
     if _SECTION_NOUN.fullmatch(noun):
         found = outline.children(documents[0]) if len(documents) == 1 else []
         return Listing("section", [(documents[0], found)]) if found else None
-    terms = set(content_terms(noun))
+    terms = set(content_terms(subject))
     if not terms or is_of_documents:
         return None
     titled = [part for part in documents if terms <= set(content_terms(part.title))]
-    if not within and len(titled) > 1:
+    if not within and (len(titled) > 1 or (titled and subject != noun)):
         return Listing("document", [(None, titled)])
     sections = [
         section
@@ -392,6 +397,7 @@ _DENSITY_POWER = 0.25
 _NAMED_GAIN = 1.5
 """The factor for a section whose title, or document title, has all named terms."""
 _ALL_OF_IT = 0.95
+_HALF = 0.5
 _TITLE_ALONE = 0.5
 """A section with a single passage found needs at least this share of the subject in its title."""
 
@@ -402,8 +408,8 @@ class LocatedSection:
 
     part: OutlinePart
     value: float
-    is_named: bool
-    """Whether its title, or one above it, has terms of the subject."""
+    is_fitting: bool
+    """Whether its title has terms of the subject, or it is a small part of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +465,8 @@ def locate_sections(
             value *= min(1.0, count / extent) ** _DENSITY_POWER
             if named and named <= set(content_terms(f"{titles.get(key, '')} {part.title}")):
                 value *= _NAMED_GAIN
-            located.append(LocatedSection(part, value, share > 0))
+            is_fitting = share > 0 or (within is None and extent < _HALF * document.size)
+            located.append(LocatedSection(part, value, is_fitting))
     return sorted(located, key=lambda item: -item.value)
 
 
