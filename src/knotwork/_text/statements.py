@@ -365,8 +365,8 @@ _HALF_WAY_DOWN = 6
 """The position in a text, from 0, at which an opening paragraph is worth half of the first."""
 _LEAST_LEAD = 0.05
 """The least worth of a lead: others are notices and references."""
-_LEAST_FOLLOWING = 0.25
-"""The least worth of a sentence that continues a lead, as a share of that of its first."""
+_LEAST_FOLLOWING, _LEAST_ADDED = 0.25, 0.1
+"""The least worth of a sentence that continues a lead, or a short one, as a share of its first."""
 
 
 def choose_lead(
@@ -399,7 +399,7 @@ def choose_lead(
             break
         if span.end - span.start > scale * _LONGEST_LEAD:
             break
-        if not is_short and other.worth < _LEAST_FOLLOWING * first.worth:
+        if other.worth < (_LEAST_ADDED if is_short else _LEAST_FOLLOWING) * first.worth:
             break
         lead = replace(first, span=span, text=first.chunk.text_at(span))
     return lead

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from statistics import median
@@ -66,6 +66,11 @@ _ABSTRACT = re.compile(
     r"|摘要|[內内]容提要|提要|概要|导读|導讀",
     re.IGNORECASE,
 )
+_FRONT = re.compile(
+    r"(?:^|[/\s_-])(?:index|readme|preface|intro(?:duction)?|foreword|about|overview|home|front"
+    r"|abstract)\b|前言|序言|引言|简介|簡介|概述|导言",
+    re.IGNORECASE,
+)
 _LEADS_ON = re.compile(
     r"where to go next|what(?:'s|’s) next|next steps|see also|related (?:\w+ )?"
     r"(?:topics|information|pages)|further reading|references|links|notes?|contents|参见|參見|目录"
@@ -81,44 +86,56 @@ def summarize_whole(
 ) -> SummaryText:
     """Summarise all documents: the lead of each, then ``themes``.
 
-    The longest documents have a line; the titles of others follow. A theme must add a statement, or
-    one of another document if there are many.
+    The front page and the longest documents have a line; the titles of others follow. Of a book
+    with a document for each section, only chapters are listed. A theme must add a statement, or one
+    of another document if there are many.
     """
     documents = outline.documents
     if len(documents) == 1:
         return summarize_part(store, outline, documents[0], language)
+    count = count_units(len(documents), "document", language)
+    are_few = len(documents) <= FEW_DOCUMENTS
+    fronts = [part for part in documents if _FRONT.search(f"{part.uri} {part.title}")][:1]
+    parts, unit = _chapters(documents) or documents, "document"
+    if parts is not documents:
+        parts, unit = [*(part for part in fronts if part not in parts), *parts], "chapter"
     sizes = {
         key: len(ids)
-        for key, ids in store.documents.chunk_ids_of([d.document_id for d in documents]).items()
+        for key, ids in store.documents.chunk_ids_of([p.document_id for p in parts]).items()
     }
-    longest = sorted(documents, key=lambda part: -sizes.get(part.document_id, 0))[:MOST_DOCUMENTS]
-    most = _LEAD_SENTENCES if len(documents) <= FEW_DOCUMENTS else 1
+    longest = sorted(parts, key=lambda p: (p not in fronts, -sizes.get(p.document_id, 0)))
     lines: list[SummaryLine] = []
     others: list[OutlinePart] = []
-    for part in documents:
-        lead = _lead_of(store, outline, part, most=most) if part in longest else None
+    for part in parts:
+        most = _LEAD_SENTENCES if are_few else 1
+        is_long = part in longest[:MOST_DOCUMENTS]
+        lead = _lead_of(store, outline, part, most=most) if is_long else None
         if lead is None:
             others.append(part)
         else:
             lines.append(SummaryLine.of(show_sentence(part.title), [lead], "document"))
     lines.sort(key=lambda line: detect_language(line.pieces[0].text) != language)
-    intro = say(
-        messages.EXTENT_HEAD, language, extent=count_units(len(documents), "document", language)
-    )
     quoted = [piece.source for line in lines for piece in line.pieces if piece.source]
-    shown = {
-        item.span if len(documents) <= FEW_DOCUMENTS else item.chunk.document_id for item in quoted
-    }
+    shown = {item.span if are_few else item.chunk.document_id for item in quoted}
     fresh = [
         line
         for line in themes
         if not any(s and shown & {s.span, s.chunk.document_id} for _, s in line.pieces)
-    ][:MOST_THEMES]
-    summary = _list_titles(store, SummaryText(intro, lines), others, "document", language)
+    ]
+    intro = say(messages.EXTENT_HEAD, language, extent=count)
+    summary = _list_titles(store, SummaryText(intro, lines), others, unit, language)
     if not fresh:
         return summary
     caption = SummaryLine(say(messages.THEMES_HEAD, language))
-    return replace(summary, lines=[*summary.lines, caption, *fresh])
+    return replace(summary, lines=[*summary.lines, caption, *fresh[:MOST_THEMES]])
+
+
+def _chapters(documents: Sequence[OutlinePart]) -> list[OutlinePart]:
+    """Return the documents with a number such as "14", if most have one such as "14.7"."""
+    numbers = [split_number(part.title)[0] for part in documents]
+    chapters = [p for p, number in zip(documents, numbers, strict=True) if number.isalnum()]
+    is_book = 2 * sum(map(bool, numbers)) > len(documents) > 2 * len(chapters)
+    return chapters if is_book and len(chapters) > 1 else []
 
 
 def summarize_part(
@@ -140,52 +157,41 @@ def summarize_part(
         for child in outline.children(part)
         if child.title != part.title and not _LEADS_ON.fullmatch(bare_title(child))
     ]
-    documents = dict.fromkeys(p.document_id for p in (part, *children))
-    chunks = [
-        chunk
-        for key in documents
-        for chunk in read_chunks(store, part if key == part.document_id else outline.document(key))
-    ]
-    paragraphs = _inside(part, read_statements(chunks, about=about, language=language))
-    if len(documents) > 1:
-        paragraphs = read_statements(chunks, about=about, language=language)
+
+    def owner(item: SelectedSentence) -> OutlinePart:
+        return next((child for child in children if child.holds(item)), part)
+
+    documents = [part, *(child for child in children if child.document_id != part.document_id)]
+    chunks = [chunk for document in documents for chunk in read_chunks(store, document)]
+    groups: defaultdict[OutlinePart, Paragraphs] = defaultdict(list)
+    for paragraph in read_statements(chunks, about=about, language=language):
+        if part.holds(paragraph[0]) or owner(paragraph[0]) != part:
+            groups[owner(paragraph[0])].append(paragraph)
     intro = _introduce(part, len(children), language)
-    groups = {child: _inside(child, paragraphs) for child in children}
-    if len([child for child in children if groups[child]]) < 2:
-        return _summarize_paragraphs(intro, paragraphs, chunks, is_topic=bool(about))
-    held = {id(p[0]) for group in groups.values() for p in group}
-    opening = [p for p in paragraphs if id(p[0]) not in held]
-    leads = {child: choose_lead(group) for child, group in groups.items()}
-    first = choose_lead(opening, most=_LEAD_SENTENCES - 1)
-    chosen = [first] if first else []
+    if len(groups.keys() - {part}) < 2:
+        return _summarize_paragraphs(intro, chain(*groups.values()), chunks, is_topic=bool(about))
+    found = {key: choose_lead(group, most=1 + (key == part)) for key, group in groups.items()}
+    leads = {key: lead for key, lead in found.items() if lead is not None}
     sizes = {
-        child: lead.worth if about else _extent(child, chunks)
-        for child, lead in leads.items()
-        if lead
+        key: lead.worth if about else float(_extent(key, chunks)) for key, lead in leads.items()
     }
-    for child in sorted(sizes, key=lambda c: -sizes[c])[: MOST_SENTENCES - len(chosen)]:
-        lead = leads[child]
-        chosen += [lead] if lead else []
+    largest = sorted(leads, key=lambda key: (key != part, -sizes[key]))[:MOST_SENTENCES]
+    chosen = [leads[key] for key in largest]
     known = [frozenset(content_terms(item.text)) for item in chosen]
-    others = (max(p, key=lambda item: item.worth) for p in chain(opening[:3], *groups.values()))
-    least = _LEAST_FURTHER * median([item.worth for item in chosen])
-    free = [i for i in others if i.worth >= least and not repeats(i.text, known)]
-    chosen += choose_statements(free, count=MOST_SENTENCES - len(chosen))
+    least = _LEAST_FURTHER * median([item.worth for item in chosen] or [0.0])
+    others = (max(p, key=lambda item: item.worth) for group in groups.values() for p in group)
+    further = [i for i in others if i.worth >= least and not repeats(i.text, known)]
+    chosen += choose_statements(further, count=MOST_SENTENCES - len(chosen))
+    quoted: defaultdict[OutlinePart, list[SelectedSentence]] = defaultdict(list)
+    for item in sorted(chosen, key=lambda item: item.rank):
+        quoted[owner(item)].append(item)
     lines = [
-        SummaryLine.of(
-            "",
-            [
-                item
-                for item in chosen
-                if part.holds(item) and not any(c.holds(item) for c in children)
-            ],
-        )
+        SummaryLine.of("" if key == part else bare_title(key), quoted[key])
+        for key in (part, *children)
+        if key in quoted
     ]
-    for child in children:
-        quoted = sorted((item for item in chosen if child.holds(item)), key=lambda item: item.rank)
-        lines.append(SummaryLine.of(bare_title(child), quoted))
-    left = [child for child, line in zip(children, lines[1:], strict=True) if not line.pieces]
-    summary = SummaryText(intro, [line for line in lines if line.pieces])
+    left = [child for child in children if child not in quoted]
+    summary = SummaryText(intro, lines)
     return summary if about else _list_titles(store, summary, left, "section", language)
 
 
@@ -307,7 +313,11 @@ def _opens(outline: DocumentOutline, part: OutlinePart, item: SelectedSentence) 
 
 
 def _summarize_paragraphs(
-    intro: str, paragraphs: Paragraphs, chunks: Sequence[Chunk], *, is_topic: bool
+    intro: str,
+    paragraphs: Iterable[list[SelectedSentence]],
+    chunks: Sequence[Chunk],
+    *,
+    is_topic: bool,
 ) -> SummaryText:
     """Quote the central paragraphs; of a text without prose, its first lines."""
     best = [max(p, key=lambda item: item.worth) for p in paragraphs]
@@ -326,10 +336,6 @@ def _introduce(part: OutlinePart, sections: int, language: str) -> str:
         return f"**{title}**{'：' if language == 'zh' else ':'}"
     extent = count_units(sections, "section", language)
     return say(messages.PART_HEAD, language, title=title, extent=extent)
-
-
-def _inside(part: OutlinePart, paragraphs: Paragraphs) -> Paragraphs:
-    return [paragraph for paragraph in paragraphs if part.holds(paragraph[0])]
 
 
 def _extent(part: OutlinePart, chunks: Sequence[Chunk]) -> int:
