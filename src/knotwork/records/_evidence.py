@@ -134,8 +134,9 @@ class Citation:
 class AnswerPiece:
     """A part of a document that answers, as it is shown.
 
-    ``kind`` is "sentence" or a kind of block, such as "list" or "table". ``markdown`` is its text
-    with its citation mark; ``citation`` is the number of that citation.
+    ``kind`` is "sentence" or a kind of block, such as "list" or "table"; in an overview also
+    "document", "section" or "theme", for a line about one. ``markdown`` is its text with its
+    citation marks; ``citation`` is the number of the first one.
     """
 
     kind: str

@@ -1250,8 +1250,9 @@ export interface components {
          * AnswerPiece
          * @description A part of a document that answers, as it is shown.
          *
-         *     ``kind`` is "sentence" or a kind of block, such as "list" or "table". ``markdown`` is its text
-         *     with its citation mark; ``citation`` is the number of that citation.
+         *     ``kind`` is "sentence" or a kind of block, such as "list" or "table"; in an overview also
+         *     "document", "section" or "theme", for a line about one. ``markdown`` is its text with its
+         *     citation marks; ``citation`` is the number of the first one.
          */
         AnswerPiece: {
             /** Citation */
