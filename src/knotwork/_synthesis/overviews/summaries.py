@@ -51,6 +51,8 @@ _OPENING_CHUNKS = 12
 """Passages in which the lead of a document is looked for."""
 _FIRST_LINES = 4
 """Lines that are quoted of a text without prose."""
+_LONGEST_NOTE = 160
+"""Characters of the titles of subsections that are shown after that of a section."""
 _FEWEST_LINES = 3
 """The fewest lines of a section on a topic."""
 _LEAST_SHARE = 0.35
@@ -185,11 +187,11 @@ def summarize_part(
     quoted: defaultdict[OutlinePart, list[SelectedSentence]] = defaultdict(list)
     for item in sorted(chosen, key=lambda item: item.rank):
         quoted[owner(item)].append(item)
-    lines = [
-        SummaryLine.of("" if key == part else bare_title(key), quoted[key])
-        for key in (part, *children)
-        if key in quoted
-    ]
+    lines = [SummaryLine.of("", quoted[part])] if part in quoted else []
+    for child in children:
+        if child in quoted:
+            line = SummaryLine.of(bare_title(child), quoted[child])
+            lines.append(replace(line, note=_note_titles(outline.subsections(child), language)))
     left = [child for child in children if child not in quoted]
     summary = SummaryText(intro, lines)
     return summary if about else _list_titles(store, summary, left, "section", language)
@@ -328,6 +330,14 @@ def _summarize_paragraphs(
         held = [(chunk, span) for chunk in chunks for span in chunk.sentences]
         chosen = [SelectedSentence(c, s, c.text_at(s), 1.0, 0) for c, s in held[:_FIRST_LINES]]
     return SummaryText(intro, [SummaryLine.of("", [item]) for item in chosen])
+
+
+def _note_titles(parts: Sequence[OutlinePart], language: str) -> str:
+    """Return the titles of the subsections of a section as a remark, unless they are long."""
+    titles = ("；" if language == "zh" else "; ").join(map(bare_title, parts))
+    if not titles or len(titles) > _LONGEST_NOTE:
+        return ""
+    return say(messages.WITH_EXTENT, language, title="", extent=titles)
 
 
 def _introduce(part: OutlinePart, sections: int, language: str) -> str:
