@@ -162,7 +162,7 @@ def test_what_a_named_section_says_on_a_subject_is_quoted_from_it_alone(shelf):
 
 def test_the_subsections_of_a_section_are_named(shelf):
     answer = ask(shelf, "Summarize the house rules")
-    assert any(line.startswith("**Bicycles** (Cellar; Repairs): ") for line in lines(answer))
+    assert any(line.startswith("**2 Bicycles** (Cellar; Repairs): ") for line in lines(answer))
 
 
 def test_a_book_of_many_documents_is_told_by_its_front_page_and_chapters():

@@ -252,7 +252,7 @@ def is_statement(chunk: Chunk, span: Span, text: str, *, is_item: bool = False) 
     """
     flat = _MARK.sub("", flat_text(text))
     titles = {title.casefold() for title in (*chunk.headings, chunk.document_title)}
-    if not may_quote(chunk, span, flat) or flat.startswith("#") or flat.casefold() in titles:
+    if not may_quote(chunk, span, flat) or flat.casefold() in titles:
         return False
     if weigh_prose(flat) < _LEAST_PROSE:
         return False
@@ -269,9 +269,10 @@ def may_quote(chunk: Chunk, span: Span, flat: str) -> bool:
 
 
 def is_plain(chunk: Chunk, span: Span, flat: str) -> bool:
-    """Return True if a part of a chunk, on one line, is neither code nor a caption or address."""
-    around = chunk.blocks_around(span)
-    return "://" not in flat and not any(block.kind in _NOT_PROSE for block in around)
+    """Return True if a part of a chunk, on one line, is no code, heading, caption or address."""
+    if "://" in flat or flat.startswith("#"):
+        return False
+    return not any(block.kind in _NOT_PROSE for block in chunk.blocks_around(span))
 
 
 def read_statements(

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -64,8 +65,8 @@ _INSIDE = (
 )
 """Forms of "section 3 of the manual", "手册的第三章"."""
 _SECTION_NAME = re.compile(
-    r"^(?:chapter|section|part|page|entry)s? (?:on|about|called|titled|named|regarding|for)"
-    r" (?P<name>.+)$"
+    r"^(?:[\w' -]+ )?(?:chapter|section|part|page|entry|article)s?"
+    r" (?:on|about|called|titled|named|regarding|for) (?P<name>.+)$"
     r"|^(?P<before>.+?)\s*(?:\bchapter|\bsection|\bpage|(?:那|这)?一?[章节節])$",
     re.IGNORECASE,
 )
@@ -189,14 +190,11 @@ def find_parts(outline: DocumentOutline, phrase: str) -> list[OutlinePart]:
     bare = _DETERMINER.sub("", phrase.strip())
     every = [*outline.documents, *(s for parts in outline.sections.values() for s in parts)]
     found = _find_named(every, bare) or _find_split(outline, bare)
+    found = found or _find_document(outline.documents, bare)
     place = _read_place(bare)
-    if found is None and place is not None:
-        if _DOCUMENT_UNIT.match(place.unit):
-            number = int(place.number) if place.number.isdecimal() else 0
-            return list(outline.documents[number - 1 : number]) if number else []
+    if found is None and place is not None and not _DOCUMENT_UNIT.match(place.unit):
         inside = (_find_inside(outline, part, bare) for part in outline.documents)
         return [part for part in inside if part is not None]
-    found = found or _find_document(outline.documents, bare)
     section = _SECTION_NAME.match(bare)
     if found is None and section is not None:
         found = _find_by_terms(every, section["name"] or section["before"], least=0.0)
@@ -282,7 +280,11 @@ def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None
 
 
 def _find_document(documents: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
-    """Return the document that a phrase names, also by most of the words of its title."""
+    """Return the document that a phrase names, by its place or most of the words of its title."""
+    place = _read_place(phrase)
+    if place is not None and _DOCUMENT_UNIT.match(place.unit) and place.number.isdecimal():
+        number = int(place.number)
+        return next(iter(documents[number - 1 : number]), None) if number else None
     least = 0.0 if _TEXT_WORD.search(phrase) else _LEAST_OF_TITLE
     return _find_named(documents, phrase) or _find_by_terms(documents, phrase, least=least)
 
@@ -293,13 +295,11 @@ def _find_by_terms(
     """Return the part whose title or file name has all terms of a phrase and the fewest others."""
     bare = set(content_terms(_TEXT_WORD.sub(" ", _TEXT_NOUN.sub("", phrase))))
     wanted = bare or set(content_terms(phrase))
-    named = (
-        (set(content_terms(_NOT_WORD.sub(" ", name))), part)
-        for part in parts
-        for name in (part.title, PurePosixPath(part.uri).stem)
-    )
     shares = [
-        (len(wanted) / len(terms), part) for terms, part in named if wanted and wanted <= terms
+        (len(wanted) / len(terms), part)
+        for part in parts
+        for terms in _name_terms(part)
+        if wanted and wanted <= terms
     ]
     share, best = max(shares, key=itemgetter(0), default=(0.0, None))
     return best if share >= least else None
@@ -326,19 +326,20 @@ def find_listed(
     if is_of_documents and not within:
         return Listing("document", [(None, documents)]) if documents else None
     if _SECTION_NOUN.fullmatch(noun):
-        found = outline.children(documents[0]) if len(documents) == 1 else []
+        below = outline.children(documents[0]) if len(documents) == 1 else []
+        found = [part for part in below if part.title != documents[0].title]
         return Listing("section", [(documents[0], found)]) if found else None
     terms = set(content_terms(subject))
     if not terms or is_of_documents:
         return None
-    titled = [part for part in documents if terms <= set(content_terms(part.title))]
+    titled = [part for part in documents if terms <= _name_terms(part)[0]]
     if not within and (len(titled) > 1 or (titled and subject != noun)):
         return Listing("document", [(None, titled)])
     sections = [
         section
         for part in documents
         for section in outline.sections.get(part.document_id, ())
-        if terms <= set(content_terms(section.title))
+        if terms <= _name_terms(section)[0]
         and part.span.contains(section.span)
         and _title_key(section.title) != _title_key(part.title)
     ]
@@ -362,17 +363,26 @@ def read_chunks(store: Store, part: OutlinePart, *, most: int | None = None) -> 
     return sorted(inside, key=lambda chunk: chunk.ordinal)
 
 
-def _full_names(part: OutlinePart) -> set[str]:
+@lru_cache(maxsize=MOST_NODES)
+def _name_terms(part: OutlinePart) -> tuple[frozenset[str], ...]:
+    """Return the terms of the title of a part, and those of its file name."""
+    names = (part.title, PurePosixPath(part.uri).stem)
+    return tuple(frozenset(content_terms(_NOT_WORD.sub(" ", name))) for name in names)
+
+
+@lru_cache(maxsize=MOST_NODES)
+def _full_names(part: OutlinePart) -> frozenset[str]:
     title = split_number(part.title)[1]
     names = {_title_key(part.title), _title_key(title)}
     if part.uri:
         path = PurePosixPath(part.uri)
         names |= {_title_key(part.uri), _title_key(path.name), _title_key(path.stem)}
-    return names - {""}
+    return frozenset(names - {""})
 
 
-def _short_names(part: OutlinePart) -> set[str]:
-    return {_title_key(_SUBTITLE.split(split_number(part.title)[1])[0])} - {""}
+@lru_cache(maxsize=MOST_NODES)
+def _short_names(part: OutlinePart) -> frozenset[str]:
+    return frozenset({_title_key(_SUBTITLE.split(split_number(part.title)[1])[0])} - {""})
 
 
 def _title_key(name: str) -> str:

@@ -149,7 +149,8 @@ _COVERS = re.compile(
     r"^(?:what|which)(?: (?:main|key|major|kinds? of|sorts? of))*"
     r"(?: (?:topics?|themes?|subjects?|things?|information|areas?|questions))?"
     rf" (?:does|do|did) (?P<target>.+?) {_DEGREE}(?:cover|contain|describe|deal with|talk about"
-    rf"|discuss|teach|include|say|tell(?: us| me)?|explain|address|consist of){_END}",
+    rf"|discuss|teach|include|say|tell(?: us| me)?|explain|address|consist of"
+    rf"|go (?:through|over)){_END}",
     re.IGNORECASE,
 )
 _COVERED = re.compile(
@@ -393,9 +394,7 @@ _TEXT_ZH = (
     "(?:文档|文檔|文件|资料|資料|文章|材料|知识库|知識庫|语料|語料|报告|報告|笔记|筆記|手册|手冊|书|書"
     "|教程|指南|小说|小說|故事|论文|論文|说明书|說明書|文本|规定|規定|制度|合同|年报|年報)"
 )
-_WHICH_ZH = (
-    "(?:这|這|那|本|整|所有|全部|我的?|上述|以上)?(?:几|幾|些|个|個|本|份|篇|部|套|批|部分)?(?:的)?"
-)
+_WHICH_ZH = "(?:这|這|那|本|整|所有|全部|我的?|上述|以上)?(?:几|幾)?(?:些|个|個|本|份|篇|部|套|批|部分)?(?:的)?"
 _WHOLE_ZH = re.compile(
     f"(?:{_WHICH_ZH}{_TEXT_ZH}(?:们|全文|内容|內容)?|这里|這裡|这|這|里面|裡面|全部|所有内容|整体|整體|全文)"
     "(?:里面|裡面|当中|當中|里|裡|中|上|内)?"
@@ -427,7 +426,8 @@ _ABOUT_ZH = re.compile(
     + _END_ZH
 )
 _THEME_ZH = re.compile(
-    "^(?P<target>.*?)(?:的)?(?:主要内容|主要內容|大意|中心思想|主题|主題|梗概|目录|目錄|核心内容|核心內容|主要主题|主要主題|结构|結構)"
+    "^(?P<target>.*?)(?:的)?(?:主要内容|主要內容|大意|中心思想|主题|主題|梗概|目录|目錄|核心内容|核心內容|主要主题|主要主題|结构|結構"
+    "|(?:核心|主要)(?:观点|觀點|思想|论点|論點))"
     f"(?:是什么|是什麼|是啥|有哪些|有什么|有什麼|是怎样的|是怎樣的)?{_END_ZH}"
 )
 _LIST_ZH = re.compile(
