@@ -1,16 +1,17 @@
 """Pack passages, graph facts and reports into the prompt of an answer, under a token budget.
 
-Sentences compete for the budget by their relevance to the question. The neighbours of a relevant
-sentence get half of its worth, since they explain its pronouns. Each passage has its sentences in
-reading order, and the passages keep the order of the hits. Numbers in the prompt lead back to
-passages and sentences.
+Blocks compete for the budget by the relevance of their sentences to the question. The neighbours
+of a relevant sentence get half of its worth, since they explain its pronouns; the parts of a list,
+table or definition get most of that of the best one. A part comes with its lead-in, header and
+term. Each passage is Markdown below a line with its number and its section path, and the passages
+keep the order of the hits. Numbers in the prompt lead back to passages and sentences.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from knotwork._inference import prompt_files
@@ -18,8 +19,8 @@ from knotwork._inference.prompt_material import escape_passage
 from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
-from knotwork._synthesis.citations import gap_between, show_sentence
-from knotwork._synthesis.sentence_selection import is_title
+from knotwork._synthesis.chunk_parts import GAP, ChunkPart, ChunkParts, sentences_of
+from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.prose import weigh_prose
 from knotwork._text.terms import content_terms
@@ -27,6 +28,7 @@ from knotwork._text.token_counts import count_tokens
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
     RETRIEVAL_QUERY,
+    BlockKind,
     Chunk,
     CommunityReport,
     Evidence,
@@ -41,7 +43,8 @@ HIT_POWER = 0.5
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 NEIGHBOUR_SHARE = 0.5
 """The worth of a sentence next to another, as a share of the other's worth."""
-
+GROUP_SHARE = 0.8
+"""The worth of a part of a list, table or definition, as a share of that of its best part."""
 LEAST_SHARE = 0.1
 """The least worth of any sentence, as a share of its hit's: it fills the rest of the budget."""
 
@@ -49,15 +52,15 @@ ROWS_SHARE = 0.4
 """The largest share of the budget for the rows of a query."""
 MOST_PACKED_ROWS = 50
 
-_GAP = "…"
+TokenCounter = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPassage:
     """The part of a hit that a model reads.
 
-    ``text`` is its line in the prompt, ``spans`` are its sentences in reading order, ``best`` is
-    the most relevant one. ``rows`` are the rows of queries that its line ends with, "" without any.
+    ``text`` is what the prompt has of it, ``spans`` are its sentences in reading order, ``best`` is
+    the most relevant one. ``rows`` are the rows of queries that it ends with, "" without any.
     """
 
     number: int
@@ -69,48 +72,40 @@ class PromptPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class _SentenceCandidate:
+class _Candidate:
+    """A part of a hit, with the worths of its sentences by position."""
+
     rank: int
-    position: int
-    span: Span
-    text: str
-    worth: float
+    part: ChunkPart
+    worths: Mapping[int, float]
+
+    @property
+    def order(self) -> tuple[float, int, int]:
+        """The sorting key that puts the highest worth first."""
+        return -max(self.worths.values()), self.rank, self.part.sentences[0]
 
 
 def pack_evidence(
-    evidence: Evidence, *, budget_tokens: int, count: Callable[[str], int] = count_tokens
+    evidence: Evidence, *, budget_tokens: int, count: TokenCounter = count_tokens
 ) -> list[PromptPassage]:
-    """Pack the best sentences into passages, numbered from 1, of at most ``budget_tokens``.
+    """Pack the best blocks into passages, numbered from 1, of at most ``budget_tokens``.
 
     A sentence that several documents repeat is included once. ``count`` counts the tokens of a
     text.
     """
-    labels = [_passage_label(hit.chunk) for hit in evidence.hits]
-    chosen: dict[int, list[_SentenceCandidate]] = {}
-    seen: set[str] = set()
-    stating = [rank for rank, hit in enumerate(evidence.hits) if hit.scores.get(ROWS_SCORE)]
+    hits = list(
+        {hit.chunk.id: hit for hit in (*evidence.further[::-1], *evidence.hits[::-1])}.values()
+    )[::-1]
+    stating = [rank for rank, hit in enumerate(hits) if hit.scores.get(ROWS_SCORE)]
     leading = find_leading_result(evidence, least=0.0) if stating else None
     rows = _row_line(leading, int(ROWS_SHARE * budget_tokens), count)
     own = next((r for r in evidence.results if r.source == RETRIEVAL_QUERY), None)
     own_rows = _row_line(own, int(ROWS_SHARE * budget_tokens) - count(rows), count)
-    left = budget_tokens - count(rows) - count(own_rows)
-    for item in sorted(
-        _sentence_candidates(evidence), key=lambda c: (-c.worth, c.rank, c.position)
-    ):
-        cost = count(item.text) + count(_GAP)
-        if item.rank not in chosen:
-            cost += count(_passage_line(len(evidence.hits), labels[item.rank], ""))
-        key = " ".join(item.text.split()).casefold()
-        if cost <= left and key not in seen:
-            chosen.setdefault(item.rank, []).append(item)
-            seen.add(key)
-            left -= cost
+    packing = _Packing(hits, budget_tokens - count(rows) - count(own_rows), count)
+    for candidate in sorted(packing.candidates(), key=lambda candidate: candidate.order):
+        packing.add(candidate)
     passages = []
-    for number, rank in enumerate(sorted(chosen), start=1):
-        items = sorted(chosen[rank], key=lambda item: item.position)
-        spans = tuple(item.span for item in items)
-        line = _passage_line(number, labels[rank], _join_sentences(items))
-        best = chosen[rank][0].span
+    for rank, passage in packing.passages():
         found = []
         if rows and rank in stating:
             found.append(rows)
@@ -118,10 +113,82 @@ def pack_evidence(
         if own_rows:
             found.append(own_rows)
             own_rows = ""
-        line = " ".join((line, *found))
-        chunk = evidence.hits[rank].chunk
-        passages.append(PromptPassage(number, chunk, spans, line, best, " ".join(found)))
+        text = "\n".join((passage.text, *found))
+        passages.append(replace(passage, text=text, rows=" ".join(found)))
     return passages
+
+
+class _Packing:
+    """Fills a budget with parts of hits; ``left`` are the tokens that are not used yet."""
+
+    def __init__(self, hits: Sequence[Hit], left: int, count: TokenCounter) -> None:
+        self.left = left
+        self._hits = hits
+        self._count = count
+        self._chunks = [ChunkParts(hit.chunk) for hit in hits]
+        self._chosen: dict[int, set[int]] = {}
+        self._costs: dict[int, int] = {}
+        self._best: dict[int, int] = {}
+        self._seen: set[tuple[str, ...]] = set()
+
+    def candidates(self) -> Iterator[_Candidate]:
+        """Yield the parts of all hits. A header is none: it comes with the rows below it."""
+        top = max((hit.score for hit in self._hits), default=0.0)
+        for rank, (hit, chunk) in enumerate(zip(self._hits, self._chunks, strict=True)):
+            share = (max(hit.score, 0.0) / top) ** HIT_POWER if top > 0 else 1.0
+            worths = _sentence_worths(hit, chunk)
+            needed = {place for part in chunk.parts for place in part.needs}
+            for part in chunk.parts:
+                if part.kind is not BlockKind.TABLE or part.sentences[0] not in needed:
+                    own = {place: share * worths[place] for place in part.sentences}
+                    yield _Candidate(rank, part, own)
+
+    def add(self, candidate: _Candidate) -> None:
+        """Add a part with what it needs; if it does not fit, those of its sentences that do."""
+        keys = {place: self._key(candidate, place) for place in candidate.worths}
+        new = {place for place, key in keys.items() if key not in self._seen}
+        if not new or self._add(candidate, new) or len(new) == 1:
+            return
+        for place in sorted(new, key=lambda place: (-candidate.worths[place], place)):
+            self._add(candidate, {place})
+
+    def passages(self) -> Iterator[tuple[int, PromptPassage]]:
+        """Yield the passages in the order of the hits, each with the rank of its hit."""
+        for number, rank in enumerate(sorted(self._chosen), start=1):
+            chunk = self._chunks[rank]
+            spans = tuple(chunk.sentences[place] for place in sorted(self._chosen[rank]))
+            text = self._write(rank, self._chosen[rank], number)
+            best = chunk.sentences[self._best[rank]]
+            yield rank, PromptPassage(number, chunk.chunk, spans, text, best)
+
+    def _add(self, candidate: _Candidate, places: set[int]) -> bool:
+        """Add sentences of a part if they fit, and return True if so."""
+        rank = candidate.rank
+        if self._count(self._said(rank, places)) > self.left:
+            return False
+        wanted = self._chosen.get(rank, set()) | places | candidate.part.needs
+        cost = self._count(self._write(rank, wanted, len(self._hits)))
+        added = cost - self._costs.get(rank, 0)
+        if added > self.left:
+            return False
+        self.left -= added
+        self._chosen[rank], self._costs[rank] = wanted, cost
+        self._seen |= {self._key(candidate, place) for place in places}
+        self._best.setdefault(rank, max(places, key=lambda place: candidate.worths[place]))
+        return True
+
+    def _key(self, candidate: _Candidate, place: int) -> tuple[str, ...]:
+        """Return what makes a sentence a repetition: its words, and in a block also its names."""
+        said = " ".join(self._said(candidate.rank, {place}).split()).casefold()
+        return said, *(name for block in candidate.part.around for name in block.names)
+
+    def _said(self, rank: int, places: Iterable[int]) -> str:
+        chunk = self._chunks[rank]
+        return "\n".join(chunk.chunk.text_at(chunk.sentences[place]) for place in places)
+
+    def _write(self, rank: int, places: Collection[int], number: int) -> str:
+        chunk = self._chunks[rank]
+        return f"[{number}] {_section_path(chunk.chunk)}".rstrip() + "\n" + chunk.write(places)
 
 
 def holds_rows(evidence: Evidence) -> bool:
@@ -136,7 +203,7 @@ def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[s
         return ""
     head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"
     shown: list[str] = []
-    left = budget_tokens - count(head) - count(_GAP)
+    left = budget_tokens - count(head) - count(GAP)
     for row in result.rows[:MOST_PACKED_ROWS]:
         line = escape_passage(show_row(result.columns, row))
         left -= count(line) + 1
@@ -145,66 +212,36 @@ def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[s
         shown.append(line)
     if not shown:
         return ""
-    rest = f" {_GAP}" if len(shown) < len(result.rows) or result.truncated else ""
+    rest = f" {GAP}" if len(shown) < len(result.rows) or result.truncated else ""
     return f"{escape_passage(head)} {' / '.join(shown)}{rest}"
 
 
-def sentences_of(chunk: Chunk) -> tuple[Span, ...]:
-    """Return the sentences of a chunk, or its whole span if they are unknown."""
-    return chunk.sentences or (chunk.span,)
-
-
-def _sentence_candidates(evidence: Evidence) -> Iterator[_SentenceCandidate]:
-    top = max((hit.score for hit in evidence.hits), default=0.0)
-    for rank, hit in enumerate(evidence.hits):
-        share = (max(hit.score, 0.0) / top) ** HIT_POWER if top > 0 else 1.0
-        spans = sentences_of(hit.chunk)
-        worths = _sentence_worths(hit, spans)
-        for position, (span, worth) in enumerate(zip(spans, worths, strict=True)):
-            text = hit.chunk.text_at(span)
-            shown = escape_passage(show_sentence(text))
-            if shown and not is_title(text, hit.chunk):
-                yield _SentenceCandidate(rank, position, span, shown, share * worth)
-
-
-def _sentence_worths(hit: Hit, spans: Sequence[Span]) -> list[float]:
+def _sentence_worths(hit: Hit, chunk: ChunkParts) -> list[float]:
     """Return the worth of each sentence of a hit, relative to its best sentence."""
     relevance = dict(hit.sentences)
     best = max(relevance.values(), default=0.0) or 1.0
-    own = [max(relevance.get(span, 0.0), 0.0) / best for span in spans]
+    own = [max(relevance.get(span, 0.0), 0.0) / best for span in chunk.sentences]
     beside = [
         max((own[i] for i in (place - 1, place + 1) if 0 <= i < len(own)), default=0.0)
         for place in range(len(own))
     ]
-    return [max(a, NEIGHBOUR_SHARE * b, LEAST_SHARE) for a, b in zip(own, beside, strict=True)]
+    worths = [max(a, NEIGHBOUR_SHARE * b, LEAST_SHARE) for a, b in zip(own, beside, strict=True)]
+    for group in chunk.groups():
+        most = max((own[place] for place in group), default=0.0)
+        for place in group:
+            worths[place] = max(worths[place], GROUP_SHARE * most)
+    return worths
 
 
-def _passage_label(chunk: Chunk) -> str:
+def _section_path(chunk: Chunk) -> str:
     titles = dict.fromkeys(t for t in (chunk.document_title, *chunk.headings) if t)
-    return escape_passage(" > ".join(" ".join(title.split()) for title in titles)).replace("|", "/")
-
-
-def _passage_line(number: int, label: str, body: str) -> str:
-    return f"[{number}] {label} | {body}" if label else f"[{number}] {body}"
-
-
-def _join_sentences(items: Sequence[_SentenceCandidate]) -> str:
-    text = ""
-    for place, item in enumerate(items):
-        if place and item.position > items[place - 1].position + 1:
-            text += f" {_GAP} "
-        elif place:
-            text += gap_between(items[place - 1].text, item.text)
-        text += item.text
-    return text
+    return escape_passage(" > ".join(" ".join(title.split()) for title in titles))
 
 
 _SUMMARY_TOKENS = 60
 _TITLE_TOKENS = 40
 _SECTION_TOKENS = 12
 """The tokens of the tags around a section."""
-
-TokenCounter = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)

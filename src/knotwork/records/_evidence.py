@@ -94,8 +94,9 @@ class Hit:
 class Evidence:
     """The hits for a query, best first (score descending, then chunk id).
 
-    ``confidence`` in [0, 1] is the estimated probability that the hits contain an answer; it is 1
-    for an outline or a count. ``embedder`` is the name of the model whose vectors were used, empty
+    ``further`` are hits after these, which only fill the prompt of a language model. ``confidence``
+    in [0, 1] is the estimated probability that the hits contain an answer; it is 1 for an outline
+    or a count. ``embedder`` is the name of the model whose vectors were used, empty
     if none were. ``paths`` in the graph, best first, and ``results`` of statements come from
     retrievers that return them. ``trace`` describes the steps of a retriever.
     """
@@ -109,6 +110,7 @@ class Evidence:
     results: tuple[QueryResult, ...] = ()
     trace: tuple[str, ...] = ()
     embedder: str = ""
+    further: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.grounding.faults import CitedSources, Fault, Finding
 from knotwork._synthesis.grounding.texts import covered_share, read_text
-from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
+from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
 
 LEAST_REPAIRED = 0.8
