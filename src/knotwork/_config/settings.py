@@ -469,7 +469,7 @@ class AnswerSettings:
         maximum=1,
     )
     context_tokens: int = _setting(
-        1_600,
+        4_000,
         "maximum number of tokens of passages in the prompt of a language model",
         minimum=300,
         maximum=1_000_000,

@@ -373,6 +373,8 @@ class KnowledgeBase:
         part = scope.part.store if scope.filter else None
         store = scope.part.store
         plan = self._engine.plan(replace(request, question=scope.question), store)
+        if plan.models is not None:
+            searcher = searcher.for_prompt(self.settings.answer.context_tokens)
         evidence = searcher.search(plan.question)
         reports = CommunityReports(self.store, self.models, self.settings, part)
         sources = AnswerSources(store, searcher, self.models, reports)

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 MAX_RETRIEVERS = 64
 """Retrievers kept for the next question; the limit is for callers that compose ever new ones."""
 
+LEAST_PASSAGE_TOKENS = 100
+"""Tokens of a prompt for each passage that is searched for: less than most passages have, since
+only their relevant blocks are packed."""
+MOST_PROMPT_HITS = 200
+"""Passages that are searched for at most to fill a prompt."""
+
 MAX_FILTERED = 8
 """Filters whose part of the index is kept, with the retrievers over it."""
 
@@ -298,6 +304,21 @@ class ScopedSearcher:
     scope: SearchScope
     hit_query: HitQuery | None
     with_tables: bool = False
+    further: int = 0
+
+    def for_prompt(self, tokens: int) -> ScopedSearcher:
+        """Return a searcher that also finds further hits, to fill a prompt of ``tokens``.
+
+        It finds none where the request sets the number of hits, a retriever or a retrieval query.
+        """
+        from knotwork._retrieval.retriever_registry import AUTO
+
+        request, usual = self.request, self.retrievers.settings.retrieval
+        is_usual = (request.retriever or usual.retriever) == AUTO and self.hit_query is None
+        if not is_usual or request.k is not None:
+            return self
+        wanted = min(tokens // LEAST_PASSAGE_TOKENS, MOST_PROMPT_HITS)
+        return replace(self, further=max(wanted - usual.k, 0))
 
     def search(self, text: str) -> Evidence:
         """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
@@ -305,12 +326,13 @@ class ScopedSearcher:
         k = usual.k if request.k is None else request.k
         query = Query(text, k, scope.filter, request.min_score)
         retriever, notes = self.retrievers.get(request.retriever or usual.retriever, scope.part)
-        found = retriever.retrieve(query)
+        found = retriever.retrieve(replace(query, k=k + self.further))
         hits = found.hits
         if request.min_score is not None:
             hits = tuple(hit for hit in hits if hit.score >= request.min_score)
         notes = (*scope.notes, *found.notes, *notes)
-        found = replace(found, query=query, hits=hits, notes=notes)
+        shown = max(k, len(hits) - self.further)
+        found = replace(found, query=query, hits=hits[:shown], further=hits[shown:], notes=notes)
         if self.hit_query is not None:
             from knotwork._retrieval.queries.hit_queries import run_over_hits
 

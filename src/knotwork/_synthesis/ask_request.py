@@ -47,7 +47,7 @@ def read_mode(name: str) -> AskMode:
     return AskMode(name)
 
 
-LOCAL_TOKENS = 4_600
+LOCAL_TOKENS = 7_400
 GLOBAL_TOKENS = 3_700
 FIRST_GLOBAL_TOKENS = 6_000
 """Of the first global question, the reports that it has written included."""

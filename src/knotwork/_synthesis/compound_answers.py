@@ -127,9 +127,11 @@ def join_evidence(whole: Evidence, parts: Sequence[Evidence]) -> Evidence:
             scored = ((hit, top * hit.score / best) for hit in evidence.hits)
             raise_scores(found, scored, part=PART_SCORE)
     ranked = sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk.id))
+    shown = max(whole.query.k, len(whole.hits))
     return replace(
         whole,
-        hits=tuple(ranked[: max(whole.query.k, len(whole.hits))]),
+        hits=tuple(ranked[:shown]),
+        further=(*ranked[shown:], *whole.further),
         confidence=max([whole.confidence, *(evidence.confidence for evidence in parts)]),
     )
 

@@ -26,6 +26,7 @@ from knotwork._synthesis.ask_request import (
     AskEventKind,
     AskMode,
 )
+from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.extractive_answers import (
     FOUND_CONFIDENCE,
@@ -46,7 +47,6 @@ from knotwork._synthesis.prompt_context import (
     PassageNumbering,
     make_sections,
     pack_reports,
-    sentences_of,
 )
 from knotwork._text.languages import detect_language
 from knotwork._text.prose import weigh_prose

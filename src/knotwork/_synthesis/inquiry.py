@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from knotwork._synthesis.answer_writer import AnswerWriter
 
 
-USUAL_CONTEXT_TOKENS = 1_600
+USUAL_CONTEXT_TOKENS = 4_000
 """The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
 
 _LEAST_MATERIAL_TOKENS = 200

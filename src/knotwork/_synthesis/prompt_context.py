@@ -1,8 +1,8 @@
 """Pack passages, graph facts and reports into the prompt of an answer, under a token budget.
 
 Blocks compete for the budget by the relevance of their sentences to the question. The neighbours
-of a relevant sentence get half of its worth, since they explain its pronouns; the parts of a list,
-table or definition get most of that of the best one. A part comes with its lead-in, header and
+of a relevant sentence get most of its worth, since they explain its pronouns; the parts of a list,
+table or definition get most of that of the best part. A part comes with its lead-in, header and
 term. Each passage is Markdown below a line with its number and its section path, and the passages
 keep the order of the hits. Numbers in the prompt lead back to passages and sentences.
 """
@@ -39,14 +39,12 @@ from knotwork.records import (
     Support,
 )
 
-HIT_POWER = 0.5
-"""Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
-NEIGHBOUR_SHARE = 0.5
+NEIGHBOUR_SHARE = 0.7
 """The worth of a sentence next to another, as a share of the other's worth."""
 GROUP_SHARE = 0.8
 """The worth of a part of a list, table or definition, as a share of that of its best part."""
-LEAST_SHARE = 0.1
-"""The least worth of any sentence, as a share of its hit's: it fills the rest of the budget."""
+LEAST_SHARE = 0.5
+"""The least worth of any sentence, as a share of that of the best one of its hit."""
 
 ROWS_SHARE = 0.4
 """The largest share of the budget for the rows of a query."""
@@ -135,7 +133,7 @@ class _Packing:
         """Yield the parts of all hits. A header is none: it comes with the rows below it."""
         top = max((hit.score for hit in self._hits), default=0.0)
         for rank, (hit, chunk) in enumerate(zip(self._hits, self._chunks, strict=True)):
-            share = (max(hit.score, 0.0) / top) ** HIT_POWER if top > 0 else 1.0
+            share = max(hit.score, 0.0) / top if top > 0 else 1.0
             worths = _sentence_worths(hit, chunk)
             needed = {place for part in chunk.parts for place in part.needs}
             for part in chunk.parts:
@@ -217,15 +215,14 @@ def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[s
 
 
 def _sentence_worths(hit: Hit, chunk: ChunkParts) -> list[float]:
-    """Return the worth of each sentence of a hit, relative to its best sentence."""
+    """Return the worth of each sentence of a hit, from its relevance and those around it."""
     relevance = dict(hit.sentences)
-    best = max(relevance.values(), default=0.0) or 1.0
-    own = [max(relevance.get(span, 0.0), 0.0) / best for span in chunk.sentences]
-    beside = [
-        max((own[i] for i in (place - 1, place + 1) if 0 <= i < len(own)), default=0.0)
-        for place in range(len(own))
+    own = [max(relevance.get(span, 0.0), 0.0) for span in chunk.sentences]
+    best = max(own, default=0.0) or 1.0
+    beside = [max(own[max(place - 1, 0) : place + 2]) for place in range(len(own))]
+    worths = [
+        max(a, NEIGHBOUR_SHARE * b, LEAST_SHARE * best) for a, b in zip(own, beside, strict=True)
     ]
-    worths = [max(a, NEIGHBOUR_SHARE * b, LEAST_SHARE) for a, b in zip(own, beside, strict=True)]
     for group in chunk.groups():
         most = max((own[place] for place in group), default=0.0)
         for place in group:

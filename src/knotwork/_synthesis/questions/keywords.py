@@ -93,9 +93,11 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
     ]
     ranked = sorted([*evidence.hits, *extra], key=lambda hit: (-hit.score, hit.chunk.id))
     note = f"Also searched by: {', '.join(keywords)}."
+    shown = max(evidence.query.k, len(evidence.hits))
     return replace(
         evidence,
-        hits=tuple(ranked[: max(evidence.query.k, len(evidence.hits))]),
+        hits=tuple(ranked[:shown]),
+        further=(*ranked[shown:], *evidence.further),
         confidence=max(evidence.confidence, more.confidence),
         notes=(*evidence.notes, note),
     )
