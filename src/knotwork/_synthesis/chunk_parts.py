@@ -18,7 +18,9 @@ _WHOLE = (BlockKind.LIST, BlockKind.TABLE, BlockKind.DEFINITION)
 """Blocks whose parts belong together."""
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _DELIMITER_ROW = re.compile(r"\s*\|[\s|:\-]+\|[ \t]*(?=\n|$)")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FENCE = re.compile(r"```|~~~")
+_MARKS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?")
+"""What is before a block on its line: an indent, and the marks of quotes and items."""
 _LONGEST_HEAD = 200
 """Most characters of a text before the chunk that introduces what it begins with."""
 
@@ -153,14 +155,14 @@ class ChunkParts:
         if len(places) == len(part.sentences):
             start = max(block.span.start - self.chunk.span.start, 0)
             line = self.chunk.text.rfind("\n", 0, start) + 1
-            start = start if self.chunk.text[line:start].strip() else line
+            start = line if _MARKS.fullmatch(self.chunk.text[line:start]) else start
             text = self.chunk.text[start : block.span.end - self.chunk.span.start]
         else:
             text = f"\n{GAP}\n".join(self._lines(run[0], run[-1]) for run in _runs(places))
         lines = text.strip("\n").split("\n")
-        if not _FENCE.match(lines[0]):
+        if not _FENCE.search(lines[0]):
             lines.insert(0, "```")
-        if len(lines) == 1 or not _FENCE.match(lines[-1]):
+        if len(lines) == 1 or not _FENCE.search(lines[-1]):
             lines.append("```")
         return "\n".join(lines)
 

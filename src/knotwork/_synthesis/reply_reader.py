@@ -3,8 +3,9 @@
 A mark in a reply has the number of a passage of the prompt; in the answer it cites the sentence of
 that passage which supports the statement before it. Remembered facts are passages with negative
 numbers, which a reply cites as [M1] for -1. A statement is shown once it was read whole and
-its passages were found to say it, so that a streamed answer needs no correction. Further checks
-find unknown numbers, misquotes and uncited sentences.
+its passages were found to say it, so that a streamed answer needs no correction. An item is a
+statement, as is a row with the names of its columns; code is one, and the brackets in it are no
+marks. Further checks find unknown numbers, misquotes and uncited sentences.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from knotwork._inference.prompt_material import comparable, restore
 from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import gap_before_mark, gap_between
 from knotwork._synthesis.grounding.faults import Fault, Finding
-from knotwork._synthesis.grounding.statement_check import StatementCheck
+from knotwork._synthesis.grounding.statement_check import (
+    FENCE,
+    StatementCheck,
+    is_code,
+    is_row,
+    split_row,
+)
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage, clip
 from knotwork._text.sentences import split_sentences
@@ -135,6 +142,10 @@ _SEARCHED_CHARACTERS = 200
 _LONGEST_END = 20
 _LONGEST_STATEMENT = 800
 """A statement of more characters is cut, so that no reply takes long to check."""
+_LONGEST_CODE = 4_000
+"""The same limit for code in a fence."""
+_BLOCK_STARTS = tuple("|`-*+•#>")
+"""Characters that begin a block at the start of a line."""
 _LONGEST_MARK = 120
 """An open bracket with more characters after it begins no mark."""
 _FEWEST_STATEMENT_TERMS = 2
@@ -175,6 +186,16 @@ class _OpenStatement:
     text: str = ""
     marks: list[tuple[int, list[int]]] = field(default_factory=list)
 
+    @property
+    def fences(self) -> int:
+        """The number of its fences: 1 inside code, 2 behind it."""
+        return self.text.count(FENCE) if is_code(self.text) else 0
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of its marks, each once."""
+        return list(dict.fromkeys(number for _, marked in self.marks for number in marked))
+
 
 class ReplyReader:
     """Rewrites the marks of a reply that is fed in pieces of any size, and checks its statements.
@@ -197,6 +218,8 @@ class ReplyReader:
         self._check = check or StatementCheck(passages, question=question)
         self._pending = ""
         self._open = _OpenStatement()
+        self._header: list[_OpenStatement] = []
+        self._columns: tuple[str, ...] = ()
         self._numbers: dict[tuple[str, Span], int] = {}
         self._seen: set[str] = set()
         self._before_mark = ""
@@ -225,7 +248,7 @@ class ReplyReader:
         shown = self._say(self._pending.rstrip())
         if is_cut and self.statements and not _MAY_END.search(self._open.text[-_LONGEST_END:]):
             self._open = _OpenStatement()
-        shown += self._close()
+        shown += self._close() + self._end_table()
         self._pending = ""
         self.text += shown
         return shown
@@ -245,6 +268,9 @@ class ReplyReader:
     def _feed_character(self, character: str) -> str:
         self._pending += character
         shown = ""
+        if self._open.fences == 1:
+            shown, self._pending = self._say(self._pending), ""
+            return shown
         if match := _REPLY_MARK.search(self._pending):
             shown = self._say(self._pending[: match.start()])
             self._mark(match)
@@ -270,10 +296,16 @@ class ReplyReader:
         return shown
 
     def _begins_statement(self, text: str) -> bool:
-        if len(self._open.text) > _LONGEST_STATEMENT:
+        fences = self._open.fences
+        if fences == 1 and len(self._open.text) <= _LONGEST_CODE:
+            return False
+        if fences or len(self._open.text) > _LONGEST_STATEMENT:
             return True
         before = self._open.text[-_SEARCHED_CHARACTERS:]
         space = text[: len(text) - len(text.lstrip())]
+        line = (before + space).rstrip(" \t")
+        if before.strip() and line.endswith("\n") and text.lstrip().startswith(_BLOCK_STARTS):
+            return True
         if not before.strip() or not _MAY_END.search(before[-_LONGEST_END:] + space):
             return False
         spans = split_sentences(before + text)
@@ -295,36 +327,68 @@ class ReplyReader:
         said, self._open = self._open, _OpenStatement()
         said.text = restore(said.text)
         bare = said.text.strip()
+        if not is_row(bare):
+            return self._end_table() + self._check_statement(said)
+        if self._columns:
+            return self._check_row(said)
+        cells = split_row(bare)
+        if self._header and all(not cell.strip(":- ") for cell in cells):
+            self._columns = split_row(self._header[0].text)
+            self._header.append(said)
+            return ""
+        shown = self._end_table()
+        self._header = [said]  # held back: a row tells whether it is the header of a table
+        return shown
+
+    def _end_table(self) -> str:
+        """Forget the open table; return the row that is held back, if it is no header."""
+        held, columns = self._header, self._columns
+        self._header, self._columns = [], ()
+        return self._check_statement(held[0]) if held and not columns else ""
+
+    def _check_row(self, said: _OpenStatement) -> str:
+        """Return a row as `_close`, after the header of its table if it is the first one."""
+        end = said.text.rstrip().removesuffix("|").rstrip()
+        said.marks = [(len(end), said.numbers)] if said.numbers else []
+        shown = self._check_statement(said, self._columns)
+        if not shown.strip():
+            return shown
+        header, self._header = self._header, []
+        return "".join(part.text for part in header) + shown
+
+    def _check_statement(self, said: _OpenStatement, columns: Sequence[str] = ()) -> str:
+        bare = said.text.strip()
         if not bare:
             return said.text
         if _TAG.fullmatch(bare):  # the model repeats the frame of its prompt
             return ""
         is_statement = _is_statement(bare)
         key = _bare_text(bare)
-        if (is_statement and key in self._seen) or _goes_in_circles(bare):
+        if (is_statement and key in self._seen) or (not is_code(bare) and _goes_in_circles(bare)):
             self.rejected.append(Rejected(bare, None))
             return ""
         self._seen.add(key)
-        numbers = list(dict.fromkeys(n for _, marked in said.marks for n in marked))
         if is_statement:
-            finding = self._check.find_fault(bare, numbers)
-            if finding or not numbers:
-                self._cite_another(said, is_wrong=finding is not None)
+            stated = self._check.name_cells(bare, columns) if columns else bare
+            finding = self._check.find_fault(stated, said.numbers)
+            if finding or not said.numbers:
+                self._cite_another(said, stated, is_wrong=finding is not None)
             if finding and not said.marks:
                 self.rejected.append(Rejected(bare, finding))
                 return ""
             self.statements.append(bool(said.marks))
         return self._cite(said)
 
-    def _cite_another(self, said: _OpenStatement, *, is_wrong: bool) -> None:
+    def _cite_another(self, said: _OpenStatement, stated: str, *, is_wrong: bool) -> None:
         """Cite the passage that says a statement, if one does, instead of none or a wrong one."""
-        bare = said.text.strip()
-        number = self._check.find_passage(bare)
+        number = self._check.find_passage(stated)
         if said.marks:
             self.moved += number is not None
         else:
             self.added += number is not None
-        place = said.marks[-1][0] if said.marks else len(said.text.rstrip())
+        end = said.text.rstrip()
+        end = end.removesuffix("|").rstrip() if is_row(end) else end
+        place = said.marks[-1][0] if said.marks else len(end)
         if number is not None:
             said.marks = [(place, [number])]
         elif is_wrong:
@@ -343,6 +407,7 @@ class ReplyReader:
                 support = said.text[:end]
             marks = dict.fromkeys(self._mark_of(number, support) for number in numbers)
             gap = "" if not shown or shown[-1:].isspace() else gap_before_mark(shown[-4:])
+            gap = "\n" if gap and shown.endswith(FENCE) else gap
             shown += gap + "".join(marks)
             place = end
         shown += said.text[place:]

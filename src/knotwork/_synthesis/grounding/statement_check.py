@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import show_sentence
@@ -11,6 +11,13 @@ from knotwork._synthesis.grounding.faults import CitedSources, Fault, Finding
 from knotwork._synthesis.grounding.texts import covered_share, read_text
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
+from knotwork.records import BlockKind, Chunk
+
+FENCE = "```"
+_ROW = re.compile(r"\|.+\|")
+_CODE = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?```")
+LEAST_CODE = 0.8
+"""Code is said by passages that have this share of its distinct words."""
 
 LEAST_REPAIRED = 0.8
 """A passage with a sentence that has this share of a statement's words may be cited for it."""
@@ -24,6 +31,37 @@ _OF_ITSELF = re.compile(
     r"|我(?:无法|不能)(?:回答|提供|访问|协助)|很抱歉|我的训练数据",
     re.IGNORECASE,
 )
+
+
+def is_code(statement: str) -> bool:
+    """Return True for code in a fence."""
+    return _CODE.match(statement) is not None
+
+
+def is_row(statement: str) -> bool:
+    """Return True for a row of a table."""
+    return _ROW.fullmatch(statement.strip()) is not None
+
+
+def split_row(row: str) -> tuple[str, ...]:
+    """Return the cells of a row of a table."""
+    return tuple(cell.strip() for cell in row.strip().strip("|").split("|"))
+
+
+def name_cells(columns: Sequence[str], cells: Sequence[str]) -> str:
+    """Return the cells of a row with the names of their columns, as "Part: fuse; Price: 2"."""
+    named = zip(columns, cells, strict=False)
+    return "; ".join(f"{column}: {cell}" if column else cell for column, cell in named if cell)
+
+
+def _read_rows(chunk: Chunk) -> Iterator[str]:
+    """Yield the rows in a chunk as statements."""
+    columns: tuple[str, ...] = ()
+    for block in chunk.blocks:
+        if block.kind is BlockKind.TABLE:
+            columns = split_row(block.label)
+        elif block.kind is BlockKind.ROW and columns and chunk.span.contains(block.span):
+            yield name_cells(columns, split_row(chunk.text_at(block.span)))
 
 
 class StatementCheck:
@@ -59,10 +97,22 @@ class StatementCheck:
             first = first or finding
         return self._compare(statement, nearest) and first
 
+    def name_cells(self, row: str, columns: Sequence[str]) -> str:
+        """Return a row as a statement, with the names of its columns if the passages have them."""
+        names = set(terms(" ".join(columns)))
+        texts = (p.chunk.context + p.chunk.text + p.rows for p in self._passages.values())
+        if names <= {term for text in texts for term in held_terms(text, names)}:
+            return name_cells(columns, split_row(row))
+        return row
+
     def find_passage(self, statement: str) -> int | None:
         """Return the number of a passage that says nearly every word of a statement, or None."""
         words = read_text(statement)
         for number in self._nearest(statement):
+            if is_code(statement):
+                if self._compare(statement, [number]) is None:
+                    return number
+                continue
             best = max(
                 (covered_share(words, read_text(s)) for s in self._read(number)[0]), default=0.0
             )
@@ -73,8 +123,18 @@ class StatementCheck:
     def _compare(self, statement: str, numbers: Sequence[int]) -> Finding | None:
         key = (statement, tuple(numbers))
         if key not in self._compared:
-            self._compared[key] = self._cite(key[1]).find_fault(statement)
+            check = self._find_code_fault if is_code(statement) else self._find_text_fault
+            self._compared[key] = check(statement, key[1])
         return self._compared[key]
+
+    def _find_text_fault(self, statement: str, numbers: tuple[int, ...]) -> Finding | None:
+        return self._cite(numbers).find_fault(statement)
+
+    def _find_code_fault(self, code: str, numbers: tuple[int, ...]) -> Finding | None:
+        words = set(terms("\n".join(code.strip().split("\n")[1:])))
+        text = "\n".join(self._passages[number].chunk.text for number in numbers)
+        is_said = len(held_terms(text, words)) >= LEAST_CODE * len(words)
+        return None if is_said else Finding(Fault.WORDS, "")
 
     def _cite(self, numbers: tuple[int, ...]) -> CitedSources:
         if numbers not in self._cited:
@@ -92,6 +152,7 @@ class StatementCheck:
             passage = self._passages[number]
             chunk = passage.chunk
             sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
+            sentences += _read_rows(chunk)
             sentences += passage.rows.split(" / ")
             titles = " / ".join((chunk.document_title, *chunk.headings))
             self._sources[number] = [s for s in sentences if s], titles
