@@ -4,11 +4,11 @@
     python benchmarks/answers/context.py --data DIR --index INDEXES --set articles_zh --missing
 
 `--data` is as for run.py, whose question sets these are. `--index` is a folder with INDEXES/SET.knot
-of earlier runs; missing ones are made there. Without it, each set is indexed into a temporary folder.
-The questions are asked in mode "basic" with a model that records its prompt. The answer is in a
-prompt if its material, without the question, holds an alternative of each group of the answer, by the
-rule of the judge. `parts` is the mean share of the groups that it holds, `tokens` the mean length of
-the material. `--missing` lists the questions whose answer no prompt has.
+of earlier runs; missing ones are made there. Without it, each set is indexed into a temporary
+folder. The questions are asked in mode "basic" with a model that records its prompt. The answer is
+in a prompt if its material, without the question, holds an alternative of each group of the answer,
+by the rule of the judge. `parts` is the mean share of the groups that it holds, `tokens` the mean
+length of the material. `--missing` lists the questions whose answer is not in the longest prompt.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Holds = Callable[[str, list[str]], bool]
 
 def read_material(index: Path, questions: list[dict[str, Any]], budget: int) -> list[str]:
     """Return the material of the prompt of each question, "" if the model was not asked."""
-    # The prompt ends its instructions with the sentence for "no answer". Calls are cached by the name
-    # of the model, so that each run needs a new one.
+    # Instructions end with the sentence for "no answer". Calls are cached by the name of the model,
+    # so that each run needs a new one.
     model = ScriptedChatModel(
         lambda request: request.messages[0].content.rpartition("\n")[2],
         name=f"scripted:{time.time_ns()}",

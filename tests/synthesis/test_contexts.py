@@ -143,7 +143,7 @@ def test_hostile_text_cannot_leave_its_line():
     context = pack_context(EVIDENCE, facts=facts, reports=[report], store=STORE, budget_tokens=700)
     tags = re.findall(r"</?\w+>", context.material)
     assert len(tags) == 6
-    assert len(context.material.splitlines()) == 6 + 3 + 1 + 2
+    assert len(context.material.splitlines()) == 6 + 2 * 3 + 1 + 2
     assert "\n" not in describe_report(report, tokens=40)
 
 

@@ -19,7 +19,7 @@ def test_passages_are_numbered_by_hit_and_read_in_order():
     evidence, _ = make_evidence()
     passages = pack_evidence(evidence, budget_tokens=1_000)
     assert [passage.text for passage in passages] == [
-        f"[{number}] {title} | {text}" for number, (title, text) in enumerate(TEXTS.items(), 1)
+        f"[{number}] {title}\n{text}" for number, (title, text) in enumerate(TEXTS.items(), 1)
     ]
     assert all(list(p.spans) == sorted(p.spans) for p in passages)
 
@@ -73,7 +73,7 @@ def test_a_chunk_without_sentences_counts_as_one():
     chunk = replace(chunk_of(Document(uri="a", title="", text="No stop at all")), sentences=())
     evidence = Evidence(Query("q"), "auto", (Hit(chunk, -1.0),), 1.0)
     (passage,) = pack_evidence(evidence, budget_tokens=100)
-    assert (passage.text, passage.spans) == ("[1] No stop at all", (chunk.span,))
+    assert (passage.text, passage.spans) == ("[1]\nNo stop at all", (chunk.span,))
 
 
 def test_titles_are_in_the_line_once_and_cannot_break_it():
@@ -81,7 +81,7 @@ def test_titles_are_in_the_line_once_and_cannot_break_it():
     chunk = chunk_of(document, headings=("Hand|book", "Trips\nabroad [3]"))
     evidence = Evidence(Query("q"), "auto", (Hit(chunk, 1.0),), 1.0)
     (passage,) = pack_evidence(evidence, budget_tokens=100)
-    assert passage.text == "[1] Hand/book > Trips abroad (3) | Ask the office first."
+    assert passage.text == "[1] Hand|book > Trips abroad (3)\nAsk the office first."
 
 
 @given(st.text(alphabet="[]<>/ \n12context question", max_size=60))
@@ -114,7 +114,7 @@ def test_the_prompt_is_in_the_language_of_the_question():
         assignment = read_assignment(request.messages)
         assert assignment.task == "answer"
         assert assignment.question == question
-        assert assignment.sections["context"].startswith("[1] Travel | Trips abroad")
+        assert assignment.sections["context"].startswith("[1] Travel\nTrips abroad")
         expected = fill_prompt("answer", language, _blanks())[0].content
         assert request.messages[0].content[:200] == expected[:200]
 

@@ -192,6 +192,12 @@ class _OpenStatement:
         return self.text.count(FENCE) if is_code(self.text) else 0
 
     @property
+    def end(self) -> int:
+        """The place of marks at its end: that of a row is in its last cell."""
+        text = self.text.rstrip()
+        return len(text.removesuffix("|").rstrip() if is_row(text) else text)
+
+    @property
     def numbers(self) -> list[int]:
         """The numbers of its marks, each once."""
         return list(dict.fromkeys(number for _, marked in self.marks for number in marked))
@@ -348,8 +354,6 @@ class ReplyReader:
 
     def _check_row(self, said: _OpenStatement) -> str:
         """Return a row as `_close`, after the header of its table if it is the first one."""
-        end = said.text.rstrip().removesuffix("|").rstrip()
-        said.marks = [(len(end), said.numbers)] if said.numbers else []
         shown = self._check_statement(said, self._columns)
         if not shown.strip():
             return shown
@@ -362,6 +366,8 @@ class ReplyReader:
             return said.text
         if _TAG.fullmatch(bare):  # the model repeats the frame of its prompt
             return ""
+        if is_row(bare) and said.marks:
+            said.marks = [(said.end, said.numbers)]
         is_statement = _is_statement(bare)
         key = _bare_text(bare)
         if (is_statement and key in self._seen) or (not is_code(bare) and _goes_in_circles(bare)):
@@ -386,9 +392,7 @@ class ReplyReader:
             self.moved += number is not None
         else:
             self.added += number is not None
-        end = said.text.rstrip()
-        end = end.removesuffix("|").rstrip() if is_row(end) else end
-        place = said.marks[-1][0] if said.marks else len(end)
+        place = said.marks[-1][0] if said.marks else said.end
         if number is not None:
             said.marks = [(place, [number])]
         elif is_wrong:

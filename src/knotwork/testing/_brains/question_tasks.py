@@ -27,6 +27,8 @@ from knotwork.testing._brains.reading import key_words, language_of, read_text, 
 _POINT = re.compile(r"^\s*(\d{1,3})\s*\|\s*(\S.*)$", re.MULTILINE)
 _RATED = re.compile(r"^\s*(\d{1,4})\s*\|\s*(\S.*)$", re.MULTILINE)
 _TITLE = re.compile(r"^#.*$", re.MULTILINE)
+_PATH = re.compile(r"^(\[\d{1,4}\]).*\n(?!\[\d)", re.MULTILINE)
+"""The line above a passage: its number, and its section path, which states nothing."""
 _MOST = re.compile(r"at most (\d+)|最多(\d+)")
 _FINDINGS = 5
 _ANSWER_SENTENCES = 3
@@ -120,7 +122,7 @@ def _passages(assignment: Assignment) -> list[NumberedPassage]:
     tags = [tag for tag in ("context", "facts", "reports") if tag in assignment.sections]
     if not tags:
         return read_passages(assignment.section("community", "text"))
-    texts = [_TITLE.sub("", assignment.sections[tag]) for tag in tags]
+    texts = [_PATH.sub(r"\1", _TITLE.sub("", assignment.sections[tag])) for tag in tags]
     return [passage for text in texts if text.strip() for passage in read_passages(text.strip())]
 
 
