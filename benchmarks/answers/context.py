@@ -3,7 +3,7 @@
     python benchmarks/answers/context.py --data ../shared/bench/realdocs
     python benchmarks/answers/context.py --data DIR --index INDEXES --set articles_zh --missing
 
-`--data` is as for run.py, whose question sets these are. `--index` is a folder with INDEXES/SET.knot
+`--data` is as for run.py, whose sets these are. `--index` is a folder with INDEXES/SET.knot
 of earlier runs; missing ones are made there. Without it, each set is indexed into a temporary
 folder. The questions are asked in mode "basic" with a model that records its prompt. The answer is
 in a prompt if its material, without the question, holds an alternative of each group of the answer,

@@ -239,6 +239,22 @@ def test_a_header_without_a_row_that_the_passages_say_is_left_out(manual):
     assert answer.text == "The fuse costs 2 crowns. [1]"
 
 
+@pytest.mark.parametrize(
+    "row", ["Gasket | I-3 | 4 crowns", "Impeller | G-17 | 61 crowns", "Fuse | F-9 | 61 crowns"]
+)
+def test_a_row_with_the_cell_of_another_is_left_out(manual, row):
+    reply = TABLE.replace("Gasket | G-17 | 4 crowns", row)
+    answer, _ = ask(manual, PARTS, reply)
+    assert row not in answer.text
+    assert "| Impeller | I-3 | 61 crowns [1] |" in answer.text
+
+
+def test_a_table_of_two_columns_in_words_of_the_model_is_checked_row_by_row(manual):
+    reply = "| Item | Cost |\n| --- | --- |\n| Gasket | 4 crowns [1] |\n| Fuse | 61 crowns [1] |"
+    answer, _ = ask(manual, PARTS, reply)
+    assert answer.text == "| Item | Cost |\n| --- | --- |\n| Gasket | 4 crowns [1] |"
+
+
 def test_a_single_row_is_a_statement(manual):
     answer, _ = ask(manual, PARTS, "| Impeller | I-3 | 61 crowns | [1]")
     assert answer.text == "| Impeller | I-3 | 61 crowns [1] |"

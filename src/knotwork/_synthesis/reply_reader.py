@@ -375,7 +375,7 @@ class ReplyReader:
             return ""
         self._seen.add(key)
         if is_statement:
-            stated = self._check.name_cells(bare, columns) if columns else bare
+            stated = self._check.read_row(bare, columns) if columns else bare
             finding = self._check.find_fault(stated, said.numbers)
             if finding or not said.numbers:
                 self._cite_another(said, stated, is_wrong=finding is not None)

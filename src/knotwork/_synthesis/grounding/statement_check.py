@@ -54,14 +54,45 @@ def name_cells(columns: Sequence[str], cells: Sequence[str]) -> str:
     return "; ".join(f"{column}: {cell}" if column else cell for column, cell in named if cell)
 
 
-def _read_rows(chunk: Chunk) -> Iterator[str]:
-    """Yield the rows in a chunk as statements."""
+def _read_rows(chunk: Chunk) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the rows in a chunk: the names of their columns, and their cells."""
     columns: tuple[str, ...] = ()
     for block in chunk.blocks:
         if block.kind is BlockKind.TABLE:
             columns = split_row(block.label)
         elif block.kind is BlockKind.ROW and columns and chunk.span.contains(block.span):
-            yield name_cells(columns, split_row(chunk.text_at(block.span)))
+            yield columns, split_row(chunk.text_at(block.span))
+
+
+Row = list[tuple[str, str]]
+"""The cells of a row, each behind the name of its column."""
+
+
+def _find_cell_fault(row: Row, known: Sequence[Row]) -> Finding | None:
+    """Return the fault of a row with a cell that tables have in other rows or columns alone.
+
+    The first cell names the subject of the row; a cell that no table has is not judged. ``known``
+    are the rows of the tables, folded.
+    """
+    subject = row[0][1].casefold()
+    about = [other for other in known if any(cell == subject for _, cell in other)]
+    for column, cell in row[1:] if about else ():
+        folded = cell.casefold()
+        is_known = any(folded == value for other in known for _, value in other)
+        if is_known and not any(_gives(other, column.casefold(), folded) for other in about):
+            return Finding(Fault.NUMBER, cell)
+    return None
+
+
+def _gives(row: Row, column: str, cell: str) -> bool:
+    """Return True if a row has a cell, and below the column of that name if it has one."""
+    named = [value for name, value in row if name == column]
+    return cell in named or (not named and any(cell == value for _, value in row))
+
+
+def _pair_cells(columns: Sequence[str], cells: Sequence[str]) -> Row:
+    named = zip(columns, cells, strict=False)
+    return [(column, " ".join(cell.split())) for column, cell in named if cell]
 
 
 class StatementCheck:
@@ -75,6 +106,7 @@ class StatementCheck:
         self._question = question
         self._sources: dict[int, tuple[list[str], str]] = {}
         self._cited: dict[tuple[int, ...], CitedSources] = {}
+        self._rows: dict[str, Row] = {}
         self._compared: dict[tuple[str, tuple[int, ...]], Finding | None] = {}
 
     def find_fault(self, statement: str, cited: Sequence[int]) -> Finding | None:
@@ -97,13 +129,17 @@ class StatementCheck:
             first = first or finding
         return self._compare(statement, nearest) and first
 
-    def name_cells(self, row: str, columns: Sequence[str]) -> str:
-        """Return a row as a statement, with the names of its columns if the passages have them."""
-        names = set(terms(" ".join(columns)))
+    def read_row(self, row: str, columns: Sequence[str]) -> str:
+        """Return a row as a statement, with the names of its columns if the passages have them.
+
+        Its cells are then compared with those of tables, too.
+        """
+        cells, names = split_row(row), set(terms(" ".join(columns)))
         texts = (p.chunk.context + p.chunk.text + p.rows for p in self._passages.values())
-        if names <= {term for text in texts for term in held_terms(text, names)}:
-            return name_cells(columns, split_row(row))
-        return row
+        is_named = names <= {term for text in texts for term in held_terms(text, names)}
+        statement = name_cells(columns, cells) if is_named else row
+        self._rows[statement] = _pair_cells(columns, cells)
+        return statement
 
     def find_passage(self, statement: str) -> int | None:
         """Return the number of a passage that says nearly every word of a statement, or None."""
@@ -128,6 +164,15 @@ class StatementCheck:
         return self._compared[key]
 
     def _find_text_fault(self, statement: str, numbers: tuple[int, ...]) -> Finding | None:
+        if row := self._rows.get(statement):
+            chunks = [self._passages[number].chunk for number in numbers]
+            known = [
+                [(column.casefold(), cell.casefold()) for column, cell in _pair_cells(*read)]
+                for chunk in chunks
+                for read in _read_rows(chunk)
+            ]
+            if fault := _find_cell_fault(row, known):
+                return fault
         return self._cite(numbers).find_fault(statement)
 
     def _find_code_fault(self, code: str, numbers: tuple[int, ...]) -> Finding | None:
@@ -152,7 +197,7 @@ class StatementCheck:
             passage = self._passages[number]
             chunk = passage.chunk
             sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
-            sentences += _read_rows(chunk)
+            sentences += (name_cells(columns, cells) for columns, cells in _read_rows(chunk))
             sentences += passage.rows.split(" / ")
             titles = " / ".join((chunk.document_title, *chunk.headings))
             self._sources[number] = [s for s in sentences if s], titles
