@@ -376,7 +376,13 @@ class RetrievalSettings:
     """Retrieval of passages."""
 
     retriever: str = _setting("auto", "the retriever", may_be_empty=False)
-    k: int = _setting(10, "the number of passages to return", minimum=1, maximum=1_000)
+    k: int = _setting(
+        10,
+        "the number of passages to return; the prompt of a language model has more, up to\n"
+        "`answer.context_tokens`",
+        minimum=1,
+        maximum=1_000,
+    )
     read_filters: bool = _setting(
         True,
         'whether to derive filters from the question, as from "reports from 2023" or "since\n'

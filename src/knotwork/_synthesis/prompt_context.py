@@ -91,9 +91,10 @@ def pack_evidence(
     A sentence that several documents repeat is included once. ``count`` counts the tokens of a
     text.
     """
-    hits = list(
-        {hit.chunk.id: hit for hit in (*evidence.further[::-1], *evidence.hits[::-1])}.values()
-    )[::-1]
+    found: dict[str, Hit] = {}
+    for hit in (*evidence.hits, *evidence.further):
+        found.setdefault(hit.chunk.id, hit)
+    hits = list(found.values())
     stating = [rank for rank, hit in enumerate(hits) if hit.scores.get(ROWS_SCORE)]
     leading = find_leading_result(evidence, least=0.0) if stating else None
     rows = _row_line(leading, int(ROWS_SHARE * budget_tokens), count)
@@ -104,15 +105,15 @@ def pack_evidence(
         packing.add(candidate)
     passages = []
     for rank, passage in packing.passages():
-        found = []
+        stated = []
         if rows and rank in stating:
-            found.append(rows)
+            stated.append(rows)
             rows = ""
         if own_rows:
-            found.append(own_rows)
+            stated.append(own_rows)
             own_rows = ""
-        text = "\n".join((passage.text, *found))
-        passages.append(replace(passage, text=text, rows=" ".join(found)))
+        text = "\n".join((passage.text, *stated))
+        passages.append(replace(passage, text=text, rows=" ".join(stated)))
     return passages
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.grounding.faults import CitedSources, Fault, Finding
+from knotwork._synthesis.grounding.rows import (
+    Row,
+    find_cell_fault,
+    name_cells,
+    pair_cells,
+    read_rows,
+    split_row,
+)
 from knotwork._synthesis.grounding.texts import covered_share, read_text
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
-from knotwork.records import BlockKind, Chunk
 
 FENCE = "```"
-_ROW = re.compile(r"\|.+\|")
 _CODE = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?```")
 LEAST_CODE = 0.8
 """Code is said by passages that have this share of its distinct words."""
@@ -36,63 +42,6 @@ _OF_ITSELF = re.compile(
 def is_code(statement: str) -> bool:
     """Return True for code in a fence."""
     return _CODE.match(statement) is not None
-
-
-def is_row(statement: str) -> bool:
-    """Return True for a row of a table."""
-    return _ROW.fullmatch(statement.strip()) is not None
-
-
-def split_row(row: str) -> tuple[str, ...]:
-    """Return the cells of a row of a table."""
-    return tuple(cell.strip() for cell in row.strip().strip("|").split("|"))
-
-
-def name_cells(columns: Sequence[str], cells: Sequence[str]) -> str:
-    """Return the cells of a row with the names of their columns, as "Part: fuse; Price: 2"."""
-    named = zip(columns, cells, strict=False)
-    return "; ".join(f"{column}: {cell}" if column else cell for column, cell in named if cell)
-
-
-def _read_rows(chunk: Chunk) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the rows in a chunk: the names of their columns, and their cells."""
-    columns: tuple[str, ...] = ()
-    for block in chunk.blocks:
-        if block.kind is BlockKind.TABLE:
-            columns = split_row(block.label)
-        elif block.kind is BlockKind.ROW and columns and chunk.span.contains(block.span):
-            yield columns, split_row(chunk.text_at(block.span))
-
-
-Row = list[tuple[str, str]]
-"""The cells of a row, each behind the name of its column."""
-
-
-def _find_cell_fault(row: Row, known: Sequence[Row]) -> Finding | None:
-    """Return the fault of a row with a cell that tables have in other rows or columns alone.
-
-    The first cell names the subject of the row; a cell that no table has is not judged. ``known``
-    are the rows of the tables, folded.
-    """
-    subject = row[0][1].casefold()
-    about = [other for other in known if any(cell == subject for _, cell in other)]
-    for column, cell in row[1:] if about else ():
-        folded = cell.casefold()
-        is_known = any(folded == value for other in known for _, value in other)
-        if is_known and not any(_gives(other, column.casefold(), folded) for other in about):
-            return Finding(Fault.NUMBER, cell)
-    return None
-
-
-def _gives(row: Row, column: str, cell: str) -> bool:
-    """Return True if a row has a cell, and below the column of that name if it has one."""
-    named = [value for name, value in row if name == column]
-    return cell in named or (not named and any(cell == value for _, value in row))
-
-
-def _pair_cells(columns: Sequence[str], cells: Sequence[str]) -> Row:
-    named = zip(columns, cells, strict=False)
-    return [(column, " ".join(cell.split())) for column, cell in named if cell]
 
 
 class StatementCheck:
@@ -138,7 +87,7 @@ class StatementCheck:
         texts = (p.chunk.context + p.chunk.text + p.rows for p in self._passages.values())
         is_named = names <= {term for text in texts for term in held_terms(text, names)}
         statement = name_cells(columns, cells) if is_named else row
-        self._rows[statement] = _pair_cells(columns, cells)
+        self._rows[statement] = pair_cells(columns, cells)
         return statement
 
     def find_passage(self, statement: str) -> int | None:
@@ -166,12 +115,8 @@ class StatementCheck:
     def _find_text_fault(self, statement: str, numbers: tuple[int, ...]) -> Finding | None:
         if row := self._rows.get(statement):
             chunks = [self._passages[number].chunk for number in numbers]
-            known = [
-                [(column.casefold(), cell.casefold()) for column, cell in _pair_cells(*read)]
-                for chunk in chunks
-                for read in _read_rows(chunk)
-            ]
-            if fault := _find_cell_fault(row, known):
+            known = [pair_cells(*read) for chunk in chunks for read in read_rows(chunk)]
+            if fault := find_cell_fault(row, known):
                 return fault
         return self._cite(numbers).find_fault(statement)
 
@@ -197,7 +142,7 @@ class StatementCheck:
             passage = self._passages[number]
             chunk = passage.chunk
             sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
-            sentences += (name_cells(columns, cells) for columns, cells in _read_rows(chunk))
+            sentences += (name_cells(columns, cells) for columns, cells in read_rows(chunk))
             sentences += passage.rows.split(" / ")
             titles = " / ".join((chunk.document_title, *chunk.headings))
             self._sources[number] = [s for s in sentences if s], titles
