@@ -131,7 +131,7 @@ class _Packing:
         self._seen: set[tuple[str, ...]] = set()
 
     def candidates(self) -> Iterator[_Candidate]:
-        """Yield the parts of all hits. A header is none: it comes with the rows below it."""
+        """Yield the parts of all hits but headers, which come with the rows below them."""
         top = max((hit.score for hit in self._hits), default=0.0)
         for rank, (hit, chunk) in enumerate(zip(self._hits, self._chunks, strict=True)):
             share = max(hit.score, 0.0) / top if top > 0 else 1.0

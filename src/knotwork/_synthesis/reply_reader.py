@@ -338,7 +338,7 @@ class ReplyReader:
             self._header.append(said)
             return ""
         shown = self._end_table()
-        self._header = [said]  # held back: a row tells whether it is the header of a table
+        self._header = [said]  # held back: the next row shows whether this is a header
         return shown
 
     def _end_table(self) -> str:
