@@ -122,7 +122,9 @@ def _passages(assignment: Assignment) -> list[NumberedPassage]:
     tags = [tag for tag in ("context", "facts", "reports") if tag in assignment.sections]
     if not tags:
         return read_passages(assignment.section("community", "text"))
-    texts = [_PATH.sub(r"\1", _TITLE.sub("", assignment.sections[tag])) for tag in tags]
+    texts = [_TITLE.sub("", assignment.sections[tag]) for tag in tags]
+    if tags[0] == "context":
+        texts[0] = _PATH.sub(r"\1", texts[0])
     return [passage for text in texts if text.strip() for passage in read_passages(text.strip())]
 
 
