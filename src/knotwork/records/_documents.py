@@ -210,31 +210,13 @@ def nest_blocks(blocks: Iterable[Block]) -> tuple[BlockTree, ...]:
     return tuple(roots)
 
 
-def block_order(block: Block) -> tuple[int, int, int]:
-    """Return a sorting key that puts blocks in reading order, outer ones first."""
-    return block.span.start, -block.span.end, _DEPTH[block.kind]
+def block_order(block: Block) -> tuple[int, int]:
+    """Return a sorting key that puts blocks in reading order, outer ones first.
 
-
-_DEPTH = {
-    kind: depth
-    for depth, kind in enumerate(
-        (
-            BlockKind.SECTION,
-            BlockKind.TURN,
-            BlockKind.BOX,
-            BlockKind.QUOTE,
-            BlockKind.FIGURE,
-            BlockKind.DEFINITION,
-            BlockKind.LIST,
-            BlockKind.ITEM,
-            BlockKind.TABLE,
-            BlockKind.ROW,
-            BlockKind.CODE,
-            BlockKind.PARAGRAPH,
-        )
-    )
-}
-"""The nesting of blocks with equal spans, outermost first."""
+    Blocks with equal spans keep their order when they are sorted, so a list of blocks has the outer
+    one first, as `BlockWriter` writes them: a figure may contain a quote, and a quote a figure.
+    """
+    return block.span.start, -block.span.end
 
 
 GRAPH_URI = "graph:"

@@ -176,6 +176,17 @@ class BlockWriter:
         self._leaf, self._last = None, ""
         return span
 
+    def begin_definition(self, terms: Iterable[str], *, is_further: bool = False) -> OpenBlock:
+        """Begin a definition with a line of its terms; the blocks that follow describe them.
+
+        A further definition of the terms of the one before has no such line.
+        """
+        label = ", ".join(filter(None, map(clean_line, terms)))
+        opened = self.begin(BlockKind.DEFINITION, label)
+        if not is_further:
+            self.term(label)
+        return opened
+
     def extend(self, text: str, *, gap: str = " ") -> Span:
         """Append text to the paragraph or item before; begin a paragraph if there is none."""
         block = _clean_block(text)
@@ -224,7 +235,7 @@ class BlockWriter:
 
         Blank rows and columns are left out. ``header`` says whether the first row names the
         columns; None detects it. ``keyed`` says that instead the first cell of each row names the
-        others. A table of one column becomes paragraphs.
+        others. A table of one column without a header becomes paragraphs.
         """
         cleaned = ([" ".join(clean_text(cell).split()) for cell in row] for row in rows)
         filled = [row for row in cleaned if any(row)]
@@ -237,7 +248,7 @@ class BlockWriter:
             names, *filled = filled
         lines = (names, *filled)
         columns = sorted({number for row in lines for number, cell in enumerate(row) if cell})
-        if len(columns) < 2:
+        if not filled or len(columns) < (1 if any(names) else 2):
             return [self._paragraph(" ".join(row)) for row in lines if any(row)]
         names = _cells_at(columns, names)
         label = " | ".join(name.replace("|", "/") for name in names)

@@ -20,7 +20,6 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     check_archive,
-    clean_line,
     flat_metadata,
 )
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, SpanningCell, spread_cells
@@ -106,14 +105,15 @@ class _Pictures:
 class _Group:
     """Paragraphs and a table that make one block together; what comes next may belong to it.
 
-    A group is a caption and code or a table, or terms and their ``description``. ``title`` is the
-    caption if it may be the title of what is below.
+    A group is a caption and code, a table or pictures, or terms and their ``description``.
+    ``title`` is the caption if it may be the title of what is below.
     """
 
     caption: str = ""
     title: str = ""
     code: list[str] = field(default_factory=list)
     table: _Table | None = None
+    pictures: list[bytes] = field(default_factory=list)
     terms: list[str] = field(default_factory=list)
     description: OpenBlock | None = None
 
@@ -157,16 +157,25 @@ class _Body:
                 self._add_all(element)
 
     def _end_group(self, caption_below: str = "") -> None:
-        """Append the group, if there is one, in a box if it has a title."""
+        """Append the group, if there is one, in a box if it has a title.
+
+        The title of pictures, or of nothing that is read, is the caption of a figure.
+        """
         group, self._group = self._group, _Group()
         if group.description is not None:
             self._writer.end(group.description)
             return
         for term in group.terms:
             self._writer.paragraph(term)
-        title = (group.title if group.code or group.table else "") or caption_below
-        box = self._writer.begin(BlockKind.BOX, title) if title else None
+        title = caption_below or group.title
+        is_boxed = group.code or group.table
+        if is_table_caption(title) and not is_boxed:
+            title = ""
+        kind = BlockKind.BOX if is_boxed else BlockKind.FIGURE
+        box = self._writer.begin(kind, title) if title else None
         self._writer.paragraph(group.caption)
+        for data in group.pictures:
+            self._pictures.held.add(data, box)
         self._writer.code("\n".join(group.code))
         if group.table is not None:
             rows, header, keyed = group.table
@@ -183,8 +192,9 @@ class _Body:
         for box in _boxes(paragraph):
             self._add_box(box)
         for data in self._pictures.data_in(paragraph):
-            self._end_group()
-            self._pictures.held.add(data)
+            if self._group.code or self._group.table or self._group.terms:
+                self._end_group()
+            self._group.pictures.append(data)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401
         formatting = formatting_of(paragraph, style)
@@ -197,7 +207,7 @@ class _Body:
         elif style.role is ParagraphRole.CODE or (
             formatting.monospaced and self._rules.code_is_monospaced
         ):
-            if self._group.table is not None or self._group.terms:
+            if self._group.table is not None or self._group.terms or self._group.pictures:
                 self._end_group()
             self._group.code.append(text)
         elif not is_item and (style.role is ParagraphRole.CAPTION or is_caption(text)):
@@ -215,13 +225,15 @@ class _Body:
                 self._writer.paragraph(text, term=term)
 
     def _add_caption(self, text: str, style: ParagraphStyle) -> None:
-        """Add a caption of the table above, or else of the table or code below."""
-        is_below = self._group.table is not None and not self._group.title
-        if is_below and (is_table_caption(text) or not is_caption(text)):
+        """Add a caption of the table or pictures above, or else of what is below."""
+        group = self._group
+        is_title = style.role is ParagraphRole.CAPTION or is_title_like(text)
+        of_table = is_table_caption(text) or not is_caption(text)
+        of_pictures = is_title and not is_table_caption(text)
+        if not group.title and (of_table if group.table else group.pictures and of_pictures):
             self._end_group(text)
             return
         self._end_group()
-        is_title = style.role is ParagraphRole.CAPTION or is_title_like(text)
         self._group = _Group(text, text if is_title else "")
 
     def _add_definition(self, text: str, style: ParagraphStyle) -> None:
@@ -235,9 +247,7 @@ class _Body:
         if not group.terms:
             self._end_group()
         elif group.description is None:
-            label = ", ".join(map(clean_line, group.terms))
-            group.description = self._writer.begin(BlockKind.DEFINITION, label)
-            self._writer.term(label)
+            group.description = self._writer.begin_definition(group.terms)
         self._writer.paragraph(text)
 
     def _mark(self, list_id: str, level: int) -> str:
@@ -294,7 +304,7 @@ class _Body:
             for cell in cells:
                 self._add_box(cell)
             return
-        if self._group.code or self._group.table or self._group.terms:
+        if self._group != _Group(self._group.caption, self._group.title):
             self._end_group()
         bold = [[self._is_bold(cell) for cell in row] for row in rows]
         has_header = is_on(table.find(f"{W}tr/{W}trPr"), "tblHeader") or _is_bold_header(bold)
@@ -363,7 +373,8 @@ def _is_bold_header(bold: list[list[bool | None]]) -> bool:
     """Return True if all cells of the first row are bold and not all cells below it."""
     first = [cell for cell in bold[0] if cell is not None] if bold else []
     below = [cell for row in bold[1:] for cell in row if cell is not None]
-    return len(first) > 1 and all(first) and not all(below)
+    is_named = len(first) > 1 or (bool(first) and len(bold[0]) == 1)
+    return is_named and all(first) and not all(below)
 
 
 def _is_keyed(rows: list[list[Any]], bold: list[list[bool | None]]) -> bool:

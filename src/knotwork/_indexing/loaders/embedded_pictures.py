@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement, add_picture
 from knotwork._indexing.loaders.pictures import (
@@ -63,16 +64,20 @@ def add_read_picture(
     *,
     place: Placement | None = None,
     caption: str = "",
+    figure: OpenBlock | None = None,
 ) -> None:
-    """Append the text and the description of a picture, with boxes if its ``place`` is known."""
+    """Append the text and the description of a picture, with boxes if its ``place`` is known.
+
+    They are put into ``figure``, or into a block of their own.
+    """
     label = caption
     if read.has_text and not label:
         said = " ".join(line.text for line in read.page.lines)
         label = _LABELS.get(detect_language(said), _LABELS["en"])
-    with writer.block(BlockKind.FIGURE, label) as figure:
+    with nullcontext(figure) if figure else writer.block(BlockKind.FIGURE, label) as shown_in:
         if read.has_text:
             add_picture(writer, read.page, place=place)
-        described = add_description(writer, source, read.shown, figure)
+        described = add_description(writer, source, read.shown, shown_in)
     if described is not None and place is not None:
         writer.boxes.append(BoxedSpan(described, *place))
 
@@ -90,7 +95,7 @@ class EmbeddedPictures:
         self._read = 0
         self._unread = 0
 
-    def add(self, data: bytes, *, caption: str = "") -> None:
+    def add(self, data: bytes, figure: OpenBlock | None = None) -> None:
         """Append what is read of a picture, if anything; a broken picture has nothing.
 
         Raises Cancelled.
@@ -107,7 +112,7 @@ class EmbeddedPictures:
                 if picture.width * picture.height >= LEAST_PIXELS:
                     self._read += 1
                     read = read_picture(self._source, picture)
-                    add_read_picture(self._writer, self._source, read, caption=caption)
+                    add_read_picture(self._writer, self._source, read, figure=figure)
         except LoadError:
             return
 

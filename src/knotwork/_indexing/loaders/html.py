@@ -234,11 +234,8 @@ class _Walk:
         terms = self._terms[-1]
         if not terms.names:
             return
-        label = ", ".join(terms.names)
-        begun = self._writer.begin(BlockKind.DEFINITION, label)
+        begun = self._writer.begin_definition(terms.names, is_further=terms.is_defined)
         self._open.append(_Opened(element, begun))
-        if not terms.is_defined:
-            self._writer.term(label)
         terms.is_defined = True
 
     def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401

@@ -16,7 +16,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html, parse_html
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata
-from knotwork._indexing.loaders.titles_and_captions import run_in_term
+from knotwork._indexing.loaders.titles_and_captions import is_title_like, run_in_term
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class MarkdownLoader:
-    """Reads Markdown: CommonMark, extended by tables."""
+    """Reads Markdown: CommonMark, extended by tables and definition lists."""
 
     name = "markdown"
     suffixes, signatures = FORMATS["markdown"]
@@ -58,6 +58,7 @@ _NO_CAPTION = re.compile(
     r"(?:image|img|picture|figure|photo|screenshot|图片?|图像|截图)?[\s\d_-]*|\S+\.(?:png|jpe?g|gif|svg|webp)",
     re.IGNORECASE,
 )
+_DEFINES = re.compile(r"\n:[ \t]+(?=\S)")
 _BREAK = re.compile(r"<br\b", re.IGNORECASE)
 
 
@@ -73,6 +74,8 @@ class _Walk:
         self._open: list[OpenBlock] = []
         self._numbers: list[int] = []
         self._rows: list[list[str]] = []
+        self._terms: list[str] = []
+        self._is_defined = False
 
     def walk(self) -> None:
         before: Token | None = None
@@ -87,6 +90,12 @@ class _Walk:
                 root = parse_html(token.content)
                 if root is not None:
                     add_html(self._writer, root)
+            elif token.type == "dd_open":
+                begun = self._writer.begin_definition(self._terms, is_further=self._is_defined)
+                self._open.append(begun)
+            elif token.type == "dd_close":
+                self._writer.end(self._open.pop())
+                self._is_defined = True
             elif token.type == "inline" and before is not None:
                 self._add_inline(token.content, before)
             else:
@@ -105,6 +114,8 @@ class _Walk:
         """Append the text of the block that ``opened`` begins."""
         if opened.type in ("th_open", "td_open"):
             self._rows[-1].append(self._read(markup)[0])
+        elif opened.type == "dt_open":
+            self._terms, self._is_defined = [self._read(markup)[0]], False
         elif opened.type == "heading_open":
             self._writer.heading(int(opened.tag[1:]), self._read(markup)[0])
         else:
@@ -126,6 +137,14 @@ class _Walk:
         self._open.append(self._writer.begin(_CONTAINERS[token.type], mark=mark))
 
     def _add_paragraph(self, markup: str) -> None:
+        above, *definitions = _DEFINES.split(markup)
+        if definitions and all(map(is_title_like, above.split("\n"))):  # of several terms
+            terms = [self._read(term)[0] for term in above.split("\n")]
+            for number, definition in enumerate(definitions):
+                opened = self._writer.begin_definition(terms, is_further=number > 0)
+                self._add_paragraph(definition)
+                self._writer.end(opened)
+            return
         text, runs = self._read(markup)
         if not text.strip():
             return
@@ -163,8 +182,9 @@ def _is_bare_picture(token: Token) -> bool:
 
 def _make_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.deflist import deflist_plugin
 
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(deflist_plugin)
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 

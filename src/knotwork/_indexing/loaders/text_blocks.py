@@ -90,6 +90,7 @@ _DIRECTIVE = re.compile(r"\.\. (?:code-block|code|sourcecode)::\s*([\w+-]*)")
 _PROMPT = re.compile(r"(?:>>>|\$ [a-z./~]|[A-Z]:\\[^>]*>)")
 _INTERRUPTING = (_FENCE, _RULE, _PROMPT)
 _QUOTE = re.compile(r"(?:> ?)+")
+_DEFINES = re.compile(r"^\s*:\s+(?=\S)")
 _GOES_ON = re.compile(r"[:：→]$")
 _ENDED = re.compile(r"[.!?:。！？：]$")
 _NO_TITLE_END = re.compile(r"[,;:.，；：。]$")
@@ -291,9 +292,9 @@ class _Reader:
             return 0
         if table.has_options:
             for term, *body in table.rows:
-                with self._writer.block(BlockKind.DEFINITION, term):
-                    self._writer.term(term)
-                    self._writer.paragraph(" ".join(body))
+                opened = self._writer.begin_definition([term])
+                self._writer.paragraph(" ".join(body))
+                self._writer.end(opened)
         else:
             header = table.has_header or None
             self._writer.table(table.rows, header=header, lead=self._lead(number))
@@ -480,22 +481,29 @@ class _Reader:
         return after
 
     def _read_terms(self, number: int) -> int:
-        """Read terms with the indented text below them, at least two of them."""
+        """Read terms with what defines them below: behind colons, or indented and two of them."""
         found: list[tuple[str, int, int]] = []
         after = end = number
+        fewest = 2
         while (term := self._at(after)).text and is_title_like(term.text) and not term.kind:
-            below = self._run(after + 1, lambda line: line.indent > term.indent)
+            colon = _DEFINES.match(self._at(after + 1).text) and not term.text.startswith(":")
+            below = self._run(
+                after + 1,
+                lambda line: line.indent > term.indent or (colon and _DEFINES.match(line.text)),
+            )
             if not below or term.indent != self._at(number).indent:
                 break
+            fewest = 1 if colon else fewest
             end = after + 1 + len(below)
             found.append((term.text, after + 1, end))
             after = self._next_text(end)
-        if len(found) < 2:
+        if len(found) < fewest:
             return 0
         for text, start, stop in found:
-            with self._writer.block(BlockKind.DEFINITION, text):
-                self._writer.term(text)
-                self._read_inside(list(self._item_lines(start - 1, stop)))
+            opened = self._writer.begin_definition([text])
+            said = [_DEFINES.sub("", line) for line in self._item_lines(start - 1, stop)]
+            self._read_inside(said)
+            self._writer.end(opened)
         return end
 
     def _read_paragraph(self, number: int) -> int:
