@@ -1,6 +1,6 @@
 """Load JSON and JSON Lines: a table of short records, or a section for each record.
 
-A file is one document, so it is replaced and removed as a whole. A record with a title becomes a
+A table is recorded with its typed values too, as those of spreadsheets are. A file is one document, so it is replaced and removed as a whole. A record with a title becomes a
 section and never shares a chunk with another record.
 """
 
@@ -16,10 +16,12 @@ from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
+    TextMeter,
     broken_file_error,
     clean_line,
     flat_metadata,
 )
+from knotwork._indexing.loaders.spreadsheets import add_grid, read_grid
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.records import BlockKind
@@ -51,7 +53,7 @@ class JsonLoader:
             title = value[title_key] if title_key else ""
             rest = {k: v for k, v in value.items() if k not in (title_key, text_key)}
             metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
-        _add_records(writer, value)
+        _add_records(writer, value, TextMeter(source))
         media_type = "application/jsonl" if is_lines else "application/json"
         return writer.content(media_type, title=title, metadata=flat_metadata(metadata))
 
@@ -82,21 +84,23 @@ def _parse_lines(source: Source, text: str) -> list[Any]:
     return values
 
 
-def _add_records(writer: BlockWriter, value: Any) -> None:  # noqa: ANN401
+def _add_records(writer: BlockWriter, value: Any, meter: TextMeter) -> None:  # noqa: ANN401
     """Append the records of a file: the items of its list, or of its only list of objects.
 
     Scalar values beside that list become the first record.
     """
     records = value if isinstance(value, list) else [value]
+    name = ""
     if isinstance(value, Mapping):
-        lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
+        lists = [k for k, v in value.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
         scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
         if len(lists) == 1 and len(scalars) + 1 == len(value):
             _add_fields(writer, scalars)
-            records = lists[0]
+            name = lists[0]
+            records = value[name]
     if _is_table(records):
         rows = ([_scalar(record[key]) for key in records[0]] for record in records)
-        writer.table([list(records[0]), *rows], header=True)
+        add_grid(writer, read_grid(rows, meter, header=list(records[0])), name=name)
     else:
         for record in records:
             _add_record(writer, record)

@@ -31,6 +31,7 @@ class TableRow(NamedTuple):
     place: int
     lefts: tuple[float, ...] = ()
     is_header: bool = False
+    goes_on: bool = False
 
 
 class PageLine(NamedTuple):

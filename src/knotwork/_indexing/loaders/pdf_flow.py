@@ -20,6 +20,7 @@ from knotwork._indexing.loaders.page_lines import (
     is_item,
 )
 from knotwork._indexing.loaders.pdf_lines import WIDE
+from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN
 from knotwork._indexing.loaders.table_rows import names_columns
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
@@ -55,8 +56,6 @@ _OTHER_SIZE = 0.1
 _SPACE, _SLACK = 0.25, 0.5
 """Width of a space, and what a line is shorter at least into which a word would have fitted, in
 font sizes."""
-_SHIFTED_COLUMN = 3.0
-"""Points by which the columns of a table may shift from one page to the next."""
 
 
 def join_lines(lines: Sequence[PageLine], parted: Collection[int]) -> list[FlowLine]:
@@ -275,7 +274,7 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
     of the page before if their columns match: the indices of its rows continue, and a repeated
     header is left out.
     """
-    firsts = [line.row for line in lines if line.row is not None and line.row.place == 0]
+    firsts = [line.row for line in lines if line.row and not line.row.place and not line.row.goes_on]
     marks_headers = 2 * sum(row.is_header for row in firsts) > len(firsts)
     found: list[PageLine] = []
     names: tuple[str, ...] = ()
@@ -288,6 +287,9 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
         is_marked = rows[0][1].is_header
         before = found[-1].row if found and _continues(found[-1], rows[0][0]) else None
         first, has_header = 0, False
+        if before is None and rows[0][1].goes_on:
+            found.extend(line._replace(row=None) for line in table)
+            continue
         if before is not None and (not is_marked or texts[0] == names):
             first = before.place + 1
             repeated = len(texts) > 1 and texts[0] == names
@@ -325,5 +327,5 @@ def _continues(before: PageLine, line: PageLine) -> bool:
         return False
     ours, theirs = before.row.lefts, line.row.lefts
     return len(ours) == len(theirs) and all(
-        abs(a - b) <= _SHIFTED_COLUMN for a, b in zip(ours, theirs, strict=True)
+        abs(a - b) <= SHIFTED_COLUMN for a, b in zip(ours, theirs, strict=True)
     )

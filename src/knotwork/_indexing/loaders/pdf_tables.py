@@ -22,6 +22,8 @@ from knotwork._indexing.loaders.titles_and_captions import (
     is_table_caption,
 )
 
+SHIFTED_COLUMN = 3.0
+"""Points by which the columns of a table may shift from one page to the next."""
 _MIN_ROWS = 3
 _LONGER = 1.15
 """Distance of rows, as a multiple of the distance of lines within a cell."""
@@ -82,6 +84,49 @@ def find_tables(pieces: Sequence[Piece], drawn: RulingLines) -> Iterator[FoundTa
         table = _read_table(block, columns)
         if table is not None:
             yield table
+
+
+def find_rows_of(
+    pieces: Sequence[Piece], drawn: RulingLines, lefts: Sequence[float]
+) -> FoundTable | None:
+    """Return the first rows of a page whose cells are in columns that begin at ``lefts``.
+
+    They may continue the table of the page before, whose columns these are, and be too few to show
+    columns of their own.
+    """
+    block: list[TextLine] = []
+    cells: list[RowPieces] = []
+    for line in _lines(next(_flows(pieces), [])):
+        row = _cells_at(line, lefts)
+        is_near = not block or block[-1].y - line.y <= _MAX_LINE_DISTANCE * line.size
+        if row is not None and is_near:
+            block.append(line)
+            cells.append(row)
+        elif block:
+            break
+    if not any(sum(map(bool, row)) > 1 for row in cells[:1]):
+        return None
+    rows = [[cells[i] for i in row] for row in _rows(block, cells, ColumnFinder(drawn).levels(block))]
+    texts = tuple(tuple(_text(parts) for parts in zip(*row, strict=True)) for row in rows)
+    numbers = tuple(tuple(n for line in row for cell in line for n, _ in cell) for row in rows)
+    return FoundTable(texts, numbers, False, tuple(lefts)) if _in_file_order(numbers) else None
+
+
+def _cells_at(line: TextLine, lefts: Sequence[float]) -> RowPieces | None:
+    """Return the cells of a line in columns that begin at ``lefts``, None if its gaps differ."""
+    cells: RowPieces = [[] for _ in lefts]
+    before = -1
+    for number, piece in line.pieces:
+        column = sum(piece.left >= left - SHIFTED_COLUMN for left in lefts) - 1
+        last = cells[before][-1][1] if before >= 0 else None
+        is_apart = last is None or piece.left - last.right >= _GAP * line.size
+        if column < 0 or (column > before) is not is_apart:
+            return None
+        if last is None and abs(piece.left - lefts[column]) > SHIFTED_COLUMN:
+            return None
+        cells[column].append((number, piece))
+        before = column
+    return cells
 
 
 def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:

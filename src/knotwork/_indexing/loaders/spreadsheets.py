@@ -25,6 +25,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     TextMeter,
     check_archive,
+    clean_line,
     clean_text,
     flat_metadata,
 )
@@ -63,7 +64,7 @@ class SheetsLoader:
                 # Ignore the declared dimensions, which may be absurd, and read the actual rows.
                 sheet.reset_dimensions()
                 rows = ([_cell_text(value) for value in row] for row in sheet.values)
-                _add_grid(writer, read_grid(rows, meter), name=str(sheet.title))
+                add_grid(writer, read_grid(rows, meter), name=str(sheet.title))
             properties = workbook.properties
         finally:
             workbook.close()
@@ -97,20 +98,20 @@ class DelimitedLoader:
         rows: Iterable[list[str]] = reader
         if is_neutralized_export(text[:_SAMPLE_CHARACTERS]):
             rows = ([restore_cell(cell) for cell in row] for row in reader)
-        _add_grid(writer, read_grid(rows, TextMeter(source)))
+        add_grid(writer, read_grid(rows, TextMeter(source)))
         return writer.content(
             "text/tab-separated-values" if tabs else "text/csv", title=readable_name(source.name)
         )
 
 
-def _add_grid(writer: BlockWriter, grid: Grid, *, name: str = "") -> None:
+def add_grid(writer: BlockWriter, grid: Grid, *, name: str = "") -> None:
     """Append the rows of a grid, and record its table."""
     for row in grid.above:
         cells = list(filter(None, row))
         writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
     rows = [*filter(None, [grid.header]), *(row for _, row in grid.rows)]
     columns = [column for column in zip_longest(*rows, fillvalue="") if any(column)]
-    lead = writer.last if is_title_like(writer.last) else None
+    lead = writer.last if grid.above and is_title_like(writer.last) else None
     spans = writer.table(zip(*columns, strict=True), header=bool(grid.header), lead=lead)
     table = make_table(grid, spans, name=name)
     if table is not None:
@@ -167,10 +168,13 @@ class Grid:
     totals: frozenset[int] = frozenset()
 
 
-def read_grid(rows: Iterable[Sequence[str]], meter: TextMeter | None = None) -> Grid:
+def read_grid(
+    rows: Iterable[Sequence[str]], meter: TextMeter | None = None, *, header: Sequence[str] = ()
+) -> Grid:
     """Split the rows of a file or sheet at the header, leaving out blank rows.
 
-    ``meter`` counts the characters, and the cells before the last one of a row.
+    ``meter`` counts the characters, and the cells before the last one of a row. All rows are below
+    a known ``header``.
 
     The header is the first row that is about as wide as the rows below it, provided that it has
     short texts and no numbers. Narrower rows above it are a title and notes.
@@ -181,6 +185,8 @@ def read_grid(rows: Iterable[Sequence[str]], meter: TextMeter | None = None) -> 
             meter.add(sum(map(len, row)) + len(row))
         if any(_clean_cells(cell).strip() for cell in row):
             filled.append((number, tuple(" ".join(_clean_cells(cell).split()) for cell in row)))
+    if header:
+        return Grid((), tuple(map(clean_line, header)), tuple(filled), frozenset(_totals_of(filled)))
     place = _find_header(filled)
     if place is None:
         return Grid((), (), tuple(filled))
