@@ -1,4 +1,4 @@
-"""Load plain text, logs and reStructuredText."""
+"""Load plain text, logs, reStructuredText and Org files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from collections.abc import Iterator
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source
-from knotwork._indexing.loaders.markdown import read_front_matter
-from knotwork._indexing.loaders.text_blocks import add_plain_text, add_text
+from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
+from knotwork._indexing.loaders.text_blocks import CODE_DIRECTIVES, add_plain_text, add_text
 
 _MARKUP = re.compile(
     r"``(?P<code>[^`\n]+)``"
     r"|(?::[\w:.+-]{1,60}:)?`~?(?P<text>[^`<\n]{1,200}?)\s*(?:<[^`>\n]*>)?`_{0,2}"
-    r"|\*\*(?P<bold>[^*\n]+)\*\*"
+    r"|\*\*(?P<bold>[^*\n]+)\*\*|(?<![\w*\\])\*(?P<emphasis>[^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])"
 )
-"""Literals, references and bold words of reStructuredText."""
+"""Literals, references, bold and emphasized words of reStructuredText."""
 _UNSEEN = re.compile(
-    r"\s*\.\. (?:_[^:\n]+:|\|[^|\n]+\|\s|(?:image|index|contents|toctree|highlight)::)"
+    r"\s*\.\. (?:_[^:\n]+:|(?:image|index|contents|toctree|highlight|meta|default-role"
+    r"|literalinclude|include|plot|raw|currentmodule|testsetup|testcleanup|autosummary)::"
+    r"|(?![\w:.+-]+::|[\[|_])\S)|\s*\.\.$"
 )
-_ADMONITION = re.compile(r"(\s*)\.\. (?!code|sourcecode|math)[\w-]+::\s*")
+"""Targets, comments, and directives that show no text."""
+_SUBSTITUTION = re.compile(r"\s*\.\. \|[^|\n]+\|\s")
+_FIELD = re.compile(r"(\s*):(?!\s)([^:`\n]{1,60}):\s+(?=\S)")
+_AUTO_NUMBER = re.compile(r"(\s*)#\. (?=\S)")
+_LITERAL = re.compile(rf"(?!\s*\.\. ).*::\s*$|\s*\.\. (?:{'|'.join(CODE_DIRECTIVES)})::")
+"""What is above code, whose markup stays."""
+
+_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?:TITLE|BEGIN_SRC|BEGIN_EXAMPLE):?\s)", re.M | re.I)
+_ORG_HEADING = re.compile(r"(\*{1,6}) (?:(?:TODO|DONE) )?(?=\S)")
+_ORG_CODE = re.compile(r"\s*#\+(begin|end)_(?:src|example)\s*([\w+#-]*).*", re.IGNORECASE)
+_ORG_TERM = re.compile(r"(\s*[-+] )(.{1,80}?) :: ")
+_ORG_BORDER = re.compile(r"\s*\|[-+]+\|\s*")
 
 
 class TextLoader:
@@ -33,25 +46,61 @@ class TextLoader:
         text = decode_text(source)
         writer = BlockWriter(source)
         if source.suffix == ".rst":
-            add_plain_text(writer, "\n".join(_without_markup(text)))
+            add_plain_text(writer, "\n".join(_without_markup(text)), has_directives=True)
             return writer.content("text/x-rst")
         if source.suffix == ".log":
             writer.paragraph(text)
             return writer.content("text/plain")
         text, metadata = read_front_matter(text, uri=source.uri)
-        add_text(writer, text)
+        if _ORG.search(text) and (source.suffix == ".org" or len(_ORG.findall(text)) > 1):
+            add_markdown(writer, "\n".join(_org_as_markdown(text)))
+        else:
+            add_text(writer, text)
         return writer.content("text/plain", title=metadata.pop("title", ""), metadata=metadata)
 
 
 def _without_markup(text: str) -> Iterator[str]:
     """Yield the lines of reStructuredText without inline markup, which code keeps."""
-    code_indent = -1  # of the line above code
+    code = hidden = -1  # the indent of the line above code, or above what is not shown
+    numbers: dict[str, int] = {}
     for line in text.split("\n"):
         indent = len(line) - len(line.lstrip())
-        if code_indent >= 0 and (indent > code_indent or not line.strip()):
-            yield line
+        code = code if indent > code or not line.strip() else -1
+        hidden = hidden if indent > hidden or not line.strip() else -1
+        if code >= 0 or hidden >= 0:
+            yield line if hidden < 0 else ""
             continue
-        shown = "" if _UNSEEN.match(line) else _ADMONITION.sub(r"\1", line)
-        yield _MARKUP.sub(lambda found: found[found.lastgroup or 0], shown)
-        is_above = shown.rstrip().endswith("::") or shown.lstrip().startswith(".. ")
-        code_indent = indent if is_above else -1
+        if _UNSEEN.match(line) or _SUBSTITUTION.match(line):
+            hidden = indent
+            yield ""
+            continue
+        if number := _AUTO_NUMBER.match(line):
+            numbers[number[1]] = numbers.get(number[1], 0) + 1
+            line = f"{number[1]}{numbers[number[1]]}. {line[number.end() :]}"
+        elif line.strip():
+            numbers = {key: n for key, n in numbers.items() if len(key) < indent}
+        if _LITERAL.match(line):
+            code = indent
+        yield _MARKUP.sub(lambda found: found[found.lastgroup or 0], _FIELD.sub(r"\1\2: ", line))
+
+
+def _org_as_markdown(text: str) -> Iterator[str]:
+    """Yield the lines of an Org file as Markdown."""
+    is_code = is_table = False
+    for line in text.split("\n"):
+        was_table, is_table = is_table, line.lstrip().startswith("|")
+        if is_table and not was_table and not is_code:
+            yield ""
+        if edge := _ORG_CODE.fullmatch(line):
+            is_code = edge[1].lower() == "begin"
+            yield f"```{edge[2] if is_code else ''}"
+        elif is_code:
+            yield line
+        elif heading := _ORG_HEADING.match(line):
+            yield f"{'#' * len(heading[1])} {line[heading.end() :]}"
+        elif title := re.match(r"#\+title:\s*(?=\S)", line, re.IGNORECASE):
+            yield f"# {line[title.end() :]}"
+        elif _ORG_BORDER.fullmatch(line):
+            yield line.replace("+", "|")
+        elif not line.startswith("#+"):
+            yield _ORG_TERM.sub(r"\1**\2:** ", line)

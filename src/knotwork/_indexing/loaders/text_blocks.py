@@ -5,10 +5,13 @@ A text with the marks of Markdown is read as Markdown, whatever the name of its 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from contextlib import nullcontext
 from itertools import islice, takewhile
+from textwrap import dedent
 
 from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter
 from knotwork._indexing.loaders.markdown import add_markdown
@@ -65,9 +68,9 @@ def is_markdown(text: str) -> bool:
     return sum(weights) >= _LEAST_WEIGHT
 
 
-def add_plain_text(writer: BlockWriter, text: str) -> None:
-    """Append the blocks of a text without markup."""
-    _Reader(writer, text.split("\n"), _Style(wrapping_width(text))).read()
+def add_plain_text(writer: BlockWriter, text: str, *, has_directives: bool = False) -> None:
+    """Append the blocks of a text without markup; one of reStructuredText may have directives."""
+    _Reader(writer, text.split("\n"), _Style(wrapping_width(text), has_directives)).read()
 
 
 _CHAPTER = re.compile(
@@ -86,7 +89,19 @@ _HEADING_KINDS = ("number", "han", "han bracket")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:])\1{2,}")
 _RULE = re.compile(r"([-=_*~#+.—─═])(?:\s*\1){2,}$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w+#-]*)$")
-_DIRECTIVE = re.compile(r"\.\. (?:code-block|code|sourcecode)::\s*([\w+-]*)")
+CODE_DIRECTIVES = ("code-block", "code", "sourcecode", "parsed-literal", "prompt", "math")
+_DIRECTIVE = re.compile(r"\.\. (?:[\w+.-]+:)?([\w+.-]+)::(?:\s+(\S.*))?")
+_DIRECTIVE_OPTION = re.compile(r"\s*:?[\w-]+:(?:\s.*)?")
+_DEFINING = frozenset(
+    "option cmdoption envvar confval setting describe glossary function method class attribute data"
+    " exception module macro type member var command signature variable".split()
+)
+_TITLED = frozenset({"admonition", "topic", "sidebar"})
+_VERSIONS = {
+    "versionadded": "New in version {}:",
+    "versionchanged": "Changed in version {}:",
+    "deprecated": "Deprecated since version {}:",
+}
 _PROMPT = re.compile(r"(?:>>>|\$ [a-z./~]|[A-Z]:\\[^>]*>)")
 _INTERRUPTING = (_FENCE, _RULE, _PROMPT)
 _QUOTE = re.compile(r"(?:> ?)+")
@@ -109,9 +124,13 @@ _FULL = 0.7
 
 @dataclass
 class _Style:
-    """How a text is written: its width if its lines are wrapped, and the ranks of its headings."""
+    """How a text is written: its width if its lines are wrapped, and the ranks of its headings.
+
+    With directives, a single term with indented text below it is a definition.
+    """
 
     width: float
+    has_directives: bool = False
     ranks: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -159,6 +178,7 @@ class _Reader:
             self._read_fence,
             *([] if self._depth else [self._read_underlined]),
             self._skip_rule,
+            self._read_directive,
             self._read_code,
             self._read_bars,
             self._read_columns,
@@ -484,7 +504,7 @@ class _Reader:
         """Read terms with what defines them below: behind colons, or indented and two of them."""
         found: list[tuple[str, int, int]] = []
         after = end = number
-        fewest = 2
+        fewest = 1 if self._style.has_directives else 2
         while (term := self._at(after)).text and is_title_like(term.text) and not term.kind:
             colon = _DEFINES.match(self._at(after + 1).text) and not term.text.startswith(":")
             below = self._run(
@@ -494,8 +514,10 @@ class _Reader:
             if not below or term.indent != self._at(number).indent:
                 break
             fewest = 1 if colon else fewest
-            end = after + 1 + len(below)
-            found.append((term.text, after + 1, end))
+            name, end = term.text, after + 1 + len(below)
+            if self._style.has_directives and not colon:
+                name, end = name.partition(" : ")[0], self._indented_end(after)
+            found.append((name, after + 1, end))
             after = self._next_text(end)
         if len(found) < fewest:
             return 0
@@ -507,9 +529,7 @@ class _Reader:
         return end
 
     def _read_paragraph(self, number: int) -> int:
-        """Read a paragraph, and the code below it if it ends in two colons or names a language."""
-        if directive := _DIRECTIVE.fullmatch(self._at(number).text):
-            return self._read_literal(number, directive[1])
+        """Read a paragraph, and the code below it if it ends in two colons."""
         after = number + 1
         while self._at(after).text and not self._interrupts(after):
             after += 1
@@ -523,21 +543,67 @@ class _Reader:
 
     def _read_literal(self, number: int, language: str = "") -> int:
         """Read code that is indented below a line, whatever it looks like."""
+        start, end = self._next_text(number + 1), self._indented_end(number)
+        if end <= start:
+            return number + 1
+        self._add_code(number + 1, start, end, language)
+        return end
+
+    def _indented_end(self, number: int) -> int:
+        """Return the end of the lines below one that are indented from it, blank ones included."""
         above = self._lines[number]
-        start = end = self._next_text(number + 1)
+        end = number + 1
         while (following := self._next_text(end)) < len(self._lines):
             lines = self._run(following, lambda line: line.indent > above.indent)
             if not lines:
                 break
             end = following + len(lines)
-        if end == start:
-            return number + 1
-        self._add_code(number + 1, start, end, language)
         return end
+
+    def _read_directive(self, number: int) -> int:
+        """Read a directive of reStructuredText with what is indented below it."""
+        found = _DIRECTIVE.fullmatch(self._at(number).text)
+        if found is None or not (self._style.has_directives or found[1] in CODE_DIRECTIVES):
+            return 0
+        name, title = found[1], found[2] or ""
+        start, end = number + 1, self._indented_end(number)
+        while start < end and _DIRECTIVE_OPTION.fullmatch(self._lines[start].text):
+            start += 1
+        start = self._next_text(start)
+        if name in CODE_DIRECTIVES:
+            if start < end:
+                self._add_code(number + 1, start, end, "" if name == "math" else title)
+            return max(start, end) if start < end else number + 1
+        body = dedent("\n".join(line.raw for line in self._lines[start:end])).split("\n")
+        if name in ("csv-table", "list-table"):
+            rows = list(csv.reader(body)) if name == "csv-table" else _listed_rows(body)
+            with self._writer.block(BlockKind.BOX, title) if title else nullcontext():
+                self._writer.paragraph(title)
+                self._writer.table(rows)
+        elif name in _DEFINING and title:
+            opened = self._writer.begin_definition([title])
+            self._read_inside(body, in_item=False)
+            self._writer.end(opened)
+        elif name == "figure":
+            caption = join_lines(takewhile(str.strip, body))
+            with self._writer.block(BlockKind.FIGURE, caption):
+                self._read_inside(body, in_item=False)
+        elif name in _VERSIONS:
+            first, _, text = title.partition(" ")
+            said = [_VERSIONS[name].format(first), text, *body]
+            self._read_inside(said if any(said[1:]) else [said[0].rstrip(":")])
+        elif name == "rubric":
+            self._writer.paragraph(title)
+        else:
+            is_title = name in _TITLED
+            with self._writer.block(BlockKind.BOX, title if is_title else ""):
+                self._writer.paragraph(title if is_title else "")
+                self._read_inside(body if is_title else [title, *body], in_item=False)
+        return max(end, number + 1)
 
     def _add_paragraph(self, lines: Sequence[str]) -> None:
         width = self._style.width
-        if self._in_item:
+        if self._in_item or self._style.has_directives:
             self._writer.paragraph(join_lines(lines))
             return
         text = join_wrapped("\n".join(lines), width=width)
@@ -567,6 +633,20 @@ class _Reader:
             return True
         is_heading = line.kind in _HEADING_KINDS or _CHAPTER.fullmatch(line.text)
         return bool(is_heading) and not self._style.width and any(map(is_wide, line.text))
+
+
+def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
+    """Return the rows of a table that is written as a list of lists."""
+    rows: list[list[str]] = []
+    for line in lines:
+        if line.startswith("* "):
+            rows.append([])
+        cell = re.match(r"(?:\* |  )- ?", line)
+        if rows and cell:
+            rows[-1].append(line[cell.end() :])
+        elif rows and rows[-1]:
+            rows[-1][-1] += f" {line.strip()}"
+    return rows
 
 
 _NO_LINE = Line("", "", 0)
