@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.indexing.loading import load
+from tests.indexing.loading import blocks, load
 
 import knotwork
 from knotwork.errors import LoadError
-from knotwork.records import Span, TimeSpan
+from knotwork.records import BlockKind, Span, TimeSpan
 from knotwork.testing import HashingEmbedder
 
 SRT = """1
@@ -76,7 +76,32 @@ def test_dashes_are_speakers_and_minus_signs_are_not():
         "a.srt",
         "1\n0:00:01,0 --> 0:00:02,0\n- Is it cold?\n- Yes.\n\n2\n0:0:2,0 --> 0:0:3,0\n-5 outside.",
     )
-    assert document.text == "Is it cold?\n\nYes. -5 outside."
+    assert document.text == "Is it cold?\n\nYes.\n\n-5 outside."
+    assert turns(document) == [("", "Is it cold?"), ("", "Yes.")]
+
+
+def turns(document):
+    return [(label, text) for _, label, text in blocks(document, BlockKind.TURN)]
+
+
+def test_turns_of_different_speakers_are_never_joined():
+    lines = ["ADA: The pump runs.", ">> TOM: It is hot\nin here.", "And loud.", "Note: I do.", "Tom?"]
+    cues = (f"{n}\n00:00:0{n},0 --> 00:00:0{n},9\n{said}" for n, said in enumerate(lines, 1))
+    document = load("a.srt", "\n\n".join(cues))
+    assert turns(document) == [
+        ("ADA", "ADA: The pump runs."),
+        ("TOM", "TOM: It is hot in here. And loud. Note: I do. Tom?"),
+    ]
+    cues = ("<v Ada>One.", "<v Tom>Two.", "<v Tom>Three.", "Four.", "- Five.\n- Six.", "Seven.")
+    times = (f"00:0{n}.0 --> 00:0{n}.9\n{said}" for n, said in enumerate(cues, 1))
+    document = load("a.vtt", "WEBVTT\n\n" + "\n\n".join(times))
+    assert turns(document) == [
+        ("Ada", "Ada: One."),
+        ("Tom", "Tom: Two. Three."),
+        ("", "Five."),
+        ("", "Six."),
+    ]
+    assert document.text.endswith("Four.\n\nFive.\n\nSix.\n\nSeven.")
 
 
 def test_captions_that_scroll_are_read_once():

@@ -95,7 +95,7 @@ def _add_records(writer: BlockWriter, value: Any, meter: TextMeter) -> None:  # 
         lists = [k for k, v in value.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
         scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
         if len(lists) == 1 and len(scalars) + 1 == len(value):
-            _add_fields(writer, scalars)
+            _add_record(writer, scalars)
             name = lists[0]
             records = value[name]
     if _is_table(records):

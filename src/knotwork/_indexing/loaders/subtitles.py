@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
@@ -17,6 +18,7 @@ from knotwork._indexing.loaders.loader import (
     broken_file_error,
     clean_line,
 )
+from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._indexing.loaders.transcript import Utterance, add_utterances
 
 _ARROW = "-->"
@@ -31,8 +33,10 @@ _TAG = re.compile(
     r"|<[\d:.,]{5,20}>|<br[ ]?/?>|\{\\[^{}]{1,100}\}",
     re.IGNORECASE,
 )
-_DASH = re.compile(r"[-‐–—][ ]?(?=[^\W\d_]|[\"“„«¿¡\[(♪])")
+_DASH = re.compile(r"(?:[-‐–—]|>{2,3})[ ]?(?=[^\W\d_]|[\"“„«¿¡\[(♪])")
 """In subtitles, a dash at the start of a line is another speaker."""
+_NAMED = re.compile(r"\[?([^\W\d_][^:：<>\[\]]{0,30}?)\]?\s?[:：]\s*(?=\S)(?!//)")
+"""A line that begins with the name of its speaker, in capitals or more than once in the file."""
 
 _SAME_MOMENT_S = 0.1
 """Lines that a cue repeats within this time of the last are still shown, not said again."""
@@ -60,7 +64,7 @@ class SubtitlesLoader:
         if not cues:
             raise broken_file_error(source, "it has no line with times such as 00:01 --> 00:03")
         writer = BlockWriter(source)
-        add_utterances(writer, _utterances(_without_repetitions(_in_order(cues))))
+        add_utterances(writer, _utterances(list(_without_repetitions(_in_order(cues)))))
         return writer.content("text/vtt" if is_vtt else "application/x-subrip")
 
 
@@ -151,28 +155,50 @@ def _without_repetitions(cues: Sequence[_Cue]) -> Iterator[_Cue]:
         yield replace(cue, lines=cue.lines[repeated:])
 
 
-def _utterances(cues: Iterator[_Cue]) -> Iterator[Utterance]:
+def _utterances(cues: Sequence[_Cue]) -> Iterator[Utterance]:
+    """Yield what is said. A name before a colon is that of the speaker until the next one begins.
+
+    A voice, and a speaker whose name is unknown, has the cues in which it is marked.
+    """
+    names = _speakers(cues)
+    turns, turn, speaker, has_voice = count(1), 0, "", False
     for cue in cues:
-        speaker = ""
+        is_first = True
         for line in cue.lines:
-            for name, part in _by_speaker(line):
-                speaker = name or speaker
+            for voice, part in _by_voice(line):
                 text = _plain(part)
                 dash = _DASH.match(text)
-                yield Utterance(
-                    text[dash.end() :] if dash else text,
-                    cue.start_s,
-                    cue.end_s,
-                    speaker,
-                    begins_paragraph=dash is not None,
-                )
+                text = text[dash.end() :] if dash else text
+                named = _NAMED.match(text)
+                name = voice
+                if not voice and named and named[1] in names:
+                    name, text = named[1], text[named.end() :]
+                if dash or (name and name != speaker):
+                    turn, speaker, has_voice = next(turns), name, bool(voice)
+                elif is_first and not name and (has_voice or not speaker):
+                    turn, speaker = 0, ""
+                is_first = False
+                yield Utterance(text, cue.start_s, cue.end_s, speaker, turn=turn)
 
 
-def _by_speaker(line: str) -> Iterator[tuple[str, str]]:
+def _speakers(cues: Sequence[_Cue]) -> frozenset[str]:
+    """Return the names before a colon that are those of speakers."""
+    lines = (_plain(line) for cue in cues for line in cue.lines)
+    lines = (line[dash.end() :] if (dash := _DASH.match(line)) else line for line in lines)
+    counts = Counter(match[1] for line in lines if (match := _NAMED.match(line)))
+    return frozenset(
+        name
+        for name, lines_of in counts.items()
+        if item_term(f"{name}: x") and (lines_of > 1 or name.isupper())
+    )
+
+
+def _by_voice(line: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a line, each with the name of its speaker, "" if it names none."""
     start, name = 0, ""
     for match in _VOICE.finditer(line):
-        yield name, line[start : match.start()]
+        if line[start : match.start()].strip():
+            yield name, line[start : match.start()]
         start, name = match.end(), clean_line(html.unescape(match.group(1)))
     yield name, line[start:]
 

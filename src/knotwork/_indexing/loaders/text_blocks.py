@@ -598,7 +598,9 @@ class _Reader:
             is_title = name in _TITLED
             with self._writer.block(BlockKind.BOX, title if is_title else ""):
                 self._writer.paragraph(title if is_title else "")
-                self._read_inside(body if is_title else [title, *body], in_item=False)
+                gap = [] if self._at(number + 1).text else [""]
+                said = body if is_title else [title, *gap, *body]
+                self._read_inside(said, in_item=False)
         return max(end, number + 1)
 
     def _add_paragraph(self, lines: Sequence[str]) -> None:

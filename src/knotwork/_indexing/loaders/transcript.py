@@ -28,19 +28,24 @@ _WIDE_START = re.compile(rf"[{_WIDE}]")
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Words that one speaker says, from ``start_s`` to ``end_s``; times of None are unknown."""
+    """Words that one speaker says, from ``start_s`` to ``end_s``; times of None are unknown.
+
+    ``turn`` is equal for what a speaker says without interruption, 0 if nothing tells speakers
+    apart. The name of the ``speaker`` of a turn may be unknown.
+    """
 
     text: str
     start_s: float | None
     end_s: float | None
     speaker: str = ""
     begins_paragraph: bool = False
+    turn: int = 0
 
 
 def add_utterances(writer: BlockWriter, utterances: Iterable[Utterance]) -> None:
-    """Append utterances as paragraphs, those of a known speaker as a turn that begins with a name.
+    """Append utterances as paragraphs, those of one turn in a block that begins with its speaker.
 
-    A paragraph ends when the speaker changes, at a pause after a sentence, and when it is long.
+    A paragraph ends with its turn, at a pause after a sentence, and when it is long.
     """
     before: Utterance | None = None
     turn: OpenBlock | None = None
@@ -50,10 +55,10 @@ def add_utterances(writer: BlockWriter, utterances: Iterable[Utterance]) -> None
         if not text:
             continue
         begins = before is None or _begins(said, before, writer.last, length)
-        if before is None or said.speaker != before.speaker:
+        if before is None or said.turn != before.turn:
             if turn is not None:
                 writer.end(turn)
-            turn = writer.begin(BlockKind.TURN, said.speaker) if said.speaker else None
+            turn = writer.begin(BlockKind.TURN, said.speaker) if said.turn else None
             text = f"{said.speaker}: {text}" if said.speaker else text
         if begins:
             span = writer.paragraph(text)
@@ -69,7 +74,7 @@ def add_utterances(writer: BlockWriter, utterances: Iterable[Utterance]) -> None
 
 def _begins(said: Utterance, before: Utterance, last: str, length: int) -> bool:
     """Return True if an utterance begins a paragraph, after one of ``length`` characters."""
-    if said.begins_paragraph or said.speaker != before.speaker or length >= LONGEST_PARAGRAPH:
+    if said.begins_paragraph or said.turn != before.turn or length >= LONGEST_PARAGRAPH:
         return True
     pause_s = 0.0 if said.start_s is None or before.end_s is None else said.start_s - before.end_s
     ends = _SENTENCE_END.search(last[-10:]) is not None
