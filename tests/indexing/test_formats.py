@@ -238,7 +238,9 @@ def test_a_scan_has_lists_tables_and_definitions():
     ]
     placed += [(100, 600, "Quiet: says nothing."), (100, 640, "Loud: says everything.")]
     document = load("a.png", make_picture(draw_page(placed)))
-    assert tree_of(document) == """\
+    assert (
+        tree_of(document)
+        == """\
 paragraph 'They run. Kept are:'
 list < 'Kept are:'
   item '- logs of the clients'
@@ -250,16 +252,20 @@ definition 'Quiet' 'Quiet: says nothing.'
   paragraph 'Quiet: says nothing.'
 definition 'Loud' 'Loud: says everything.'
   paragraph 'Loud: says everything.'"""
+    )
     assert len(document.boxes) == 8
 
 
 def test_a_workbook_has_tables_and_their_values():
     document = load("a.xlsx", make_xlsx({"Limits": ROWS}))
-    assert tree_of(document) == """\
+    assert (
+        tree_of(document)
+        == """\
 section 'Limits'
   table 'Name | Limit'
     row 'timeout' '| timeout | 30 s |'
     row 'retries' '| retries | 3 |'"""
+    )
     assert [table.name for table in document.tables] == ["Limits"]
 
 
@@ -275,7 +281,7 @@ PUMPS = [{"pump": "Ostrand", "litres": 900}, {"pump": "Kestrel", "litres": 1200}
     ("name", "text", "table"),
     [
         ("pumps.json", json.dumps(PUMPS), "pumps"),
-        ("store.json", json.dumps({"version": 2, "pumps": PUMPS}), "pumps"),
+        ("store.json", json.dumps({"version": 2, "pumps": PUMPS}), "store_pumps"),
         ("pumps.jsonl", "\n".join(map(json.dumps, PUMPS)), "pumps"),
     ],
 )

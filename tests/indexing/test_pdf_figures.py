@@ -8,9 +8,9 @@ from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
 from knotwork._indexing.loaders import pdf_figures, recognition
-from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
+from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork.records import BlockKind, Span
 
 needs_extra = pytest.mark.skipif(

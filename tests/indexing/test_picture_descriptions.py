@@ -16,7 +16,7 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
-from knotwork._indexing.loaders import load_document, load_file, recognised_pages, recognition
+from knotwork._indexing.loaders import load_document, load_file, picture_descriptions, recognition
 from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
 from knotwork._indexing.picture_describer import read_description
 from knotwork._indexing.preparation import Recipe, prepare
@@ -184,7 +184,7 @@ def sent(item):
 
 
 def test_text_beyond_the_limit_is_recognised_again(tmp_path, recognitions, monkeypatch):
-    monkeypatch.setattr(recognised_pages, "MOST_LINES", 2)
+    monkeypatch.setattr(picture_descriptions, "MOST_LINES", 2)
     pages = [draw_page(WORDS[:lines], size=(700, 240)) for lines in (2, 3)]
     data = make_picture(*pages, form="TIFF")
     with pytest.raises(UndescribedPictures) as found:

@@ -13,12 +13,12 @@ from tests.indexing.office_files import (
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._indexing.loaders import pictures, recognition, scanned_pages
+from knotwork._indexing.loaders import pdf_pictures, pictures, recognition
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import add_page
-from knotwork._indexing.loaders.recognised_pages import RecognisedLine, RecognisedPage
-from knotwork._indexing.loaders.scanned_pages import page_ranges
+from knotwork._indexing.loaders.pdf_pictures import page_ranges
+from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, Span
 
@@ -245,7 +245,7 @@ def test_scanned_pages_of_a_pdf_are_read_between_pages_of_text():
 
 @needs_extra
 def test_a_page_that_cannot_be_rendered_is_named(monkeypatch):
-    monkeypatch.setattr(scanned_pages, "_render", lambda document, number, region: None)
+    monkeypatch.setattr(pdf_pictures, "_render", lambda document, number, region: None)
     scan = make_picture(draw_page(TERMS), form="PDF")
     document = load(
         "a.pdf", join(make_pdf([["A page of text that is long enough to stay."]]), scan)
@@ -257,7 +257,7 @@ def test_a_page_that_cannot_be_rendered_is_named(monkeypatch):
 def test_without_the_extra_a_pdf_keeps_its_text_and_the_report_names_the_pages(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(scanned_pages, "is_available", lambda: False)
+    monkeypatch.setattr(pdf_pictures, "is_available", lambda: False)
     scan = make_picture(draw_page(TERMS), draw_page(TERMS), form="PDF")
     text = make_pdf([["The town lies at the sea, and it has one harbour."]])
     (tmp_path / "docs").mkdir()

@@ -85,7 +85,13 @@ def turns(document):
 
 
 def test_turns_of_different_speakers_are_never_joined():
-    lines = ["ADA: The pump runs.", ">> TOM: It is hot\nin here.", "And loud.", "Note: I do.", "Tom?"]
+    lines = [
+        "ADA: The pump runs.",
+        ">> TOM: It is hot\nin here.",
+        "And loud.",
+        "Note: I do.",
+        "Tom?",
+    ]
     cues = (f"{n}\n00:00:0{n},0 --> 00:00:0{n},9\n{said}" for n, said in enumerate(lines, 1))
     document = load("a.srt", "\n\n".join(cues))
     assert turns(document) == [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
+from knotwork._indexing.loaders.pdf_pictures import UNREAD_PAGES
+from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.scanned_pages import UNREAD_PAGES
 from knotwork._stores.base import Store
 from knotwork.records import AnyOf, Comparison, Condition
 

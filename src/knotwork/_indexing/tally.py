@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
-from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES, unread_pictures_note
-from knotwork._indexing.loaders.scanned_pages import UNREAD_PAGES, unread_note
+from knotwork._indexing.loaders.pdf_pictures import UNREAD_PAGES, unread_note
+from knotwork._indexing.loaders.pictures import UNREAD_PICTURES, unread_pictures_note
 from knotwork._indexing.loaders.sound import cut_off_note
 from knotwork._indexing.preparation import timed
 from knotwork._indexing.prepared import Candidate, Prepared

@@ -102,13 +102,16 @@ def _read_lines(content: Content) -> list[_Line]:
     levels = {b.span.start: b.level for b in content.blocks if b.kind is BlockKind.SECTION}
     # A link may stand behind the mark of an item.
     links = {content.text.rfind("\n", 0, span.start) + 1 for span in content.links}
-    protected = _Coverage(b.span for b in content.blocks if b.kind in _CONTENT_BLOCKS)
+    protected = bytearray(len(content.text))
+    for block in content.blocks:
+        if block.kind in _CONTENT_BLOCKS:
+            protected[slice(*block.span)] = b"\x01" * (block.span.end - block.span.start)
     lines: list[_Line] = []
     for match in _LINE.finditer(content.text):
         start = match.start()
         text = " ".join(match.group().split())
         introduces = _INTRODUCES.search(text) is not None
-        is_removable = start not in protected and len(text) <= _MAX_LINE_LENGTH
+        is_removable = not protected[start] and len(text) <= _MAX_LINE_LENGTH
         lines.append(
             _Line(
                 Span(*match.span()),
@@ -121,24 +124,6 @@ def _read_lines(content: Content) -> list[_Line]:
             )
         )
     return lines
-
-
-class _Coverage:
-    """The positions in a text that some spans cover."""
-
-    def __init__(self, spans: Iterator[Span]) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        for span in sorted(spans):
-            if self._ends and span.start <= self._ends[-1]:
-                self._ends[-1] = max(self._ends[-1], span.end)
-            else:
-                self._starts.append(span.start)
-                self._ends.append(span.end)
-
-    def __contains__(self, position: int) -> bool:
-        index = bisect_right(self._starts, position) - 1
-        return index >= 0 and position < self._ends[index]
 
 
 def _repeated_at_start(lines: Sequence[_Line], repeated: Collection[int]) -> set[int]:

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
-from knotwork._indexing.loaders.embedded_pictures import EmbeddedPictures
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -22,6 +21,7 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     flat_metadata,
 )
+from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,

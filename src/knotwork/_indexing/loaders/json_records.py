@@ -1,7 +1,8 @@
 """Load JSON and JSON Lines: a table of short records, or a section for each record.
 
-A table is recorded with its typed values too, as those of spreadsheets are. A file is one document, so it is replaced and removed as a whole. A record with a title becomes a
-section and never shares a chunk with another record.
+A table is recorded with its typed values too, as those of spreadsheets are. A file is one document,
+so it is replaced and removed as a whole. A record with a title becomes a section and never shares a
+chunk with another record.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def _add_records(writer: BlockWriter, value: Any, meter: TextMeter) -> None:  # 
     records = value if isinstance(value, list) else [value]
     name = ""
     if isinstance(value, Mapping):
-        lists = [k for k, v in value.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
+        filled = {key: v for key, v in value.items() if isinstance(v, list) and v}
+        lists = [key for key, v in filled.items() if isinstance(v[0], dict)]
         scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
         if len(lists) == 1 and len(scalars) + 1 == len(value):
             _add_record(writer, scalars)

@@ -15,16 +15,17 @@ from knotwork._indexing.loaders.blocks import (
     OpenBlock,
     lead_in_sentence,
 )
-from knotwork._indexing.loaders.loader import clean_text
-from knotwork._indexing.loaders.page_lines import (
+from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
     PageLine,
     has_sure_mark,
-    is_item,
-    item_mark,
     joined,
+    page_item,
+    read_line,
+    written_mark,
 )
+from knotwork._indexing.loaders.loader import clean_text
 from knotwork._indexing.loaders.titles_and_captions import (
     MAX_TITLE_LENGTH,
     is_caption,
@@ -159,7 +160,7 @@ class LineWriter:
 
     def _is_item(self, line: FlowLine) -> bool:
         is_code = line.line.monospaced and self._has_code
-        return line.line.row is None and not is_code and is_item(line.text)
+        return line.line.row is None and not is_code and page_item(line.text) is not None
 
     def _add_list(self, lines: _Lines, depth: int) -> None:
         """Append a list with the lists in it."""
@@ -167,21 +168,21 @@ class LineWriter:
         opened: list[tuple[OpenBlock, OpenBlock]] = []
         levels = _item_levels([lines[number] for number in starts])
         for level, (start, after) in zip(levels, pairwise([*starts, len(lines)]), strict=True):
-            mark = item_mark(lines[start].text)
+            mark, text = written_mark(read_line(lines[start].text))
             while len(opened) > level + 1:
                 self._writer.end(opened.pop()[0])
             around = None
             if len(opened) > level:
                 # Where numbers follow bullets, or bullets numbers, another list begins.
                 before, item = opened.pop()
-                goes_on = item.mark[:1].isdigit() == mark.text[:1].isdigit()
+                goes_on = item.mark[:1].isdigit() == mark[:1].isdigit()
                 self._writer.end(item if goes_on else before)
                 around = before if goes_on else None
             around = around or self._writer.begin(BlockKind.LIST)
-            opened.append((around, self._writer.begin(BlockKind.ITEM, mark=mark.text)))
+            opened.append((around, self._writer.begin(BlockKind.ITEM, mark=mark)))
             content = lines[start:after]
             head = self._end_of_paragraph(content, 0, depth + 1)
-            self._add_paragraphs(content[:head], skipped=mark.end)
+            self._add_paragraphs(content[:head], skipped=lines[start].text.index(text))
             self.add(content[head:], depth + 1)
         self._writer.end(opened[0][0])
 
@@ -374,7 +375,7 @@ def _item_levels(items: _Lines) -> Iterator[int]:
     levels: list[tuple[float, str]] = []
     before: PageLine | None = None
     for item in items:
-        line, style = item.line, item_mark(item.text).style
+        line, style = item.line, read_line(item.text).kind
         if before is not None and not line.is_below(before):
             same = [x for x, other in levels if other == style]
             shift = line.x - (same or [x for x, _ in levels])[-1]

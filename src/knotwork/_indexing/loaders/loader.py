@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions
-from knotwork._indexing.loaders.recognised_pages import RecognisedPages
+from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions, RecognisedPages
 from knotwork.errors import LoadError
 from knotwork.records import Block, BoxedSpan, Page, Span, Table, TimedSpan
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import (
@@ -52,10 +52,10 @@ LOADERS: Registry[Loader] = Registry(
         Entry("xlsx", f"{_HERE}.spreadsheets:SheetsLoader", "spreadsheets of Excel"),
         Entry("csv", f"{_HERE}.spreadsheets:DelimitedLoader", "tables as delimited text"),
         Entry("json", f"{_HERE}.json_records:JsonLoader", "JSON, and records as JSON lines"),
-        Entry("epub", f"{_HERE}.epub:EpubLoader", "books"),
-        Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails"),
+        Entry("epub", f"{_HERE}.html:EpubLoader", "books"),
+        Entry("eml", f"{_HERE}.plain_text:MailLoader", "e-mails"),
         Entry("subtitles", f"{_HERE}.subtitles:SubtitlesLoader", "subtitles of recordings"),
-        Entry("audio", f"{_HERE}.audio:AudioLoader", "recordings and videos"),
+        Entry("audio", f"{_HERE}.speech:AudioLoader", "recordings and videos"),
         Entry("picture", f"{_HERE}.pictures:PictureLoader", "pictures and scans"),
     ),
     kind="loader",
@@ -158,42 +158,35 @@ class RemoteFile(Protocol):
         """Return its bytes. Raises LoadError, as `load_file` does."""
 
 
-def load_file(  # noqa: PLR0913  one for each option
-    path: Path | RemoteFile,
-    *,
-    uri: str,
-    max_file_mb: float = 100.0,
-    max_characters: int = MAX_CHARACTERS,
-    password: str = "",
-    audio_model: str = "",
-    known_pictures: KnownPictures | None = None,
-    repeated: Collection[int] = (),
-    only_light: bool = False,
-) -> Document:
-    """Return a file as a document.
+class ReadOptions(TypedDict, total=False):
+    """Options of `load_file`.
 
-    ``uri`` is the document's name in the index and in errors. ``max_characters`` limits the text of
-    a small file; a larger one may have 4 characters for each byte. ``audio_model`` is the folder of
-    the model that recognises the speech of recordings. ``known_pictures`` is None if no model
-    describes pictures. ``repeated`` are the keys of lines that the file's site repeats; they are
-    removed. ``only_light`` raises ReadElsewhere for a file that is not a short plain text.
+    ``max_characters`` limits the text of a small file; a larger one may have 4 characters for each
+    byte. ``audio_model`` is the folder of the model that recognises the speech of recordings.
+    ``known_pictures`` is None if no model describes pictures. ``repeated`` are the keys of lines
+    that the file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a file
+    that is not a short plain text.
+    """
+
+    max_characters: int
+    password: str
+    audio_model: str
+    known_pictures: KnownPictures | None
+    repeated: Collection[int]
+    only_light: bool
+
+
+def load_file(
+    path: Path | RemoteFile, *, uri: str, max_file_mb: float = 100.0, **options: Unpack[ReadOptions]
+) -> Document:
+    """Return a file as a document; ``uri`` is its name in the index and in errors.
 
     Raises UndescribedPictures if a description is not known, and LoadError, whose ``reason`` is
     "missing", "unreadable", "not_a_file", "too_large", "empty", "binary", "encoding", "password",
     "no_text", "broken" or "unsupported".
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
-    return load_document(
-        data,
-        uri=uri,
-        max_file_mb=max_file_mb,
-        max_characters=max_characters,
-        password=password,
-        audio_model=audio_model,
-        known_pictures=known_pictures,
-        repeated=repeated,
-        only_light=only_light,
-    )
+    return load_document(data, uri=uri, max_file_mb=max_file_mb, **options)
 
 
 def may_be_light(uri: str, size: int) -> bool:
@@ -243,34 +236,27 @@ def _read_file(path: Path | RemoteFile, *, uri: str, max_file_mb: float) -> byte
         ) from error
 
 
-def load_document(  # noqa: PLR0913  one for each option
-    data: bytes,
-    *,
-    uri: str,
-    max_file_mb: float = 100.0,
-    max_characters: int = MAX_CHARACTERS,
-    password: str = "",
-    audio_model: str = "",
-    known_pictures: KnownPictures | None = None,
-    repeated: Collection[int] = (),
-    only_light: bool = False,
+def load_document(
+    data: bytes, *, uri: str, max_file_mb: float = 100.0, **options: Unpack[ReadOptions]
 ) -> Document:
     """Return the bytes of a file as a document; the name and suffix are those of ``uri``.
 
-    The other arguments and the errors are those of `load_file`.
+    The options and the errors are those of `load_file`.
     """
     if len(data) > max_file_mb * MEGABYTE:
         raise too_large_error(uri, len(data), max_file_mb)
+    known = options.get("known_pictures")
+    repeated = options.get("repeated", ())
     source = Source(
         uri,
         data,
         max_bytes=int(max_file_mb * MEGABYTE),
-        password=password,
-        max_characters=max_characters,
-        audio_model=audio_model,
-        descriptions=PictureDescriptions(known_pictures) if known_pictures is not None else None,
+        password=options.get("password", ""),
+        max_characters=options.get("max_characters", MAX_CHARACTERS),
+        audio_model=options.get("audio_model", ""),
+        descriptions=PictureDescriptions(known) if known is not None else None,
     )
-    content = _load_content(source, only_light=only_light)
+    content = _load_content(source, only_light=options.get("only_light", False))
     if repeated:
         content = remove_boilerplate(content, repeated)
     return Document(

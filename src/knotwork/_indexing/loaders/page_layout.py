@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.line_blocks import LineWriter
-from knotwork._indexing.loaders.page_lines import PARAGRAPH_GAP, FlowLine, PageLine, TableRow
-from knotwork._indexing.loaders.recognised_pages import RecognisedLine, RecognisedPage
+from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, TableRow
+from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
 from knotwork._indexing.loaders.table_rows import names_columns
 from knotwork._text.chinese import HAN_AND_KANA
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import accumulate, groupby, islice
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.embedded_pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.line_blocks import LineWriter
+from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -22,17 +24,6 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.page_layout import lines_of
-from knotwork._indexing.loaders.page_lines import PARAGRAPH_GAP, FlowLine, PageLine
-from knotwork._indexing.loaders.pdf_figures import (
-    Figure,
-    ReadFigures,
-    add_figures,
-    caption_near,
-    figures_of,
-    place_figures,
-    read_figures,
-    without_repetitions,
-)
 from knotwork._indexing.loaders.pdf_flow import join_lines
 from knotwork._indexing.loaders.pdf_lines import (
     make_lines,
@@ -40,21 +31,25 @@ from knotwork._indexing.loaders.pdf_lines import (
     without_running_lines,
 )
 from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
-from knotwork._indexing.loaders.pdf_structure import (
-    Bookmark,
-    LineHeading,
-    headings_by_outline,
-    headings_by_type,
-)
-from knotwork._indexing.loaders.recognised_pages import RecognisedPage
-from knotwork._indexing.loaders.scanned_pages import (
+from knotwork._indexing.loaders.pdf_pictures import (
     UNREAD_PAGES,
+    Figure,
     PictureProgress,
+    ReadFigures,
+    add_figures,
+    caption_near,
+    figures_of,
     is_scanned,
     no_text_error,
     page_ranges,
+    place_figures,
+    read_figures,
     read_scanned_pages,
+    without_repetitions,
 )
+from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
+from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
+from knotwork._indexing.loaders.titles_and_captions import is_title_like
 
 _SHOWN_INFORMATION = ("Author", "Subject", "Keywords")
 _DEEPEST_BOOKMARK = 15
@@ -184,3 +179,180 @@ def _metadata(information: Mapping[str, str]) -> dict[str, str]:
     date = re.match(r"D:(\d{4})(\d\d)?(\d\d)?", information.get("CreationDate", ""))
     named = {name.lower(): clean_line(information.get(name, "")) for name in _SHOWN_INFORMATION}
     return flat_metadata({**named, "date": "-".join(filter(None, date.groups())) if date else ""})
+
+
+_LARGER = 1.12
+"""Font size of a heading, as a multiple of that of the text."""
+_MAX_HEADING_SHARE = 1 / 3
+"""The share of a text that can be headings; if more looks like headings, none is."""
+_MAX_LEVEL = 6
+_NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)\.?\s+\S")
+_CHAPTER = re.compile(
+    r"第\s?[一二三四五六七八九十百零\d]{1,5}\s?([编篇章节])|[一二三四五六七八九十]{1,3}、"
+)
+_CHAPTER_LEVELS = {"编": 1, "篇": 1, "章": 1, "节": 2}
+_NUMBERING = re.compile(
+    r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
+    re.IGNORECASE,
+)
+_RUNS_ON = re.compile(r"\s*[.:：—–]\s*(?=\S)|\s+(?=[^\Wa-z])")
+"""What stands between a title and a text that begins in its line."""
+_MOST_WORDS = 40
+_SEARCHED = 20_000
+"""Characters behind the beginning of its page in which the title of a bookmark is looked for."""
+
+
+class Bookmark(NamedTuple):
+    """An entry of the outline of a file; ``level`` counts from 1, ``page`` from 0."""
+
+    level: int
+    title: str
+    page: int
+
+
+class LineHeading(NamedTuple):
+    """A heading that consists of the lines from ``start`` up to ``end``, or stands before them."""
+
+    level: int
+    title: str
+    start: int
+    end: int
+
+
+def headings_by_type(lines: Sequence[FlowLine]) -> list[LineHeading]:
+    """Return a heading for each part in a larger font, or bold with a number or chapter mark.
+
+    The level is that of the number, else the rank of the font size. Returns [] if too much of the
+    text looks like headings.
+    """
+    lengths: Counter[float] = Counter()
+    for line in lines:
+        if line.edges is None:
+            lengths[line.line.size] += len(line.line.text)
+    usual = lengths.most_common(1)[0][0] if lengths else 0.0
+    if not usual:
+        return []
+    parts = [
+        (lines[start].line.size, joined(lines[start:end]), start, end)
+        for start, end in _large_parts(lines, usual)
+    ]
+    found = [part for part in parts if is_title_like(part[1])]
+    if sum(len(title) for _, title, _, _ in found) > _MAX_HEADING_SHARE * lengths.total():
+        return []
+    sizes = sorted({size for size, _, _, _ in found}, reverse=True)
+    return [
+        LineHeading(_level(title, sizes.index(size) + 1), title, start, end)
+        for size, title, start, end in found
+    ]
+
+
+def _large_parts(lines: Sequence[FlowLine], usual: float) -> Iterator[tuple[int, int]]:
+    """Yield the first and last line of each part that looks like a heading.
+
+    ``usual`` is the font size of the text.
+    """
+
+    def kind(number: int) -> tuple[float, int]:
+        line = lines[number].line
+        is_heading = (
+            line.row is None
+            and lines[number].edges is None
+            and (
+                line.size >= _LARGER * usual
+                or (
+                    line.bold
+                    and line.size >= usual
+                    and (_NUMBERED.match(line.text) or _CHAPTER.match(line.text)) is not None
+                )
+            )
+        )
+        return (line.size if is_heading else 0.0), line.page
+
+    for (size, _), run in groupby(range(len(lines)), key=kind):
+        if not size:
+            continue
+        members = list(run)
+        starts = [n for n in members if n == members[0] or lines[n].begins_paragraph]
+        yield from zip(starts, [*starts[1:], members[-1] + 1], strict=True)
+
+
+def _level(title: str, rank: int) -> int:
+    numbered, chapter = _NUMBERED.match(title), _CHAPTER.match(title)
+    if numbered:
+        return min(numbered[1].count(".") + 1, _MAX_LEVEL)
+    return _CHAPTER_LEVELS.get(chapter[1] if chapter else "", min(rank, _MAX_LEVEL))
+
+
+def headings_by_outline(
+    bookmarks: Sequence[Bookmark], lines: Sequence[FlowLine]
+) -> tuple[list[LineHeading], list[FlowLine]]:
+    """Return a heading for each bookmark whose title is found on or after its page, and the lines.
+
+    A line that consists of the title, with or without a number, is preferred to the same words in a
+    sentence of its page. A text behind the title in its line is parted from it. The heading stands
+    before the paragraph if the words are inside it.
+    """
+    texts = [("\n" if line.gap else "") + line.text for line in lines]
+    offsets = list(accumulate(map(len, texts), initial=0))
+    begins = [offset + bool(line.gap) for offset, line in zip(offsets, lines, strict=False)]
+    text = "".join(texts)
+    pages: dict[int, int] = {}
+    for start, line in zip(begins, lines, strict=True):
+        pages.setdefault(line.line.page, start)
+    headings: list[LineHeading] = []
+    parted: list[FlowLine] = []
+    taken = position = 0
+    for level, title, page in bookmarks:
+        # A page without text has no offset: search from the next page that has one.
+        on_page = next((start for number, start in pages.items() if number >= page), len(text))
+        end_of_page = next((start for number, start in pages.items() if number > page), len(text))
+        match = _find_title(title, text, max(position, on_page), end_of_page)
+        if match is None:
+            continue
+        position = match.end()
+        first = bisect_right(begins, match.start()) - 1
+        last = bisect_right(begins, position - 1) - 1
+        rest = text[position : begins[last] + len(lines[last].text)]
+        behind = _RUNS_ON.match(rest)
+        name = " ".join(match[0].split())
+        own = lines[first : last + 1]
+        if (
+            first < taken
+            or match.start() > begins[first]
+            or (rest.strip() and behind is None)
+            or any(line.line.row for line in own)
+        ):
+            while first > taken and not lines[first].begins_paragraph:
+                first -= 1
+            first = max(first, taken)
+            parted += lines[taken:first]
+            headings.append(LineHeading(level, name, len(parted), len(parted)))
+            taken = first
+            continue
+        parted += lines[taken:first]
+        start = len(parted)
+        if rest.strip() and behind is not None:
+            title_end = len(lines[last].text) - len(rest)
+            own = [*own[:-1], lines[last]._replace(text=lines[last].text[:title_end], behind=None)]
+        parted += own
+        headings.append(LineHeading(level, name, start, len(parted)))
+        if rest.strip() and behind is not None:
+            parted.append(
+                lines[last]._replace(
+                    text=rest[behind.end() :], gap=PARAGRAPH_GAP, begins_paragraph=True
+                )
+            )
+        taken = last + 1
+    return headings, [*parted, *lines[taken:]]
+
+
+def _find_title(title: str, text: str, start: int, end: int) -> re.Match[str] | None:
+    """Return where the title of a bookmark is a line, or else words before ``end``."""
+    numbering = _NUMBERING.match(title)
+    words = [re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()]
+    if not words or len(words) > _MOST_WORDS:
+        return None
+    bare = r"\s+".join(words)
+    line = re.compile(rf"^(?:{_NUMBERING.pattern})?{bare}$", re.MULTILINE | re.IGNORECASE)
+    exact = re.compile(r"\s+".join(map(re.escape, title.split())))
+    return line.search(text, start, start + _SEARCHED) or exact.search(text, start, end)

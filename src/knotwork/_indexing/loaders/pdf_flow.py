@@ -12,12 +12,12 @@ from functools import reduce
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from knotwork._indexing.loaders.page_lines import (
+from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
     PageLine,
     has_sure_mark,
-    is_item,
+    page_item,
 )
 from knotwork._indexing.loaders.pdf_lines import WIDE
 from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN
@@ -166,7 +166,7 @@ def _is_wrapped(line: PageLine, following: PageLine, longest: int) -> bool:
     if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
         return False
     is_full = _columns(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
-    return (is_full or _WRAPPED.search(line.text) is not None) and not is_item(following.text)
+    return (is_full or _WRAPPED.search(line.text) is not None) and page_item(following.text) is None
 
 
 def _columns(text: str) -> int:
@@ -274,7 +274,8 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
     of the page before if their columns match: the indices of its rows continue, and a repeated
     header is left out.
     """
-    firsts = [line.row for line in lines if line.row and not line.row.place and not line.row.goes_on]
+    all_rows = (line.row for line in lines if line.row is not None)
+    firsts = [row for row in all_rows if not row.place and not row.goes_on]
     marks_headers = 2 * sum(row.is_header for row in firsts) > len(firsts)
     found: list[PageLine] = []
     names: tuple[str, ...] = ()

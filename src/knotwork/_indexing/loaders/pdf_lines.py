@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Any
 
-from knotwork._indexing.loaders.page_lines import PageLine, TableRow, is_mark
+from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
 from knotwork._indexing.loaders.pdf_tables import FoundTable, find_rows_of, find_tables
 from knotwork._indexing.loaders.titles_and_captions import (
@@ -101,8 +101,8 @@ def make_lines(
             continue  # the table is only a part of some line
         replaced |= touched
         rows[min(touched)] = [
-            _make_row(table, place, lines[holders[min(table.pieces[place])]], goes_on=table is going_on)
-            for place in range(len(table.rows))
+            _make_row(table, place, lines[holders[min(of_row)]], goes_on=table is going_on)
+            for place, of_row in enumerate(table.pieces)
         ]
     return [
         line

@@ -106,7 +106,8 @@ def find_rows_of(
             break
     if not any(sum(map(bool, row)) > 1 for row in cells[:1]):
         return None
-    rows = [[cells[i] for i in row] for row in _rows(block, cells, ColumnFinder(drawn).levels(block))]
+    levels = ColumnFinder(drawn).levels(block)
+    rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
     texts = tuple(tuple(_text(parts) for parts in zip(*row, strict=True)) for row in rows)
     numbers = tuple(tuple(n for line in row for cell in line for n, _ in cell) for row in rows)
     return FoundTable(texts, numbers, False, tuple(lefts)) if _in_file_order(numbers) else None

@@ -1,15 +1,27 @@
-"""Load plain text, logs, reStructuredText and Org files."""
+"""Load plain text, logs, reStructuredText, Org files and e-mail messages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source
+from knotwork._indexing.loaders.html import add_html, parse_html
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    Content,
+    Source,
+    broken_file_error,
+    flat_metadata,
+)
 from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
 from knotwork._indexing.loaders.text_blocks import CODE_DIRECTIVES, add_plain_text, add_text
+from knotwork.records import BlockKind
+
+if TYPE_CHECKING:
+    from email.message import EmailMessage
 
 _MARKUP = re.compile(
     r"``(?P<code>[^`\n]+)``"
@@ -29,7 +41,7 @@ _AUTO_NUMBER = re.compile(r"(\s*)#\. (?=\S)")
 _LITERAL = re.compile(rf"(?!\s*\.\. ).*::\s*$|\s*\.\. (?:{'|'.join(CODE_DIRECTIVES)})::")
 """What is above code, whose markup stays."""
 
-_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?:TITLE|BEGIN_SRC|BEGIN_EXAMPLE):?\s)", re.M | re.I)
+_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?i:title|begin_src|begin_example):?\s)", re.MULTILINE)
 _ORG_HEADING = re.compile(r"(\*{1,6}) (?:(?:TODO|DONE) )?(?=\S)")
 _ORG_CODE = re.compile(r"\s*#\+(begin|end)_(?:src|example)\s*([\w+#-]*).*", re.IGNORECASE)
 _ORG_TERM = re.compile(r"(\s*[-+] )(.{1,80}?) :: ")
@@ -74,14 +86,15 @@ def _without_markup(text: str) -> Iterator[str]:
             hidden = indent
             yield ""
             continue
+        shown = _FIELD.sub(r"\1\2: ", line)
         if number := _AUTO_NUMBER.match(line):
             numbers[number[1]] = numbers.get(number[1], 0) + 1
-            line = f"{number[1]}{numbers[number[1]]}. {line[number.end() :]}"
+            shown = f"{number[1]}{numbers[number[1]]}. {line[number.end() :]}"
         elif line.strip():
             numbers = {key: n for key, n in numbers.items() if len(key) < indent}
         if _LITERAL.match(line):
             code = indent
-        yield _MARKUP.sub(lambda found: found[found.lastgroup or 0], _FIELD.sub(r"\1\2: ", line))
+        yield _MARKUP.sub(lambda found: found[found.lastgroup or 0], shown)
 
 
 def _org_as_markdown(text: str) -> Iterator[str]:
@@ -104,3 +117,55 @@ def _org_as_markdown(text: str) -> Iterator[str]:
             yield line.replace("+", "|")
         elif not line.startswith("#+"):
             yield _ORG_TERM.sub(r"\1**\2:** ", line)
+
+
+_FIELDS = ("From", "To", "Cc", "Date")
+
+
+class MailLoader:
+    """Reads .eml; attachments are listed by name, not read."""
+
+    name = "eml"
+    suffixes, signatures = FORMATS["eml"]
+
+    def load(self, source: Source) -> Content:
+        import email.policy
+
+        message = email.message_from_bytes(source.data, policy=email.policy.default)
+        fields = {name: str(message[name]) for name in _FIELDS if message[name]}
+        subject = str(message["Subject"] or "")
+        if not fields and not subject:
+            raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
+        writer = BlockWriter(source)
+        writer.heading(1, subject)
+        for name, value in fields.items():
+            _add_field(writer, name, value)
+        with writer.subsections():
+            _add_body(writer, source, message)
+        names = [part.get_filename() or "" for part in message.iter_attachments()]
+        _add_field(writer, "Attachments", ", ".join(filter(None, names)))
+        metadata = {"author": fields.get("From", ""), "date": fields.get("Date", "")}
+        return writer.content("message/rfc822", title=subject, metadata=flat_metadata(metadata))
+
+
+def _add_field(writer: BlockWriter, name: str, value: str) -> None:
+    if value.strip():
+        with writer.block(BlockKind.DEFINITION, name):
+            writer.paragraph(f"{name}: {value}")
+
+
+def _add_body(writer: BlockWriter, source: Source, message: EmailMessage) -> None:
+    """Append the body of a message, its plain text rather than HTML if it has both."""
+    body = message.get_body(preferencelist=("plain", "html"))
+    if body is None:
+        return
+    payload = body.get_payload(decode=True)
+    if not isinstance(payload, bytes) or not payload.strip():
+        return
+    text = decode_text(Source(source.uri, payload), declared=str(body.get_content_charset() or ""))
+    if body.get_content_type() == "text/html":
+        root = parse_html(text)
+        if root is not None:
+            add_html(writer, root)
+    else:
+        add_text(writer, text)

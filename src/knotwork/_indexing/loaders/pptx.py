@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.embedded_pictures import EmbeddedPictures
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -17,6 +16,7 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     flat_metadata,
 )
+from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,

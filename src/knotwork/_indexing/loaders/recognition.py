@@ -16,7 +16,7 @@ import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, clean_line
-from knotwork._indexing.loaders.recognised_pages import (
+from knotwork._indexing.loaders.picture_descriptions import (
     RecognisedLine,
     RecognisedPage,
     RecognisedPages,

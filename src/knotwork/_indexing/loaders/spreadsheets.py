@@ -186,7 +186,9 @@ def read_grid(
         if any(_clean_cells(cell).strip() for cell in row):
             filled.append((number, tuple(" ".join(_clean_cells(cell).split()) for cell in row)))
     if header:
-        return Grid((), tuple(map(clean_line, header)), tuple(filled), frozenset(_totals_of(filled)))
+        return Grid(
+            (), tuple(map(clean_line, header)), tuple(filled), frozenset(_totals_of(filled))
+        )
     place = _find_header(filled)
     if place is None:
         return Grid((), (), tuple(filled))

@@ -8,12 +8,21 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from textwrap import dedent
 
 from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter
+from knotwork._indexing.loaders.lines import (
+    Line,
+    follows,
+    is_code,
+    is_code_line,
+    may_be_code,
+    read_line,
+    written_mark,
+)
 from knotwork._indexing.loaders.markdown import add_markdown
 from knotwork._indexing.loaders.text_columns import (
     TextTable,
@@ -23,15 +32,6 @@ from knotwork._indexing.loaders.text_columns import (
     read_aligned,
     read_bars,
     text_columns,
-)
-from knotwork._indexing.loaders.text_lines import (
-    Line,
-    follows,
-    is_code,
-    is_code_line,
-    may_be_code,
-    read_line,
-    written_mark,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
 from knotwork._text.sentences import is_wide, join_lines, join_wrapped, wrapping_width
@@ -93,8 +93,29 @@ CODE_DIRECTIVES = ("code-block", "code", "sourcecode", "parsed-literal", "prompt
 _DIRECTIVE = re.compile(r"\.\. (?:[\w+.-]+:)?([\w+.-]+)::(?:\s+(\S.*))?")
 _DIRECTIVE_OPTION = re.compile(r"\s*:?[\w-]+:(?:\s.*)?")
 _DEFINING = frozenset(
-    "option cmdoption envvar confval setting describe glossary function method class attribute data"
-    " exception module macro type member var command signature variable".split()
+    [
+        "option",
+        "cmdoption",
+        "envvar",
+        "confval",
+        "setting",
+        "describe",
+        "glossary",
+        "function",
+        "method",
+        "class",
+        "attribute",
+        "data",
+        "exception",
+        "module",
+        "macro",
+        "type",
+        "member",
+        "var",
+        "command",
+        "signature",
+        "variable",
+    ]
 )
 _TITLED = frozenset({"admonition", "topic", "sidebar"})
 _VERSIONS = {
@@ -509,7 +530,9 @@ class _Reader:
             colon = _DEFINES.match(self._at(after + 1).text) and not term.text.startswith(":")
             below = self._run(
                 after + 1,
-                lambda line: line.indent > term.indent or (colon and _DEFINES.match(line.text)),
+                lambda line, colon=colon: (
+                    line.indent > term.indent or (colon and _DEFINES.match(line.text))
+                ),
             )
             if not below or term.indent != self._at(number).indent:
                 break

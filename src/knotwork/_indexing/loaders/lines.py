@@ -1,25 +1,28 @@
-"""Read single lines of plain text: the mark of an item, and the signs of code."""
+"""Lines of texts and pages: their marks, and the signs of code."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET
 
+_BULLETS = "•▪◦‣●○■□◆◇►▶➢➤✓\uf0a7\uf0b7\uf0d8\uf0fc"
+_SURE_MARK = re.compile(rf"[{_BULLETS}①-⑳]")
 _NUMERALS = "一二三四五六七八九十"
 _MARKS = (
-    ("bullet", re.compile(r"(?:[-*+–—](?=\s)|[•·▪◦‣●○■□◆◇►▶])\s*(?=\S)")),
+    ("bullet", re.compile(rf"(?:[-*+–—](?=\s)|[·{_BULLETS}])\s*(?=\S)")),
     ("number", re.compile(r"(?P<n>\d{1,3})(?:[.)．）](?!\d)\s*|、\s*)(?=\S)")),
     ("bracket", re.compile(r"[(（](?P<n>\d{1,3})[)）]\s*(?=\S)")),
     ("circle", re.compile(r"(?P<c>[①-⑳])\s*(?=\S)")),
-    ("letter", re.compile(r"(?P<l>[a-zA-Z])[.)]\s+(?=\S)")),
+    ("letter", re.compile(r"(?P<l>[a-zA-Z])(?:[.)]\s+|）\s*)(?=\S)")),
     ("lettered", re.compile(r"[(（](?P<l>[a-z]|[ivx]{1,5})[)）]\s*(?=\S)")),
     ("han", re.compile(rf"(?P<h>[{_NUMERALS}]{{1,3}})、\s*(?=\S)")),
     ("han bracket", re.compile(rf"[(（](?P<h>[{_NUMERALS}]{{1,3}})[)）]\s*(?=\S)")),
 )
 _MARKED = re.compile(
-    rf"[-*+–—]\s|[•·▪◦‣●○■□◆◇►▶①-⑳(（]|\d{{1,3}}[.)．）、]|[a-zA-Z][.)]|[{_NUMERALS}]{{1,3}}、"
+    rf"[-*+–—]\s|[·{_BULLETS}①-⑳(（]|\d{{1,3}}[.)．）、]|[a-zA-Z][.)）]|[{_NUMERALS}]{{1,3}}、"
 )
 _ROMAN = {n: v for v, n in enumerate(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"), 1)}
 _MOST_SKIPPED = 2
@@ -143,3 +146,96 @@ def is_code(text: str) -> bool:
         for line in said
     )
     return len(said) > 2 and any(line.indent for line in said) and count >= _SHARE * len(said)
+
+
+PARAGRAPH_GAP = "\n\n"
+
+
+class TableRow(NamedTuple):
+    """A row of a table: its cells, with line ends between their lines, and its index from 0.
+
+    ``lefts`` are the left edges of the columns in points. ``is_header`` is True if font or a ruling
+    line sets the row apart as the header. One that ``goes_on`` is a row only if the table of the
+    page before continues in it.
+    """
+
+    cells: tuple[str, ...]
+    place: int
+    lefts: tuple[float, ...] = ()
+    is_header: bool = False
+    goes_on: bool = False
+
+
+class PageLine(NamedTuple):
+    """A line of a page, with its ends and height in points from the lower left and its font size.
+
+    ``page`` counts from 0; it is -1 for a line without a page. ``bold`` and ``monospaced`` are True
+    if the whole line is. ``term`` is a bold term at its start, ``code`` the line as monospaced type
+    sets it, with all spaces. ``row`` is set if the line is a row of a table.
+    """
+
+    text: str
+    page: int
+    x: float = 0.0
+    y: float = 0.0
+    size: float = 0.0
+    right: float = 0.0
+    bold: bool = False
+    monospaced: bool = False
+    term: str = ""
+    code: str = ""
+    row: TableRow | None = None
+
+    def is_below(self, other: PageLine) -> bool:
+        """Return True if it is in the column of the line before it: not on another page or higher.
+
+        Raised text is a little higher.
+        """
+        return self.page == other.page and self.y <= other.y + 2 * self.size
+
+
+class FlowLine(NamedTuple):
+    """A line in the order of reading; ``text`` is what it adds to the text, behind ``gap``.
+
+    ``gap`` is `PARAGRAPH_GAP`, a line end, a space or nothing. ``begins_paragraph`` is True if
+    place or type say that a paragraph begins, ``fits_above`` if its first word would have fitted
+    into the line before. ``edges`` are the left, top, right and bottom edge of a line of a picture,
+    as fractions of its page. ``behind`` appends what stands behind the line.
+    """
+
+    line: PageLine
+    text: str
+    gap: str
+    begins_paragraph: bool = False
+    fits_above: bool = False
+    edges: tuple[float, float, float, float] | None = None
+    behind: Callable[[], None] | None = None
+
+
+def joined(lines: Iterable[FlowLine]) -> str:
+    """Return the text of lines as one line."""
+    text = ""
+    for line in lines:
+        text += (" " if line.gap.isspace() and text else "") + line.text
+    return " ".join(text.split())
+
+
+def is_mark(text: str) -> bool:
+    """Return True if a text is the bullet or number of a list item."""
+    return text not in ("-", "+") and read_line(f"{text} x").mark == len(text) + 1
+
+
+def page_item(text: str) -> Line | None:
+    """Return a line of a page if it begins with the mark of an item.
+
+    A capital with a stop is the initial of a name, and 一、 the number of a heading.
+    """
+    line = read_line(text)
+    if not line.kind or line.kind == "han" or "A" <= line.text[0] <= "Z":
+        return None
+    return line if any(map(str.isalnum, line.text[line.mark :])) else None
+
+
+def has_sure_mark(text: str) -> bool:
+    """Return True if a line begins with a bullet that has no other use."""
+    return _SURE_MARK.match(text) is not None
