@@ -274,3 +274,25 @@ def test_a_block_stays_as_it_is_whatever_follows(calls, others):
         return [b for b in blocks if b.span.end <= before and not b.level]
 
     assert write(others) == write([])
+
+
+@given(
+    st.lists(
+        st.sampled_from(["quote", "figure", "box", "turn", "definition", "list"]),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_blocks_with_equal_spans_have_the_outer_one_first(kinds):
+    writer = BlockWriter(Source("a.txt", b""))
+    opened = []
+    for kind in map(BlockKind, kinds):
+        opened.append(writer.begin(kind, "x"))
+        if kind is BlockKind.LIST:
+            opened.append(writer.begin(BlockKind.ITEM))
+    writer.code("x = 1")
+    for block in reversed(opened):
+        writer.end(block)
+    (node,) = nest_blocks(writer.content("text/plain").blocks)
+    found = [inner.block.kind for inner in node.walk()]
+    assert found == [*(block.kind for block in opened), BlockKind.CODE]

@@ -281,7 +281,7 @@ PUMPS = [{"pump": "Ostrand", "litres": 900}, {"pump": "Kestrel", "litres": 1200}
     ("name", "text", "table"),
     [
         ("pumps.json", json.dumps(PUMPS), "pumps"),
-        ("store.json", json.dumps({"version": 2, "pumps": PUMPS}), "store_pumps"),
+        ("store.json", json.dumps({"version": 2, "pumps": PUMPS}), "store"),
         ("pumps.jsonl", "\n".join(map(json.dumps, PUMPS)), "pumps"),
     ],
 )
@@ -293,3 +293,112 @@ def test_records_of_json_are_a_table_for_statements(tmp_path, name, text, table)
         base.index(folder)
         result = base.tables.query(f"SELECT pump FROM {table} WHERE litres > 1000")
         assert [tuple(row) for row in result.rows] == [("Kestrel",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tree"),
+    [
+        ("a.md", "Apple\nPomme\n: A fruit.\n: A company.", ["Apple, Pomme", "Apple, Pomme"]),
+        ("a.md", "Apple\n\n:   A fruit:\n\n    - red\n    - green\n\nPear\n~ Another.", None),
+        ("a.txt", "Apple\n: A fruit\n  that is red.\n\nPear\n: Another.", ["Apple", "Pear"]),
+        ("a.rst", "Apple : fruit\n    It is red.\n\n    And round.\n\nText.", ["Apple"]),
+        ("a.rst", ".. option:: --all\n\n   Read it.\n\n.. option:: -q\n\n   Say less.", None),
+    ],
+)
+def test_definition_lists(name, text, tree):
+    document = load(name, text)
+    labels = [label for _, label, _ in blocks(document, BlockKind.DEFINITION)]
+    assert labels == (tree or {"a.md": ["Apple", "Pear"], "a.rst": ["--all", "-q"]}[name])
+    assert not document.text.count("\n:")
+
+
+@pytest.mark.parametrize("colon", [":if x", "a:b", "Note:"])
+def test_a_colon_alone_defines_nothing(colon):
+    document = load("a.txt", f"{colon}\n:: x\n\nMore.")
+    assert not blocks(document, BlockKind.DEFINITION)
+
+
+NOTES = """.. This is a comment.
+
+.. note:: Take *care*
+   of it.
+
+.. versionadded:: 3.2
+
+.. list-table:: Models
+   :header-rows: 1
+
+   * - Name
+     - Age
+   * - Ada
+     - 36
+
+.. figure:: a.png
+   :alt: x
+
+   The caption of it
+
+.. literalinclude:: a.py
+
+#. first
+#. second
+"""
+
+
+def test_directives_of_restructured_text():
+    assert (
+        tree_of(load("a.rst", NOTES))
+        == """\
+box
+  paragraph 'Take care of it.'
+paragraph 'New in version 3.2'
+box 'Models'
+  paragraph 'Models'
+  table 'Name | Age'
+    row 'Ada' '| Ada | 36 |'
+figure 'The caption of it' 'The caption of it'
+list
+  item '1. first'
+  item '2. second'"""
+    )
+
+
+def test_a_caption_of_a_picture_in_word_is_a_figure():
+    def build(document):
+        document.add_paragraph("Figure 1: The valve", style="Caption")
+        document.add_paragraph("Figure 2 shows what it is made of.")
+        document.add_paragraph("Table 1: Of nothing", style="Caption")
+        document.add_paragraph("The end.")
+
+    assert (
+        tree_of(load("a.docx", make_docx(build)))
+        == """\
+figure 'Figure 1: The valve' 'Figure 1: The valve'
+paragraph 'Figure 2 shows what it is made of.'
+paragraph 'Table 1: Of nothing'
+paragraph 'The end.'"""
+    )
+
+
+def column(document):
+    table = document.add_table(rows=3, cols=1)
+    for cell, text in zip(table._cells, ("Name", "Ada", "Tom"), strict=True):
+        cell.text = text
+    table._cells[0].paragraphs[0].runs[0].bold = True
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.md", "| Name |\n| --- |\n| Ada |\n| Tom |"),
+        (
+            "a.html",
+            "<table><tr><th>Name</th></tr><tr><td>Ada</td></tr><tr><td>Tom</td></tr></table>",
+        ),
+        ("a.docx", make_docx(column)),
+    ],
+)
+def test_a_table_of_one_column_with_a_header_is_a_table(name, data):
+    document = load(name, data)
+    assert document.text == "| Name |\n| --- |\n| Ada |\n| Tom |"
+    assert len(blocks(document, BlockKind.ROW)) == 2

@@ -438,7 +438,7 @@ def _add_vectors(
         )
 
 
-SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
+SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm", ".json", ".jsonl")
 
 
 def add_tables(

@@ -71,19 +71,26 @@ class StructureSplitter:
         tree = SectionTree(document)
         chunks: list[Chunk] = []
         for group in section_groups(document, tree, self._sizes.chunk_tokens):
-            for shared, start, end in fill_chunks(
-                group, limit=self._sizes.chunk_tokens, overlap=self._sizes.overlap_tokens
-            ):
-                chunks.append(
-                    make_chunk(
-                        document,
-                        tree,
-                        group[shared:end],
-                        ordinal=len(chunks),
-                        owned=group[start:end],
-                    )
-                )
+            _add_leaves(chunks, document, tree, group, self._sizes)
         return tree.sections, chunks
+
+
+def _add_leaves(
+    leaves: list[Chunk],
+    document: Document,
+    tree: SectionTree,
+    units: Sequence[Unit],
+    sizes: ChunkSizes,
+    parent: Chunk | None = None,
+) -> None:
+    """Append the chunks of these units, with their overlaps."""
+    for shared, start, end in fill_chunks(
+        units, limit=sizes.chunk_tokens, overlap=sizes.overlap_tokens
+    ):
+        own, owned = units[shared:end], units[start:end]
+        leaves.append(
+            make_chunk(document, tree, own, ordinal=len(leaves), owned=owned, parent=parent)
+        )
 
 
 def section_groups(document: Document, tree: SectionTree, chunk_tokens: int) -> list[list[Unit]]:
@@ -112,19 +119,7 @@ class ParentChildSplitter:
                 own = group[first:last]
                 parent = make_chunk(document, tree, own, ordinal=len(parents), is_parent=True)
                 parents.append(parent)
-                for shared, start, end in fill_chunks(
-                    own, limit=sizes.chunk_tokens, overlap=sizes.overlap_tokens
-                ):
-                    leaves.append(
-                        make_chunk(
-                            document,
-                            tree,
-                            own[shared:end],
-                            ordinal=len(leaves),
-                            owned=own[start:end],
-                            parent=parent,
-                        )
-                    )
+                _add_leaves(leaves, document, tree, own, sizes, parent)
         return tree.sections, leaves + parents
 
 

@@ -49,7 +49,7 @@ class Tables:
         return self._file().run(statement, given, row_limit=row_limit, timeout_s=timeout_s)
 
     def add(self, paths: str | Path | Sequence[str | Path]) -> Sequence[TableShape]:
-        """Add the tables of .csv, .tsv and .xlsx files, or replace those of the same names.
+        """Add the tables of .csv, .tsv, .xlsx and .json files, or replace those of the same names.
 
         A table has the name of its file or sheet. The tables of indexed documents need not be
         added. Raises LoadError for a file without a table, when the files before it are added;

@@ -36,7 +36,7 @@ def tables_command() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @with_session()
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
-    """Add or replace the tables of .csv, .tsv and .xlsx files."""
+    """Add or replace the tables of .csv, .tsv, .xlsx and .json files."""
     from knotwork._indexing.commits import add_tables
 
     tables = _open_tables(session)

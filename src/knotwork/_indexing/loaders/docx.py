@@ -19,7 +19,7 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     check_archive,
-    flat_metadata,
+    office_metadata,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, SpanningCell, spread_cells
@@ -73,15 +73,7 @@ class WordLoader:
         rules = FormattingRules.of(document.element.body, styles)
         _Body(writer, styles, rules, pictures).add(document.element.body)
         properties = document.core_properties
-        metadata = flat_metadata(
-            {
-                "author": properties.author,
-                "subject": properties.subject,
-                "keywords": properties.keywords,
-                "language": properties.language,
-                "date": properties.modified or properties.created,
-            }
-        )
+        metadata = office_metadata(properties)
         metadata |= pictures.held.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter
@@ -25,6 +26,7 @@ from knotwork._indexing.loaders.loader import (
 from knotwork._indexing.loaders.spreadsheets import add_grid, read_grid
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
 _TITLE_KEYS = ("title", "heading", "headline", "subject", "name", "question", "标题", "名称")
@@ -64,24 +66,19 @@ def _parse(source: Source, text: str) -> Any:  # noqa: ANN401 - any JSON value
         return json.loads(text)
     except json.JSONDecodeError as error:
         if len(text.strip().splitlines()) > 1 and text.lstrip().startswith("{"):
-            try:
-                return [json.loads(line) for line in text.splitlines() if line.strip()]
-            except json.JSONDecodeError:
-                pass  # not JSON Lines either: report the error of the JSON parser
+            with suppress(LoadError):  # if it is not JSON Lines either, the first error is reported
+                return _parse_lines(source, text)
         raise broken_file_error(source, f"invalid JSON ({error})") from error
 
 
 def _parse_lines(source: Source, text: str) -> list[Any]:
     values = []
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
         try:
-            values.append(json.loads(line))
+            values += [json.loads(line)] if line.strip() else []
         except json.JSONDecodeError as error:
-            raise broken_file_error(
-                source, f"line {number} is not valid JSON ({error.msg})"
-            ) from error
+            reason = f"line {number} is not valid JSON ({error.msg})"
+            raise broken_file_error(source, reason) from error
     return values
 
 

@@ -30,6 +30,7 @@ from knotwork._indexing.loaders.titles_and_captions import (
     MAX_TITLE_LENGTH,
     is_caption,
     is_table_caption,
+    item_term,
 )
 from knotwork.records import BlockKind, BoxedSpan, Page, Span
 
@@ -109,7 +110,8 @@ class LineWriter:
             return after, self._add_code
         if depth < _DEEPEST and (after := _end_of_bare_list(lines, index)) > index:
             return after, self._add_bare_list
-        return None
+        entries = _entries(lines, index)
+        return (entries[-1], self._add_entries) if entries else None
 
     def _end_of_paragraph(self, lines: _Lines, index: int, depth: int) -> int:
         after = index + 1
@@ -191,6 +193,15 @@ class LineWriter:
             for start, after in pairwise([*_bare_items(lines), len(lines)]):
                 with self._writer.block(BlockKind.ITEM):
                     self._add_paragraphs(lines[start:after], skipped=0)
+
+    def _add_entries(self, lines: _Lines, _depth: int) -> None:
+        """Append entries as definitions, or as turns of speakers who speak again."""
+        parts = [lines[start:after] for start, after in pairwise(_entries(lines, 0))]
+        terms = [item_term(part[0].text) for part in parts]
+        kind = BlockKind.TURN if len(set(terms)) < len(terms) else BlockKind.DEFINITION
+        for term, part in zip(terms, parts, strict=True):
+            with self._writer.block(kind, term):
+                self._add_paragraphs(part, skipped=0)
 
     def _add_definition(self, lines: _Lines, depth: int) -> None:
         terms = _terms_at(lines, 0)
@@ -306,6 +317,23 @@ def _end_of_table(lines: _Lines, start: int) -> int:
         if row is None or not row.place:
             return number
     return len(lines)
+
+
+def _entries(lines: _Lines, start: int) -> list[int]:
+    """Return where lines of the form "term: text" begin, and where the last one ends.
+
+    Returns [] if fewer than two follow each other from ``start`` on.
+    """
+    found: list[int] = []
+    after = start
+    while after < len(lines) and lines[after].line.row is None and not lines[after].line.term:
+        if (after and lines[after].gap in ("", " ")) or not item_term(lines[after].text):
+            break
+        found.append(after)
+        after += 1
+        while after < len(lines) and lines[after].gap in ("", " "):
+            after += 1
+    return [*found, after] if len(found) > 1 else []
 
 
 def _terms_at(lines: _Lines, start: int) -> _Lines:

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions, RecognisedPages
 from knotwork.errors import LoadError
@@ -201,6 +201,13 @@ def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
     """Return the entries that are not empty, as one-line strings."""
     flat = {key: clean_line(str(value)) for key, value in pairs.items() if value}
     return {key: value for key, value in flat.items() if value}
+
+
+def office_metadata(properties: Any, **more: object) -> dict[str, str]:  # noqa: ANN401
+    """Return the metadata of a Word or PowerPoint file by its core properties."""
+    names = ("author", "subject", "keywords", "language")
+    known = {name: getattr(properties, name) for name in names}
+    return flat_metadata({**known, "date": properties.modified or properties.created, **more})
 
 
 ZIP_SIGNATURE = b"PK\x03\x04"

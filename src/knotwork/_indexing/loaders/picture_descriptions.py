@@ -1,4 +1,4 @@
-"""Pictures that a model may describe, and what is known of them when a document is loaded.
+"""Pictures that a model may describe: their descriptions and their recognised text.
 
 A loader knows no model. It asks for the description of each picture; if some are unknown, the
 document is loaded again once a model was asked. The second load may happen in another process, so

@@ -14,7 +14,7 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     check_archive,
-    flat_metadata,
+    office_metadata,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
@@ -49,16 +49,7 @@ class SlidesLoader:
             writer.page(str(number))
             deck.add(slide)
         properties = presentation.core_properties
-        metadata = flat_metadata(
-            {
-                "author": properties.author,
-                "subject": properties.subject,
-                "keywords": properties.keywords,
-                "language": properties.language,
-                "date": properties.modified or properties.created,
-                "pages": len(slides),
-            }
-        )
+        metadata = office_metadata(properties, pages=len(slides))
         metadata |= pictures.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 

@@ -41,8 +41,8 @@ _WIDE_START = re.compile(rf"[{_WIDE}]")
 class Utterance:
     """Words that one speaker says, from ``start_s`` to ``end_s``; times of None are unknown.
 
-    ``turn`` is equal for what a speaker says without interruption, 0 if nothing tells speakers
-    apart. The name of the ``speaker`` of a turn may be unknown.
+    ``turn`` is equal for what a speaker says without interruption, 0 if speakers cannot be
+    distinguished. The name of the ``speaker`` of a turn may be unknown.
     """
 
     text: str
@@ -227,7 +227,7 @@ def _without_repetitions(cues: Sequence[_Cue]) -> Iterator[_Cue]:
 
 
 def _utterances(cues: Sequence[_Cue]) -> Iterator[Utterance]:
-    """Yield what is said. A name before a colon is that of the speaker until the next one begins.
+    """Yield utterances. A name before a colon is that of the speaker until the next one begins.
 
     A voice, and a speaker whose name is unknown, has the cues in which it is marked.
     """
