@@ -322,18 +322,21 @@ def _end_of_table(lines: _Lines, start: int) -> int:
 def _entries(lines: _Lines, start: int) -> list[int]:
     """Return where lines of the form "term: text" begin, and where the last one ends.
 
-    Returns [] if fewer than two follow each other from ``start`` on.
+    Returns [] if fewer than two terms follow each other from ``start`` on.
     """
     found: list[int] = []
+    terms: set[str] = set()
     after = start
     while after < len(lines) and lines[after].line.row is None and not lines[after].line.term:
-        if (after and lines[after].gap in ("", " ")) or not item_term(lines[after].text):
+        term = item_term(lines[after].text)
+        if (after and lines[after].gap in ("", " ")) or not term:
             break
+        terms.add(term)
         found.append(after)
         after += 1
         while after < len(lines) and lines[after].gap in ("", " "):
             after += 1
-    return [*found, after] if len(found) > 1 else []
+    return [*found, after] if len(terms) > 1 else []
 
 
 def _terms_at(lines: _Lines, start: int) -> _Lines:

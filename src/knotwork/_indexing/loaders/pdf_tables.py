@@ -106,11 +106,19 @@ def find_rows_of(
             break
     if not any(sum(map(bool, row)) > 1 for row in cells[:1]):
         return None
-    levels = ColumnFinder(drawn).levels(block)
+    _, texts, numbers = _assemble(block, cells, ColumnFinder(drawn).levels(block))
+    if not _in_file_order(numbers):
+        return None
+    return FoundTable(tuple(texts), numbers, has_header=False, lefts=tuple(lefts))
+
+
+def _assemble(
+    block: Sequence[TextLine], cells: Sequence[RowPieces], levels: Sequence[float]
+) -> tuple[list[list[RowPieces]], list[tuple[str, ...]], tuple[tuple[int, ...], ...]]:
+    """Return the rows of a block, their texts, and the indices of the words of each."""
     rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
-    texts = tuple(tuple(_text(parts) for parts in zip(*row, strict=True)) for row in rows)
-    numbers = tuple(tuple(n for line in row for cell in line for n, _ in cell) for row in rows)
-    return FoundTable(texts, numbers, False, tuple(lefts)) if _in_file_order(numbers) else None
+    texts = [tuple(_text(parts) for parts in zip(*row, strict=True)) for row in rows]
+    return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
 
 
 def _cells_at(line: TextLine, lefts: Sequence[float]) -> RowPieces | None:
@@ -139,9 +147,7 @@ def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
     cells = columns.divide(lines)
     if not cells or _is_prose(cells) or _is_code(lines):
         return None
-    rows = [[cells[i] for i in row] for row in _rows(lines, cells, levels)]
-    texts = [tuple(_text(parts) for parts in zip(*row, strict=True)) for row in rows]
-    numbers = tuple(tuple(n for line in row for cell in line for n, _ in cell) for row in rows)
+    rows, texts, numbers = _assemble(lines, cells, levels)
     has_header = _has_header(rows, levels) and names_columns(texts[0], texts[1])
     is_ruled = len(levels) > 1 and any(lines[-1].y < y < lines[0].y for y in levels)
     if not (

@@ -31,7 +31,7 @@ _MARKUP = re.compile(
 """Literals, references, bold and emphasized words of reStructuredText."""
 _UNSEEN = re.compile(
     r"\s*\.\. (?:_[^:\n]+:|(?:image|index|contents|toctree|highlight|meta|default-role"
-    r"|literalinclude|include|plot|raw|currentmodule|testsetup|testcleanup|autosummary)::"
+    r"|literalinclude|include|plot|raw|currentmodule|testsetup|testcleanup)::"
     r"|(?![\w:.+-]+::|[\[|_])\S)|\s*\.\.$"
 )
 """Targets, comments, and directives that show no text."""

@@ -502,9 +502,10 @@ class _Reader:
             end = self._entry_end(after)
             found.append((term, join_lines(line.text for line in self._lines[after:end])))
             after = self._next_text(end)
-        if len(found) < 2:
+        terms = {term for term, _ in found}
+        if len(terms) < 2:
             return 0
-        is_talk = len({term for term, _ in found}) < len(found)
+        is_talk = len(terms) < len(found)
         kind = BlockKind.TURN if is_talk else BlockKind.DEFINITION
         for term, text in found:
             with self._writer.block(kind, term):
@@ -528,12 +529,7 @@ class _Reader:
         fewest = 1 if self._style.has_directives else 2
         while (term := self._at(after)).text and is_title_like(term.text) and not term.kind:
             colon = _DEFINES.match(self._at(after + 1).text) and not term.text.startswith(":")
-            below = self._run(
-                after + 1,
-                lambda line, colon=colon: (
-                    line.indent > term.indent or (colon and _DEFINES.match(line.text))
-                ),
-            )
+            below = self._described(after, has_colon=bool(colon))
             if not below or term.indent != self._at(number).indent:
                 break
             fewest = 1 if colon else fewest
@@ -550,6 +546,14 @@ class _Reader:
             self._read_inside(said)
             self._writer.end(opened)
         return end
+
+    def _described(self, number: int, *, has_colon: bool) -> Sequence[Line]:
+        """Return the lines below a term that describe it: indented ones, or those with a colon."""
+        indent = self._at(number).indent
+        return self._run(
+            number + 1,
+            lambda line: line.indent > indent or (has_colon and _DEFINES.match(line.text)),
+        )
 
     def _read_paragraph(self, number: int) -> int:
         """Read a paragraph, and the code below it if it ends in two colons."""
