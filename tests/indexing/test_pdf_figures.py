@@ -7,7 +7,7 @@ from PIL import Image
 from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
-from knotwork._indexing.loaders import pdf_figures, recognition
+from knotwork._indexing.loaders import pdf_pictures, recognition
 from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
 from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
@@ -108,7 +108,7 @@ def test_a_turned_page_keeps_its_text_without_its_pictures():
 
 
 def test_without_the_extra_pictures_are_counted_once_each(monkeypatch):
-    monkeypatch.setattr(pdf_figures, "is_available", lambda: False)
+    monkeypatch.setattr(pdf_pictures, "is_available", lambda: False)
     other = drawing([(30, 40, "Another text.")])
     pages = make_pdf([[*ABOVE, *BELOW], ABOVE])
     document = load(
@@ -121,7 +121,7 @@ def test_without_the_extra_pictures_are_counted_once_each(monkeypatch):
 
 
 def test_pictures_beyond_the_limit_are_counted(monkeypatch):
-    monkeypatch.setattr(pdf_figures, "MOST_PICTURES", 1)
+    monkeypatch.setattr(pdf_pictures, "MOST_PICTURES", 1)
     other = drawing([(30, 40, "Another text.")])
     pdf = with_pictures(
         make_pdf([[*ABOVE, *BELOW]]), (0, drawing(), PLACE), (0, other, (72, 90, 350, 120))
