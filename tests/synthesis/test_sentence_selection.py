@@ -7,9 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._synthesis.extractive_answers import MODELS, estimate_confidence
+from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
 from knotwork._synthesis.sentence_selection import name_cells, rank_candidates, trust_in_reader
 from knotwork._text.sentences import split_sentences
-from knotwork.records import Block, BlockKind, Chunk, Evidence, Hit, Prediction, Query, Span
+from knotwork.records import (
+    Block,
+    BlockKind,
+    Chunk,
+    Document,
+    Evidence,
+    Hit,
+    Prediction,
+    Query,
+    Span,
+)
 
 
 def make_hit(
@@ -29,6 +40,20 @@ def make_hit(
 
 def evidence(question, *hits, confidence=1.0, embedder=""):
     return Evidence(Query(question), "auto", hits, confidence, embedder=embedder)
+
+
+def pieces_of(asked):
+    """Return each sentence of the evidence as a piece, best first."""
+    return [
+        Piece(
+            Grain.SENTENCE,
+            item.span,
+            DocumentBlocks(Document("c", asked.hits[item.rank].chunk.text)),
+            parts=[item],
+            worth=item.worth,
+        )
+        for item in rank_candidates(asked)
+    ]
 
 
 ENTRIES = (
@@ -136,7 +161,7 @@ def test_confidence_is_a_probability_that_falls_with_what_was_found(
     embedder, relevances, question, found
 ):
     asked = evidence(question, make_hit(ENTRIES, relevances), confidence=found, embedder=embedder)
-    ranked = rank_candidates(asked)
+    ranked = pieces_of(asked)
     confidence = estimate_confidence(asked, ranked)
     assert 0.0 <= confidence <= 1.0
     doubted = dataclasses.replace(asked, confidence=found / 2)
@@ -148,16 +173,16 @@ def test_confidence_is_a_probability_that_falls_with_what_was_found(
 def test_an_answer_in_another_script_is_as_sure_as_what_was_found():
     hit = make_hit("住宿费每晚不超过四百五十元。", (0.1,))
     asked = evidence("What may a hotel cost?", hit, confidence=0.9, embedder=FITTED)
-    sure = estimate_confidence(asked, rank_candidates(asked))
+    sure = estimate_confidence(asked, pieces_of(asked))
     doubted = dataclasses.replace(asked, confidence=0.4)
     assert 0.2 < sure < 0.5
-    assert estimate_confidence(doubted, rank_candidates(doubted)) < 0.2
+    assert estimate_confidence(doubted, pieces_of(doubted)) < 0.2
 
 
 def test_confidence_rises_with_the_best_sentence_and_its_lead():
     def sure(*relevances):
         asked = evidence("What is it?", make_hit(ENTRIES, relevances), embedder=FITTED)
-        return estimate_confidence(asked, rank_candidates(asked))
+        return estimate_confidence(asked, pieces_of(asked))
 
     alone, lost = (0.0, 0.5, 0.0, 0.0, 0.0, 0.0), (0.5,) * 6
     assert sure(0.0, 0.9, 0.0, 0.0, 0.0, 0.0) > sure(*alone) > sure(*lost)
@@ -174,7 +199,7 @@ def read_by(odds, *hits, question="What is it?"):
 def test_confidence_rises_with_what_a_reader_predicts(odds):
     hit = make_hit("It is a bridge. It stands here.", (0.6, 0.1))
     sure = [
-        estimate_confidence(asked, rank_candidates(asked))
+        estimate_confidence(asked, pieces_of(asked))
         for value in sorted(odds)
         for asked in [read_by((value, -60.0), hit)]
     ]

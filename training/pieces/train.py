@@ -1,11 +1,9 @@
 """Train the model that ranks the pieces of documents which may answer a question.
 
-    python training/pieces/train.py [--most N] [--indexes DIR] [--write]
+    python training/pieces/train.py [--most N] [--write]
 
 Indexes the documents in training/reader/blocks, asks their questions, and fits the weights of the
-features of a piece and of each grain for each kind of question. DIR has indexes of manuals,
-`NAME.knot` for a file `NAME.jsonl` in training/reader/questions, as `manuals.py` there takes them;
-those without an index are skipped. The target of a piece is the F1 of
+features of a piece and of each grain for each kind of question. The target of a piece is the F1 of
 its words with those of the quotes that answer. Prints the mean F1 of the best piece for each
 domain, with a model that has not seen it, and that of the best piece there is. ``--write`` replaces
 the model in the package.
@@ -36,7 +34,7 @@ from knotwork._synthesis.sentence_selection import rank_candidates
 from knotwork.records import Evidence
 
 HERE = Path(__file__).parent
-READER = HERE.parent / "reader"
+BLOCKS = HERE.parent / "reader" / "blocks"
 MODEL = HERE.parent.parent / "src" / "knotwork" / "_synthesis" / "pieces.json"
 WHOLE = frozenset({"list", "howto", "code", "table", "definition", "compare"})
 """Types whose quotes answer together; in others each quote answers."""
@@ -66,15 +64,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=130, help="questions of each domain")
     parser.add_argument("--write", action="store_true", help="replace the model in the package")
-    parser.add_argument("--indexes", type=Path, help="a folder with indexes of manuals")
     arguments = parser.parse_args()
     examples: list[Example] = []
     names: list[str] = []
-    with tempfile.TemporaryDirectory() as place:
-        for name, path, index in find_sets(Path(place), arguments.indexes):
-            found, names = read_questions(name, path, index, arguments.most)
-            examples += found
-            print(f"{name}: {len(found)} questions", flush=True)
+    for folder in sorted(path for path in BLOCKS.iterdir() if path.is_dir()):
+        found, names = read_domain(folder, arguments.most)
+        examples += found
+        print(f"{folder.name}: {len(found)} questions", flush=True)
     for domain in dict.fromkeys(example.domain for example in examples):
         weights = fit([e for e in examples if e.domain != domain], len(names))
         own = [e for e in examples if e.domain == domain]
@@ -83,31 +79,21 @@ def main() -> None:
         write_model(fit(examples, len(names)), names)
 
 
-def find_sets(place: Path, indexes: Path | None) -> Iterator[tuple[str, Path, Path]]:
-    """Yield the name, the file of questions and the index of each domain and manual."""
-    for questions in sorted(READER.glob("blocks/*/questions.jsonl")):
-        index = place / f"{questions.parent.name}.knot"
-        with knotwork.open(index) as base:
-            base.index(questions.parent / "docs")
-        yield questions.parent.name, questions, index
-    for questions in sorted(READER.glob("questions/*.jsonl")) if indexes is not None else ():
-        index = indexes / f"{questions.stem}.knot"
-        if index.exists():
-            yield questions.stem, questions, index
-
-
-def read_questions(
-    name: str, path: Path, index: Path, most: int
-) -> tuple[list[Example], list[str]]:
-    """Return the examples of a set, and the names of the features."""
-    questions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def read_domain(folder: Path, most: int) -> tuple[list[Example], list[str]]:
+    """Return the examples of a domain, and the names of the features."""
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line) for line in lines]
     random.Random(1).shuffle(questions)
     examples: list[Example] = []
     names: list[str] = []
-    with knotwork.open(index) as base:
-        pages = {entry.uri.partition("/")[2] for entry in base.documents()}
-        asked = [q for q in questions if q["quotes"] and q["page"] in pages]
-        for question in asked[:most]:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        knotwork.open(Path(place) / "index.knot") as base,
+    ):
+        base.index(folder / "docs")
+        for question in questions[:most]:
+            if not question["quotes"]:
+                continue
             evidence = find_evidence(base, question["question"])
             candidates = rank_candidates(evidence)
             pieces = propose_pieces(candidates, base.store)
@@ -124,7 +110,7 @@ def read_questions(
             ]
             examples.append(
                 Example(
-                    name,
+                    folder.name,
                     np.array([list(item.values.values()) for item in read]),
                     np.array([GRAINS.index(item.grain) for item in read]),
                     np.array(right),

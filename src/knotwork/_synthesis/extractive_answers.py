@@ -21,7 +21,7 @@ from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
-from knotwork._synthesis.pieces import choose_pieces, rank_pieces
+from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, Expectation, rank_candidates
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
@@ -64,8 +64,8 @@ def compose_answer(
     question = evidence.query.text
     language = detect_language(question)
     candidates = rank_candidates(evidence)
-    confidence = estimate_confidence(evidence, candidates)
     ranked = rank_pieces(evidence, candidates, store)
+    confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [piece.whole for piece in pieces])
@@ -232,8 +232,6 @@ DOUBT_POWER = 3
 question the index does not contain; similarity alone does not show it."""
 LEAST_ODDS, MOST_ODDS = -9.0, 6.0
 """Bounds to which the log-odds of a reader are clipped."""
-_RIVAL_PLACE = 5
-"""The rank, from 0, of the sentence that the best one is compared with."""
 _LARGEST_LOGIT = 4.0
 
 
@@ -241,28 +239,26 @@ _LARGEST_LOGIT = 4.0
 class AnswerModel:
     """Coefficients of the logistic function that estimates the confidence of an answer.
 
-    ``relevance`` multiplies that of the most relevant sentence, ``margin`` the relative difference
-    in worth of the best and the sixth sentence, ``log_terms`` the logarithm of 1 plus the number of
-    question terms, ``odds`` the reader's log-odds for the best sentence. ``han`` is added for
-    questions in Chinese, Japanese or Korean.
+    ``relevance`` multiplies that of the most relevant sentence, ``lead`` the share of the first
+    piece in the softmax of the worth of all pieces, ``log_terms`` the logarithm of 1 plus the
+    number of question terms, ``odds`` the reader's log-odds that the first piece answers.
     """
 
     intercept: float
     relevance: float
-    margin: float
-    han: float
+    lead: float
     log_terms: float
     odds: float = 0.0
 
 
-MODELS = {"local:multilingual-e5-small": AnswerModel(-5.21, 7.78, 3.28, 0.63, 0.32)}
+MODELS = {"local:multilingual-e5-small": AnswerModel(-4.91, 7.14, 4.71, 0.47)}
 """Models by the name of the embedder, on which the scale of relevance depends."""
 MODELS_WITH_READER = {
-    "local:multilingual-e5-small": AnswerModel(-4.05, 4.7, 3.73, 0.15, 0.39, odds=0.15)
+    "local:multilingual-e5-small": AnswerModel(-2.36, 3.43, 2.24, 0.21, odds=0.21)
 }
-"""The models if a reader has read the passage of the best sentence. Fitted on three manuals and
-four more (`training/reader/questions/`), none of which the reader was trained on; with this
-intercept, answers of the four and of a fifth were right as often as their confidence says."""
+"""The models if a reader has read the passage of the first piece. Fitted on questions about a
+domain and a manual that neither the reader nor the ranking was trained on, and three development
+sets; see training/pieces/README.md."""
 RIGHT_ACROSS_SCRIPTS = 0.4
 """The share of right answers among those in another script than the question's, where relevances
 are lower and less informative: of 20 English questions about Chinese passages of `drcd_probes_zh`,
@@ -272,12 +268,13 @@ _ANY_INTERCEPT, _ANY_FOUND = -1.39, 0.35
 `FOUND_CONFIDENCE` the result is 0.2."""
 
 
-def estimate_confidence(evidence: Evidence, candidates: Sequence[SelectedSentence]) -> float:
-    """Return the probability that sentences selected from ``candidates``, best first, are right."""
-    if not candidates:
+def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
+    """Return the probability that an answer is right which begins with the first of the pieces."""
+    if not ranked:
         return 0.0
+    first = ranked[0]
     doubt = min(1.0, evidence.confidence / FOUND_CONFIDENCE) ** DOUBT_POWER
-    odds = candidates[0].odds
+    odds = max((part.odds for part in first.parts if part.odds is not None), default=None)
     model = (MODELS if odds is None else MODELS_WITH_READER).get(evidence.embedder)
     if model is None:
         found = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
@@ -285,16 +282,12 @@ def estimate_confidence(evidence: Evidence, candidates: Sequence[SelectedSentenc
         bounded = max(min(logit, _LARGEST_LOGIT), -_LARGEST_LOGIT)
         return logistic(_ANY_INTERCEPT + _ANY_FOUND * bounded) * doubt
     question = evidence.query.text
-    asks_in_han = is_in_han(question)
-    if is_in_han(candidates[0].text) != asks_in_han:
+    if is_in_han(first.text) != is_in_han(question):
         return RIGHT_ACROSS_SCRIPTS * evidence.confidence
-    best = candidates[0].worth
-    rival = candidates[min(_RIVAL_PLACE, len(candidates) - 1)].worth
     right = logistic(
         model.intercept
         + model.relevance * max((v for hit in evidence.hits for _, v in hit.sentences), default=0.0)
-        + model.margin * ((best - rival) / best if best > 0 else 0.0)
-        + model.han * asks_in_han
+        + model.lead / sum(math.exp(piece.worth - first.worth) for piece in ranked)
         + model.log_terms * math.log1p(len(set(content_terms(question))))
         + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
     )

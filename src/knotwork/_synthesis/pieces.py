@@ -29,6 +29,7 @@ from knotwork._synthesis.sentence_selection import (
 )
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.prose import weigh_prose
+from knotwork._text.sentences import is_wide
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
@@ -300,14 +301,16 @@ def rank_pieces(
     return sorted(pieces, key=lambda piece: -piece.worth)
 
 
-LEAST_DIFFERENCE = 1.5
-"""A further piece is worth at most this much less than the first one."""
+MOST_DIFFERENCE = 3.5
+"""A further piece is worth at most this much less than the first one, less for longer answers."""
+CHARACTERS = 400
+"""As many characters of an answer take 1 off that difference; wide characters count twice."""
 LEAST_NOVELTY = 0.34
 """The least share of the terms of a further piece that no piece before it has."""
 
 
 def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> list[Piece]:
-    """Return the best piece, the pieces that lead to it, and others that are nearly as good.
+    """Return the best piece, the pieces that lead to it, and others that are worth their length.
 
     ``ranked`` are the pieces, best first. A piece leads to the best one if the evidence path of its
     hit goes through it; the others must add terms.
@@ -317,15 +320,23 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     first, *others = ranked
     chosen = [first, *_links_to(first, ranked, evidence)][:most]
     known = {term for piece in chosen for term in content_terms(piece.text)}
+    length = sum(_length(piece) for piece in chosen)
     for piece in others:
-        if len(chosen) >= most or piece.worth < first.worth - LEAST_DIFFERENCE:
+        if len(chosen) >= most or piece.worth < first.worth - MOST_DIFFERENCE:
             break
+        price = (length + _length(piece)) / CHARACTERS
         terms = set(content_terms(piece.text))
         is_new = len(terms - known) >= LEAST_NOVELTY * len(terms)
-        if is_new and not any(_overlap(piece, other) for other in chosen):
+        is_worth_it = piece.worth >= first.worth - MOST_DIFFERENCE + price
+        if is_new and is_worth_it and not any(_overlap(piece, other) for other in chosen):
             chosen.append(piece)
             known |= terms
+            length += _length(piece)
     return chosen
+
+
+def _length(piece: Piece) -> int:
+    return sum(1 + is_wide(character) for character in piece.text)
 
 
 def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:

@@ -39,6 +39,7 @@ from knotwork._synthesis.overviews.summaries import (
     summarize_topic,
     summarize_whole,
 )
+from knotwork._synthesis.pieces import rank_pieces
 from knotwork._synthesis.questions.classification import read_scope, strip_text_nouns
 from knotwork._synthesis.questions.scopes import QuestionScope, ScopeKind
 from knotwork._synthesis.sentence_selection import rank_candidates
@@ -210,7 +211,7 @@ def _answer_topic(
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
     candidates = _keep_named(overview, rank_candidates(overview.found))
-    confidence = estimate_confidence(overview.found, candidates)
+    confidence = estimate_confidence(found, rank_pieces(found, candidates, store))
     known = {(item.chunk.document_id, item.span) for item in candidates}
     said = [i for i in _read_parts(overview, store) if (i.chunk.document_id, i.span) not in known]
     summary = overview.summary or summarize_topic([*candidates, *said], found, language)
