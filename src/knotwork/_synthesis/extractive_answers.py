@@ -29,6 +29,7 @@ from knotwork._synthesis.structured_answers import (
     find_leading_path,
     find_leading_result,
 )
+from knotwork._synthesis.subjects import name_subjects
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.languages import detect_language
 from knotwork._text.prose import announces
@@ -67,6 +68,7 @@ def compose_answer(
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
+    name_subjects(pieces, evidence, store)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [piece.whole for piece in pieces])
     answered = bool(pieces) and confidence >= settings.abstain_below

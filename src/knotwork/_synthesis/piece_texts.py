@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from knotwork._synthesis import messages
 from knotwork._synthesis.citations import gap_before_mark, show_sentence
 from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
+from knotwork._synthesis.subjects import with_subject
 from knotwork._text.sentences import is_wide
 from knotwork._text.terms import terms
 from knotwork.records import BlockKind, Span
@@ -29,7 +30,7 @@ def write_piece(piece: Piece, language: str) -> str:
     """Return a piece as Markdown, without its citation mark."""
     source = piece.source
     if piece.grain is Grain.SENTENCE:
-        return _write_sentence(source, piece.span)
+        return with_subject(_write_sentence(source, piece.span), piece.subject)
     lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
     if piece.grain is Grain.LIST:
         body = _write_list(source, piece.span, language)

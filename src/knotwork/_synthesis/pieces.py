@@ -107,7 +107,7 @@ class Piece:
     """A part of a document that may answer; ``parts`` are its sentences in the evidence.
 
     ``block`` is the block that it is, None for a sentence. ``lead`` is the span of the sentence
-    that introduces it.
+    that introduces it. ``subject`` is what the pronoun stands for that it begins with, if known.
     """
 
     grain: Grain
@@ -117,6 +117,7 @@ class Piece:
     lead: Span | None = None
     parts: list[SelectedSentence] = field(default_factory=list)
     worth: float = 0.0
+    subject: str = ""
 
     @property
     def whole(self) -> Span:

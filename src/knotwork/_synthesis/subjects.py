@@ -1,0 +1,85 @@
+"""Name what a sentence is about that begins with a pronoun."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from knotwork._stores.base import Store
+from knotwork._synthesis.pieces import Grain, Piece
+from knotwork.records import Evidence, Mention, Step
+
+LEAST_ABOUT = 0.8
+"""How much a passage must be about an entity that any pronoun in it may stand for."""
+_OPENING = re.compile(
+    r"(?P<one>(?:he|she)\b)|(?P<ones>(?:his|her)\b)|(?P<it>(?:it|they)\b)|(?P<its>(?:its|their)\b)"
+    r"|(?P<zh_one>[他她](?!们))|(?P<zh_it>它(?!们))",
+    re.IGNORECASE,
+)
+_OF_PEOPLE = ("one", "ones", "zh_one")
+_POSSESSIVE = ("ones", "its")
+_NO_SUBJECT = ("DATE", "KEYWORD", "NUMBER")
+
+
+def name_subjects(pieces: Iterable[Piece], evidence: Evidence, store: Store) -> None:
+    """Set the subject of each piece that is a sentence and begins with a pronoun, if it is known.
+
+    It is the entity over which the evidence path leads to the passage, or the one that the passage
+    is about; for a person also the only name in the sentence before.
+    """
+    opening = [
+        piece
+        for piece in pieces
+        if piece.grain is Grain.SENTENCE and _OPENING.match(piece.text) is not None
+    ]
+    if not opening:
+        return
+    mentions = store.graph.mentions({piece.best.chunk.id for piece in opening})
+    for piece in opening:
+        steps = evidence.hits[piece.best.rank].path
+        piece.subject = _find_subject(piece, steps, mentions.get(piece.best.chunk.id, []))
+
+
+def _find_subject(piece: Piece, steps: Sequence[Step], mentions: Sequence[Mention]) -> str:
+    match = _OPENING.match(piece.text)
+    is_person = match is not None and match.lastgroup in _OF_PEOPLE
+    fitting = [
+        mention
+        for mention in mentions
+        if _may_be(mention, is_person=is_person)
+        and not any(piece.span.contains(span) for span in mention.spans)
+    ]
+    for mention in fitting:
+        if steps and mention.entity_id == steps[-1].entity_id:
+            return mention.name
+    about = max(fitting, key=lambda mention: mention.about, default=None)
+    if about is not None and about.about >= LEAST_ABOUT:
+        return about.name
+    before = [m.name for m in fitting if any(_is_right_before(s.end, piece) for s in m.spans)]
+    return before[0] if is_person and len(before) == 1 else ""
+
+
+def _may_be(mention: Mention, *, is_person: bool) -> bool:
+    if is_person:
+        return mention.type in ("", "PERSON")
+    return mention.type not in ("PERSON", *_NO_SUBJECT)
+
+
+def _is_right_before(end: int, piece: Piece) -> bool:
+    """Return whether an offset is in the sentence before a piece, in the same paragraph."""
+    sentences = piece.best.chunk.sentences
+    place = sentences.index(piece.span) if piece.span in sentences else 0
+    if not place:
+        return False
+    before = sentences[place - 1]
+    between = piece.source.document.text[before.end : piece.span.start]
+    return before.start < end <= before.end and "\n\n" not in between
+
+
+def with_subject(sentence: str, subject: str) -> str:
+    """Return a sentence with its first word, a pronoun, replaced by a name in brackets."""
+    match = _OPENING.match(sentence)
+    if match is None or not subject:
+        return sentence
+    shown = f"[{subject}]'s" if match.lastgroup in _POSSESSIVE else f"[{subject}]"
+    return shown + sentence[match.end() :]

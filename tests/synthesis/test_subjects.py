@@ -1,0 +1,54 @@
+"""Sentences that begin with a pronoun are shown with the name that it stands for."""
+
+import pytest
+
+import knotwork
+
+PAGES = {
+    "keld.md": "# Oriane Keld\n\nOriane Keld is an engineer. She was born in Tarnby in 1950.",
+    "museum.md": (
+        "# Bridges\n\nThe Harbour Museum was founded by Mara Lindqvist in 1962. "
+        "She was born in Ystad. Its roof is made of copper."
+    ),
+    "two.md": "# Talks\n\nAnna Berg met Carla Dahl in Rome. She paid for the supper with coins.",
+    "zh.md": "# 林黛\n\n林黛是一位画家。她出生于杭州。她的父亲是木匠。她们在上海见面。",
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("subjects")
+    for name, text in PAGES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    settings = {"embedding_model": "none", "answer_abstain_below": 0.0}
+    with knotwork.open(folder / "index.knot", **settings) as opened:
+        opened.index(folder)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Where was Oriane Keld born?", "[Oriane Keld] was born in Tarnby in 1950."),
+        ("Who was born in Ystad?", "[Mara Lindqvist] was born in Ystad."),
+        ("她出生于哪里？", "[林黛]出生于杭州。"),
+        ("她的父亲是什么？", "[林黛]的父亲是木匠。"),
+    ],
+)
+def test_the_name_stands_for_its_pronoun(base, question, shown):
+    answer = base.ask(question)
+    assert shown in answer.text
+    quotes = [citation.quote for citation in answer.citations]
+    assert not any(quote.startswith("[") for quote in quotes)  # a quote is what the page has
+
+
+@pytest.mark.parametrize(
+    ("question", "unchanged"),
+    [
+        ("Who paid for the supper with coins?", "She paid for the supper with coins."),
+        ("What is the roof made of copper?", "Its roof is made of copper."),
+        ("在上海见面", "她们在上海见面。"),
+    ],
+)
+def test_an_unsure_pronoun_stays(base, question, unchanged):
+    assert unchanged in base.ask(question).text
