@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Iterator
@@ -61,7 +62,9 @@ def store(path: Path) -> Iterator[EmbeddedStore]:
     opened = EmbeddedStore.open(path)
     for graph in ("people", ""):  # what is read lazily is read before files are watched
         opened.cypher("MATCH (n)-[r]->() RETURN count(r), max(n.name)", graph=graph)
+    gc.freeze()  # or a statement that makes many lists pays for a look at what other tests left
     yield opened
+    gc.unfreeze()
     opened.close()
 
 
