@@ -1,5 +1,7 @@
 """Answers cite the exact span of each sentence, or say that there is no answer."""
 
+import re
+
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
@@ -41,12 +43,17 @@ def test_every_citation_is_the_exact_text_of_its_document(store, question):
         text = PASSAGES[citation.title]
         assert text[citation.span.start : citation.span.end] == citation.quote
         assert f"[{citation.number}]" in answer.text
-        assert show_sentence(citation.quote) in answer.text
+        assert said_of(citation.quote) in answer.text
+
+
+def said_of(quote):
+    """Return a sentence without the pronoun that it begins with: a name is shown in its place."""
+    return re.sub(r"^(?:(?:He|She|It|They|His|Her|Its|Their)\b|[他她它])", "", show_sentence(quote))
 
 
 def test_the_answer_of_a_bridge_holds_both_ends(store):
     answer = ask(store, "Where did the director of Silver Lantern grow up?")
-    assert "She grew up in Tartu and died in 1988." in answer.text
+    assert answer.text.startswith("[Marta Ilves] grew up in Tartu and died in 1988. [1]")
     assert {"Silver Lantern", "Marta Ilves"} <= {citation.title for citation in answer.citations}
 
 
