@@ -79,7 +79,8 @@ def test_an_offer_is_no_evidence_before_it_is_accepted(chat):
 def test_other_questions_stay_with_the_documents(chat):
     chat.say("Remember that Marta Ilves knows Olev Raud.")
     reply = chat.say("Who directed Silver Lantern?")
-    assert (reply.answer.memory, len(reply.answer.citations)) == ((), 1)
+    assert reply.answer.memory == ()
+    assert reply.answer.citations
     assert "Olev" not in reply.answer.text
 
 
