@@ -17,18 +17,20 @@ from tests.indexing.office_files import (
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
-from knotwork._indexing.loaders import Source, speech
+from knotwork._indexing.loaders import Source, audio, speech
+from knotwork._indexing.loaders.audio import AudioLoader
 from knotwork._indexing.loaders.docx import WordLoader
-from knotwork._indexing.loaders.html import EpubLoader, HtmlLoader
+from knotwork._indexing.loaders.epub import EpubLoader
+from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.json_records import JsonLoader
 from knotwork._indexing.loaders.loader import FORMATS
+from knotwork._indexing.loaders.mail import MailLoader
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork._indexing.loaders.pdf import PdfLoader
 from knotwork._indexing.loaders.pictures import PictureLoader
-from knotwork._indexing.loaders.plain_text import MailLoader, TextLoader
+from knotwork._indexing.loaders.plain_text import TextLoader
 from knotwork._indexing.loaders.pptx import SlidesLoader
 from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.speech import AudioLoader
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
 from knotwork._indexing.loaders.subtitles import SubtitlesLoader
 from knotwork.testing import LoaderContract
@@ -154,7 +156,7 @@ class TestLoaders(LoaderContract):
     @pytest.fixture(autouse=True)
     def _hear_the_text(self, monkeypatch):
         transcriber = ScriptedTranscriber([[words(TEXT)]])
-        monkeypatch.setattr(speech, "open_transcriber", lambda source: transcriber)
+        monkeypatch.setattr(audio, "open_transcriber", lambda source: transcriber)
 
     @pytest.fixture(params=SAMPLES)
     def name(self, request):

@@ -1,16 +1,13 @@
-"""Load web pages and EPUB books: the main text, without scripts, navigation and hidden elements."""
+"""Load web pages: the main text, without scripts, navigation and hidden elements."""
 
 from __future__ import annotations
 
-import posixpath
 import re
-import zipfile
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from math import inf
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
@@ -18,12 +15,9 @@ from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
     Source,
-    broken_file_error,
     clean_line,
     clean_text,
-    encrypted_file_error,
     flat_metadata,
-    open_archive,
 )
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
@@ -475,91 +469,3 @@ def _metadata(root: Any) -> dict[str, str]:  # noqa: ANN401
     if root.get("lang"):
         found["language"] = root.get("lang")
     return flat_metadata(found)
-
-
-MEDIA_TYPE = "application/epub+zip"
-_CONTAINER = "META-INF/container.xml"
-_ENCRYPTION = "META-INF/encryption.xml"
-_DC = "{http://purl.org/dc/elements/1.1/}"
-_FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-
-
-class EpubLoader:
-    """Reads .epub; headings of the chapters are kept."""
-
-    name = "epub"
-    suffixes, signatures = FORMATS["epub"]
-
-    def load(self, source: Source) -> Content:
-        with open_archive(source) as archive:
-            names = set(archive.namelist())
-            if _is_protected(archive, names):
-                raise encrypted_file_error(source)
-            package_path = _package_path(source, archive, names)
-            package = _parse(archive.read(package_path))
-            writer = BlockWriter(source)
-            for href in _spine(package):
-                path = posixpath.normpath(
-                    posixpath.join(posixpath.dirname(package_path), unquote(href))
-                )
-                if path not in names:
-                    continue
-                names.discard(path)  # a spine may name a document once
-                page = decode_text(Source(f"{source.uri}/{path}", archive.read(path)))
-                root = parse_html(page)
-                if root is not None:
-                    body = root.find(".//{*}body")
-                    add_html(writer, root if body is None else body)
-            return writer.content(
-                MEDIA_TYPE, title=_field(package, "title"), metadata=_metadata_epub(package)
-            )
-
-
-def _parse(data: bytes) -> Any:  # noqa: ANN401 - an lxml element
-    from lxml import etree
-
-    # As defusedxml recommends: resolve no entities, load no DTD, never use the network.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(data, parser)
-
-
-def _is_protected(archive: zipfile.ZipFile, names: set[str]) -> bool:
-    """Return True if anything but fonts is encrypted."""
-    if _ENCRYPTION not in names:
-        return False
-    methods = _parse(archive.read(_ENCRYPTION)).iter("{*}EncryptionMethod")
-    return any(method.get("Algorithm") not in _FONT_OBFUSCATION for method in methods)
-
-
-def _package_path(source: Source, archive: zipfile.ZipFile, names: set[str]) -> str:
-    """Return the path of the package document. Raises LoadError ("broken") if none exists."""
-    if _CONTAINER in names:
-        for root_file in _parse(archive.read(_CONTAINER)).iter("{*}rootfile"):
-            path = root_file.get("full-path") or ""
-            if path in names:
-                return str(path)
-    raise broken_file_error(source, "container.xml names no package document of the archive")
-
-
-def _spine(package: Any) -> list[str]:  # noqa: ANN401
-    """Return the relative links of the documents of the spine, in reading order."""
-    hrefs = {item.get("id"): item.get("href") or "" for item in package.iter("{*}item")}
-    references = [item.get("idref") for item in package.iter("{*}itemref")]
-    return [hrefs[reference] for reference in references if hrefs.get(reference)]
-
-
-def _field(package: Any, name: str) -> str:  # noqa: ANN401
-    texts = [" ".join("".join(item.itertext()).split()) for item in package.iter(f"{_DC}{name}")]
-    return ", ".join(filter(None, texts if name == "creator" else texts[:1]))
-
-
-def _metadata_epub(package: Any) -> dict[str, str]:  # noqa: ANN401
-    return flat_metadata(
-        {
-            "author": _field(package, "creator"),
-            "date": _field(package, "date"),
-            "language": _field(package, "language"),
-            "publisher": _field(package, "publisher"),
-            "subject": _field(package, "subject"),
-        }
-    )
