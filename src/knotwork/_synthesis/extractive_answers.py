@@ -255,9 +255,7 @@ class AnswerModel:
 
 MODELS = {"local:multilingual-e5-small": AnswerModel(-4.91, 7.14, 4.71, 0.47)}
 """Models by the name of the embedder, on which the scale of relevance depends."""
-MODELS_WITH_READER = {
-    "local:multilingual-e5-small": AnswerModel(-2.65, 2.83, 2.7, 0.43, odds=0.2)
-}
+MODELS_WITH_READER = {"local:multilingual-e5-small": AnswerModel(-2.65, 2.83, 2.7, 0.43, odds=0.2)}
 """The models if a reader has read the passage of the first piece. Fitted on questions about a
 domain and a manual that neither the reader nor the ranking was trained on, and five development
 sets; see training/pieces/README.md."""
@@ -275,7 +273,7 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
     if not ranked:
         return 0.0
     first = ranked[0]
-    doubt = min(1.0, evidence.confidence / FOUND_CONFIDENCE) ** DOUBT_POWER
+    doubt = math.pow(min(1.0, evidence.confidence / FOUND_CONFIDENCE), DOUBT_POWER)
     odds = max((part.odds for part in first.parts if part.odds is not None), default=None)
     model = (MODELS if odds is None else MODELS_WITH_READER).get(evidence.embedder)
     if model is None:
