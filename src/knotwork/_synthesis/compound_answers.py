@@ -126,12 +126,8 @@ def join_evidence(whole: Evidence, parts: Sequence[Evidence]) -> Evidence:
         if best > 0:
             scored = ((hit, top * hit.score / best) for hit in evidence.hits)
             raise_scores(found, scored, part=PART_SCORE)
-    ranked = sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk.id))
-    shown = max(whole.query.k, len(whole.hits))
     return replace(
-        whole,
-        hits=tuple(ranked[:shown]),
-        further=(*ranked[shown:], *whole.further),
+        whole.with_found(found.values()),
         confidence=max([whole.confidence, *(evidence.confidence for evidence in parts)]),
     )
 

@@ -336,7 +336,7 @@ def _finding_source(
     for support in finding.supports:
         chunk = chunks.get(support.chunk_id)
         if chunk is not None:
-            span = Span(*support.span)
+            span = support.span
             inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
             text = chunk.text_at(inside)
             worth = weigh_alone(text) * weigh_prose(show_sentence(finding.text))

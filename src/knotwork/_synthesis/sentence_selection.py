@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._text.chinese import HAN
-from knotwork._text.plain_text import split_number
+from knotwork._text.plain_text import split_number, split_row
 from knotwork._text.prose import CODE_WEIGHT, weigh_prose
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import AnswerSpan, Block, BlockKind, Chunk, Evidence, Hit, Span
@@ -44,7 +44,6 @@ BRIDGE = "bridge"
 
 _NAMING = (BlockKind.DEFINITION, BlockKind.SECTION, BlockKind.BOX, BlockKind.TABLE)
 _ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM, BlockKind.ROW)
-_BAR = re.compile(r"(?<!\\)\|")
 _HEADING_MARKS = "#=*_` \t\n"
 _HEADINGS = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _FIELD = re.compile(
@@ -237,7 +236,7 @@ def name_cells(row: str, columns: str) -> str:
     ``columns`` are the column names, separated by " | ". Text that is not a row of at most as many
     cells is returned unchanged.
     """
-    cells = [cell.strip() for cell in _BAR.split(row.strip().strip("|"))]
+    cells = split_row(row)
     names = columns.split(" | ")
     if not 1 < len(cells) <= len(names):
         return row

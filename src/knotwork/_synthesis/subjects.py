@@ -28,21 +28,23 @@ def name_subjects(pieces: Iterable[Piece], evidence: Evidence, store: Store) -> 
     is about; for a person also the only name in the sentence before.
     """
     opening = [
-        piece
+        (piece, match)
         for piece in pieces
-        if piece.grain is Grain.SENTENCE and _OPENING.match(piece.text) is not None
+        if piece.grain is Grain.SENTENCE and (match := _OPENING.match(piece.text))
     ]
     if not opening:
         return
-    mentions = store.graph.mentions({piece.best.chunk.id for piece in opening})
-    for piece in opening:
+    mentions = store.graph.mentions({piece.best.chunk.id for piece, _ in opening})
+    for piece, match in opening:
         steps = evidence.hits[piece.best.rank].path
-        piece.subject = _find_subject(piece, steps, mentions.get(piece.best.chunk.id, []))
+        held = mentions.get(piece.best.chunk.id, [])
+        is_person = match.lastgroup in _OF_PEOPLE
+        piece.subject = _find_subject(piece, steps, held, is_person=is_person)
 
 
-def _find_subject(piece: Piece, steps: Sequence[Step], mentions: Sequence[Mention]) -> str:
-    match = _OPENING.match(piece.text)
-    is_person = match is not None and match.lastgroup in _OF_PEOPLE
+def _find_subject(
+    piece: Piece, steps: Sequence[Step], mentions: Sequence[Mention], *, is_person: bool
+) -> str:
     fitting = [
         mention
         for mention in mentions

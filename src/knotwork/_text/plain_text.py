@@ -1,4 +1,4 @@
-"""Strip links from Markdown, and split numbers off headings."""
+"""Strip links from Markdown, split numbers off headings, and rows of tables into cells."""
 
 from __future__ import annotations
 
@@ -39,3 +39,11 @@ def split_number(title: str) -> tuple[str, str]:
         if found := form.match(title):
             return found[1].upper(), title[found.end() :].strip(" \t—–-:：、") or title
     return "", title
+
+
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def split_row(row: str) -> tuple[str, ...]:
+    """Return the cells of a row of a Markdown table; an escaped bar is part of its cell."""
+    return tuple(cell.strip() for cell in _BAR.split(row.strip().strip("|")))

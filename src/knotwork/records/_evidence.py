@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 
@@ -111,6 +112,17 @@ class Evidence:
     trace: tuple[str, ...] = ()
     embedder: str = ""
     further: tuple[Hit, ...] = ()
+
+    def with_found(self, found: Iterable[Hit]) -> Evidence:
+        """Return the evidence with ``found`` as its hits, ranked; those past its number go on.
+
+        It keeps as many as it has, or ``query.k`` if that is more. The others come before
+        ``further``.
+        """
+        ranked = sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
+        shown = max(self.query.k, len(self.hits))
+        further = (*ranked[shown:], *self.further)
+        return replace(self, hits=tuple(ranked[:shown]), further=further)
 
 
 @dataclass(frozen=True, slots=True)

@@ -598,9 +598,10 @@ class _Reader:
             start += 1
         start = self._next_text(start)
         if name in CODE_DIRECTIVES:
-            if start < end:
-                self._add_code(number + 1, start, end, "" if name == "math" else title)
-            return max(start, end) if start < end else number + 1
+            if start >= end:
+                return number + 1
+            self._add_code(number + 1, start, end, "" if name == "math" else title)
+            return end
         body = dedent("\n".join(line.raw for line in self._lines[start:end])).split("\n")
         if name in ("csv-table", "list-table"):
             rows = list(csv.reader(body)) if name == "csv-table" else _listed_rows(body)
@@ -664,13 +665,16 @@ class _Reader:
         return bool(is_heading) and not self._style.width and any(map(is_wide, line.text))
 
 
+_LISTED_CELL = re.compile(r"(?:\* |  )- ?")
+
+
 def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
     """Return the rows of a table that is written as a list of lists."""
     rows: list[list[str]] = []
     for line in lines:
         if line.startswith("* "):
             rows.append([])
-        cell = re.match(r"(?:\* |  )- ?", line)
+        cell = _LISTED_CELL.match(line)
         if rows and cell:
             rows[-1].append(line[cell.end() :])
         elif rows and rows[-1]:

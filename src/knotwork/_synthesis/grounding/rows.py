@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from knotwork._synthesis.grounding.faults import Fault, Finding
+from knotwork._text.plain_text import split_row
 from knotwork.records import BlockKind, Chunk
 
 _ROW = re.compile(r"\|.+\|")
@@ -14,11 +15,6 @@ _ROW = re.compile(r"\|.+\|")
 def is_row(statement: str) -> bool:
     """Return True for a row of a table."""
     return _ROW.fullmatch(statement.strip()) is not None
-
-
-def split_row(row: str) -> tuple[str, ...]:
-    """Return the cells of a row of a table."""
-    return tuple(cell.strip() for cell in row.strip().strip("|").split("|"))
 
 
 def name_cells(columns: Sequence[str], cells: Sequence[str]) -> str:

@@ -14,10 +14,10 @@ from knotwork._synthesis.grounding.rows import (
     name_cells,
     pair_cells,
     read_rows,
-    split_row,
 )
 from knotwork._synthesis.grounding.texts import covered_share, read_text
 from knotwork._synthesis.prompt_context import PromptPassage
+from knotwork._text.plain_text import split_row
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
 
 FENCE = "```"

@@ -211,13 +211,13 @@ def _answer_topic(
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
     candidates = _keep_named(overview, rank_candidates(overview.found))
-    confidence = estimate_confidence(found, rank_pieces(found, candidates, store))
     known = {(item.chunk.document_id, item.span) for item in candidates}
     said = [i for i in _read_parts(overview, store) if (i.chunk.document_id, i.span) not in known]
     summary = overview.summary or summarize_topic([*candidates, *said], found, language)
     text, pieces, cited = write_lines(summary, language)
     if not cited:
         return compose_answer(found, store=store, settings=settings), found
+    confidence = estimate_confidence(found, rank_pieces(found, candidates, store))
     answered = confidence >= settings.abstain_below or _state_subject(overview, cited)
     evidence = replace(found, retriever=AskMode.GLOBAL.value, confidence=confidence)
     if not answered:

@@ -91,15 +91,10 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
         for hit in more.hits
         if hit.chunk.id not in own
     ]
-    ranked = sorted([*evidence.hits, *extra], key=lambda hit: (-hit.score, hit.chunk.id))
-    note = f"Also searched by: {', '.join(keywords)}."
-    shown = max(evidence.query.k, len(evidence.hits))
     return replace(
-        evidence,
-        hits=tuple(ranked[:shown]),
-        further=(*ranked[shown:], *evidence.further),
+        evidence.with_found([*evidence.hits, *extra]),
         confidence=max(evidence.confidence, more.confidence),
-        notes=(*evidence.notes, note),
+        notes=(*evidence.notes, f"Also searched by: {', '.join(keywords)}."),
     )
 
 
