@@ -25,7 +25,6 @@ from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
-from knotwork._text.terms import STOP_WORDS, content_terms
 from knotwork.records import Chunk, Entity, Evidence, Query, Step
 
 
@@ -186,8 +185,9 @@ def build_bridges(
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
-    if is_one_phrase(question, sources, features):
-        return Bridges({}, {}, sources)
+    covered = sentence_coverage(question, sources)
+    if any(mask.all() for masks in covered.values() for mask in masks):
+        return Bridges({}, {}, sources)  # a sentence has all that is asked
     activations, entities = _activate_entities(question, seeds, sources, features, store, weights)
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
     strongest = strongest[: weights.bridge.entities]
@@ -198,7 +198,6 @@ def build_bridges(
     into: dict[str, Bridge] = {}
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
-    covered = sentence_coverage(question, sources)
     factor = weights.bridge.strength * link_factor(question, weights)
     relevant = _Relevance(question, targets, features, covered, weights)
     neighbours = _same_document(sources, store)
@@ -221,38 +220,6 @@ def build_bridges(
                 gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
-
-
-def is_one_phrase(question: Question, chunks: Mapping[str, Chunk], features: ChunkFeatures) -> bool:
-    """Return True if one sentence of a chunk contains the whole question as a phrase.
-
-    "What is a restartpoint?" leaves nothing for another passage to add: passages related to the one
-    that says "restartpoint" would only hide it.
-    """
-    terms = list(question.terms)
-    first, end = _without_question_words(terms)
-    return first < end and any(
-        features[identifier].covered[first:end].all()
-        and any(
-            _holds_run(content_terms(chunk.sentence_text(number)), terms[first:end])
-            for number in range(len(chunk.sentences))
-        )
-        for identifier, chunk in chunks.items()
-    )
-
-
-def _without_question_words(terms: Sequence[str]) -> tuple[int, int]:
-    """Return the range of the terms without the Chinese bigrams of "是什么" at its ends."""
-    first, end = 0, len(terms)
-    while first < end and not terms[first].isascii() and terms[first][0] in STOP_WORDS:
-        first += 1
-    while first < end and not terms[end - 1].isascii() and terms[end - 1][-1] in STOP_WORDS:
-        end -= 1
-    return first, end
-
-
-def _holds_run(terms: Sequence[str], run: Sequence[str]) -> bool:
-    return any(terms[start : start + len(run)] == run for start in range(len(terms) - len(run) + 1))
 
 
 class _Relevance:

@@ -60,6 +60,13 @@ _CHINESE_FUNCTION_CHARACTERS = (
     "的了是在和与及或而也都就不被把对从向于之其此该这那他她它我你们吗呢吧啊谁"
 )
 
+_CHINESE_QUESTION = re.compile(
+    "[是指叫]?(?:什么|什麼|甚么|甚麼)(?:意思|样|樣|时候|時候|是)?"
+    "|哪(?!吒)[几幾一]?[个個些里裡裏儿兒位年种種天类類]?|为什么|為什麼|(?<!因)[为為]何"
+    "|怎(?:么|麼)?[样樣]?|如何|(?<!任)何[时時地处處]|多少|多久|[几幾][个個种種次]|[请請][问問]"
+    "|是不是|能不能|有[没沒]有"
+)
+
 STOP_WORDS: frozenset[str] = frozenset(
     [
         *_ENGLISH_STOP_WORDS.split(),
@@ -118,7 +125,12 @@ def held_terms(text: str, wanted: AbstractSet[str]) -> set[str]:
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of ``text`` without stop words, in order, with repetitions."""
+    """Return the terms of ``text`` without stop words, in order, with repetitions.
+
+    Chinese text is cut at question words: in "怎样安装" no term is made of "样安".
+    """
+    if not text.isascii():
+        text = _CHINESE_QUESTION.sub(" ", text)
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
