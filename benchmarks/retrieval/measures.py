@@ -19,6 +19,7 @@ from knotwork._config import AnswerSettings
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence
+from knotwork._synthesis.pieces import rank_pieces
 from knotwork._synthesis.sentence_selection import rank_candidates
 from knotwork.evaluation._datasets import EvaluationCase
 from knotwork.evaluation._metrics import (
@@ -73,10 +74,10 @@ def measure_budget(
     return {}
 
 
-def answer_confidence(evidence: Evidence) -> float:
+def answer_confidence(evidence: Evidence, store: Store) -> float:
     """Return how likely the answer of `knotwork ask` is right."""
     first = replace(evidence, hits=evidence.hits[:ANSWER_HITS])
-    return estimate_confidence(first, rank_candidates(first))
+    return estimate_confidence(first, rank_pieces(first, rank_candidates(first), store))
 
 
 def measure_answer(

@@ -192,12 +192,12 @@ def ask_set(
                 | measure_budget(measured, asked.case, asked.evidence)
                 | measure_answer(measured, asked.case, asked.evidence, store)
             )
-            confidences.append(answer_confidence(asked.evidence))
+            confidences.append(answer_confidence(asked.evidence, store))
             advance(asked.done)
     nulls = replace(dataset, cases=dataset.unanswerable)
     rest = EvaluationRun(dataset.name, len(nulls.cases))
     unanswerable = [
-        answer_confidence(asked.evidence)
+        answer_confidence(asked.evidence, store)
         for asked in evaluate_retrievers(
             nulls, [retriever], store=store, embedder=embedder, run=rest
         )
