@@ -74,7 +74,18 @@ def test_chinese_parts(base):
     answer = base.ask("红灯和绿灯分别表示什么？")
     check_citations(base, answer)
     assert quotes(answer) == ["红灯表示停止作业。", "绿灯表示可以进港。"]
-    assert answer.text == "红灯表示停止作业。[1]绿灯表示可以进港。[2]"
+    assert answer.text == "红灯表示停止作业。[1]\n\n绿灯表示可以进港。[2]"
+    assert [piece.citation for piece in answer.pieces] == [1, 2]
+
+
+def test_marks_in_the_text_of_a_piece_stay_as_they_are(tmp_path):
+    text = "The first lamp is `lamps[0]`, a red one.\n\nThe spare fuse is kept in drawer [7]."
+    with knotwork.open(tmp_path / "code.knot", embedding_model="none") as base:
+        base.index_documents([Document("lamps.md", text), Document("travel.md", TRAVEL)])
+        answer = base.ask("Which lamp is the first lamp, and where is the spare fuse kept?")
+        assert "lamps[0]" in answer.text
+        assert "drawer [7]. [2]" in answer.text
+        assert [piece.markdown for piece in answer.pieces] == answer.text.split("\n\n")
 
 
 def test_the_answer_says_how_the_question_was_read(base):
@@ -176,7 +187,7 @@ def test_an_answer_is_right_if_all_parts_are():
         ],
     )
     assert joined.confidence == pytest.approx(0.4)
-    assert joined.text == "S0. [1] S10. [2] S20. [3]"
+    assert joined.text == "S0. [1]\n\nS10. [2] S20. [3]"
     assert [(c.number, c.span.start) for c in joined.citations] == [(1, 0), (2, 10), (3, 20)]
 
 
@@ -202,7 +213,7 @@ def test_an_unanswered_part_lowers_the_confidence_and_is_not_cited():
     )
     assert joined.answered
     assert joined.confidence == pytest.approx(0.05)
-    assert joined.text == "No passage was found that clearly answers “A?” S9. [1]"
+    assert joined.text == "No passage was found that clearly answers “A?”\n\nS9. [1]"
 
 
 def test_joined_evidence_is_ranked_and_no_larger(base):

@@ -92,6 +92,14 @@ def test_an_entry_is_printed_with_its_term(base):
 
 
 def test_a_fact_is_printed_as_its_sentence(base):
+    piece = first_piece(base, "Where does the pump move brine?")
+    assert piece.kind == "sentence"
+    assert piece.markdown == "The pump moves brine from the tank to the filter. [1]"
+
+
+def test_a_sentence_that_leans_on_the_one_before_is_printed_with_it(base):
     piece = first_piece(base, "Who built the pump?")
     assert piece.kind == "sentence"
-    assert piece.markdown == "It was built by Nordmark in 2014. [1]"
+    assert piece.markdown == (
+        "The pump moves brine from the tank to the filter. It was built by Nordmark in 2014. [1]"
+    )

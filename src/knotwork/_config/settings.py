@@ -469,7 +469,7 @@ class AnswerSettings:
         maximum=50,
     )
     abstain_below: float = _setting(
-        0.23,
+        0.2,
         "the confidence below which there is no answer; 0 always answers",
         minimum=0,
         maximum=1,

@@ -10,20 +10,21 @@ from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
 from knotwork._retrieval.fusion import raise_scores
-from knotwork._synthesis.citations import gap_between
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import part_not_found
+from knotwork._synthesis.piece_texts import with_mark
 from knotwork._synthesis.questions.scopes import DividedQuestion, SubQuestion
 from knotwork._synthesis.structured_answers import find_leading_path, find_leading_result
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
-from knotwork.records import Answer, Citation, Evidence
+from knotwork.records import Answer, AnswerPiece, Citation, Evidence
 
 PART_SCORE = "part"
 """The key, in the scores of a hit, of what a part of the question contributed."""
 
-_MARK = re.compile(r"\[(\d+)\]")
+_MARK = re.compile(r"\s*\[\d+\]$")
+_MARKS = re.compile(r"\[(\d+)\]")
 
 
 class AnsweredPart(NamedTuple):
@@ -88,21 +89,20 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
     asked = f"Answered in parts: {' / '.join(item.part.text for item in parts)}"
     answered = [item.answer for item in parts if item.answer.answered]
     citations: list[Citation] = []
+    pieces: list[AnswerPiece] = []
     texts: list[str] = []
     for part, _, answer in parts:
         if not answer.answered:
             texts.append(part_not_found(language, question=part.asked))
             continue
-        text = _MARK.sub(_Renumbering(answer.citations, citations), answer.text)
+        own, text = _renumber(answer, citations)
         if text not in texts:  # one sentence may answer two parts
             texts.append(text)
-    text = texts[0]
-    for more in texts[1:]:
-        text += gap_between(_MARK.sub("", text), more) + more
+            pieces += own
     return replace(
         parts[0].answer,
         question=question,
-        text=text,
+        text="\n\n".join(texts),
         short="",
         answered=bool(answered),
         citations=tuple(citations),
@@ -110,6 +110,7 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
         confidence=_join_confidence([item.answer for item in parts]),
         notes=tuple(dict.fromkeys([asked, *(note for p in parts for note in p.answer.notes)])),
         results=tuple(result for answer in answered for result in answer.results),
+        pieces=tuple(pieces),
     )
 
 
@@ -149,21 +150,27 @@ def _join_confidence(answers: Sequence[Answer]) -> float:
     return math.prod(least.values())
 
 
-class _Renumbering:
-    """Replaces the citation marks of one answer by numbers in a joined list of citations.
+def _renumber(answer: Answer, joined: list[Citation]) -> tuple[list[AnswerPiece], str]:
+    """Return the pieces and the text of an answer with its citation numbers in a joined list.
 
     Citations that the list lacks are added to it.
     """
-
-    def __init__(self, own: Sequence[Citation], joined: list[Citation]) -> None:
-        self._own = {citation.number: citation for citation in own}
-        self._joined = joined
-
-    def __call__(self, mark: re.Match[str]) -> str:
-        cited = self._own[int(mark[1])]
-        for known in self._joined:
-            if (known.document, known.span) == (cited.document, cited.span):
-                return f"[{known.number}]"
-        number = len(self._joined) + 1
-        self._joined.append(replace(cited, number=number))
-        return f"[{number}]"
+    numbers: dict[int, int] = {}
+    for cited in answer.citations:
+        place = (cited.document, cited.span)
+        known = next((c.number for c in joined if (c.document, c.span) == place), None)
+        if known is None:
+            known = len(joined) + 1
+            joined.append(replace(cited, number=known))
+        numbers[cited.number] = known
+    pieces = [
+        replace(
+            piece,
+            markdown=with_mark(_MARK.sub("", piece.markdown), numbers[piece.citation]),
+            citation=numbers[piece.citation],
+        )
+        for piece in answer.pieces
+    ]
+    if pieces:
+        return pieces, "\n\n".join(piece.markdown for piece in pieces)
+    return [], _MARKS.sub(lambda m: f"[{numbers.get(int(m[1]), m[1])}]", answer.text)

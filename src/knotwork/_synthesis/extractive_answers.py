@@ -21,7 +21,7 @@ from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
-from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
+from knotwork._synthesis.pieces import Piece, choose_pieces, complete_sentences, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, Expectation, rank_candidates
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
@@ -69,6 +69,7 @@ def compose_answer(
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
     name_subjects(pieces, evidence, store)
+    pieces = complete_sentences(pieces, question)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [piece.whole for piece in pieces])
     answered = bool(pieces) and confidence >= settings.abstain_below
@@ -241,8 +242,8 @@ _LARGEST_LOGIT = 4.0
 class AnswerModel:
     """Coefficients of the logistic function that estimates the confidence of an answer.
 
-    ``relevance`` multiplies that of the most relevant sentence, ``lead`` the share of the first
-    piece in the softmax of the worth of all pieces, ``log_terms`` the logarithm of 1 plus the
+    ``relevance`` multiplies that of the best sentence of the first piece, ``lead`` the share of
+    that piece in the softmax of the worth of all pieces, ``log_terms`` the logarithm of 1 plus the
     number of question terms, ``odds`` the reader's log-odds that the first piece answers.
     """
 
@@ -253,12 +254,14 @@ class AnswerModel:
     odds: float = 0.0
 
 
-MODELS = {"local:multilingual-e5-small": AnswerModel(-4.91, 7.14, 4.71, 0.47)}
+MODELS = {"local:multilingual-e5-small": AnswerModel(-4.0, 3.77, 5.18, 0.52)}
 """Models by the name of the embedder, on which the scale of relevance depends."""
-MODELS_WITH_READER = {"local:multilingual-e5-small": AnswerModel(-2.65, 2.83, 2.7, 0.43, odds=0.2)}
+MODELS_WITH_READER = {
+    "local:multilingual-e5-small": AnswerModel(-2.67, 3.19, 2.95, 0.39, odds=0.18)
+}
 """The models if a reader has read the passage of the first piece. Fitted on questions about a
-domain and a manual that neither the reader nor the ranking was trained on, and five development
-sets; see training/pieces/README.md."""
+domain and a manual that the reader was not trained on, and five development sets, each ranked by
+weights that have not seen it; see training/pieces/README.md."""
 RIGHT_ACROSS_SCRIPTS = 0.4
 """The share of right answers among those in another script than the question's, where relevances
 are lower and less informative: of 20 English questions about Chinese passages of `drcd_probes_zh`,
@@ -284,9 +287,16 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
     question = evidence.query.text
     if is_in_han(first.text) != is_in_han(question):
         return RIGHT_ACROSS_SCRIPTS * evidence.confidence
+    parts = {(part.chunk.document_id, part.span) for part in first.parts}
+    relevances = (
+        value
+        for hit in evidence.hits
+        for span, value in hit.sentences
+        if (hit.chunk.document_id, span) in parts
+    )
     right = logistic(
         model.intercept
-        + model.relevance * max((v for hit in evidence.hits for _, v in hit.sentences), default=0.0)
+        + model.relevance * max(relevances, default=0.0)
         + model.lead / sum(math.exp(piece.worth - first.worth) for piece in ranked)
         + model.log_terms * math.log1p(len(set(content_terms(question))))
         + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)

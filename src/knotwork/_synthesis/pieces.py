@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
@@ -30,7 +30,7 @@ from knotwork._synthesis.sentence_selection import (
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.prose import weigh_prose
 from knotwork._text.sentences import is_wide
-from knotwork._text.statements import SelectedSentence
+from knotwork._text.statements import SelectedSentence, leans
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Block, BlockKind, Document, Evidence, Hit, Span
@@ -39,6 +39,8 @@ MOST_PROPOSING = 40
 """Best sentences that propose pieces."""
 LONGEST_PIECE = 6_000
 """Longer lists, tables and definitions are proposed by their parts alone."""
+LONGEST_PAIR = 600
+"""The most characters of a sentence and the neighbour that is shown with it."""
 _LONGEST_GAP = 4
 """Most characters of white space between a lead-in and what it introduces."""
 
@@ -199,6 +201,8 @@ MOST_OWED = 0.8
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
+LEAST_VALUE = 0.5
+"""The least probability that a question asks for a value, which one sentence gives."""
 
 
 class FeatureReader:
@@ -334,6 +338,55 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
             known |= terms
             length += _length(piece)
     return chosen
+
+
+def complete_sentences(pieces: Sequence[Piece], question: str) -> list[Piece]:
+    """Return the pieces with each sentence as the reader needs it: with what it leans on.
+
+    A sentence such as "This is called a lease." gets the sentence before it, unless its subject is
+    known. One that such a sentence follows gets that one, unless the question asks for a value,
+    which the first one gives. A piece that is now part of one before it is left out.
+    """
+    asks_for_value = read_kinds(question).get(QuestionKind.VALUE, 0.0) >= LEAST_VALUE
+    completed: list[Piece] = []
+    for piece in pieces:
+        span = _before_too(piece)
+        wider = replace(piece, span=span if asks_for_value else _after_too(piece, span))
+        fits = [item for item in (wider, piece) if not any(_overlap(item, o) for o in completed)]
+        completed += fits[:1]
+    return completed
+
+
+def _before_too(piece: Piece) -> Span:
+    """Return the span of a piece; of a sentence, with the one before if it leans on that."""
+    sentences = piece.best.chunk.sentences
+    place = sentences.index(piece.span) if piece.span in sentences else 0
+    if piece.subject or not place or not _leans_on(sentences[place - 1], piece.span, piece):
+        return piece.span
+    return Span(sentences[place - 1].start, piece.span.end)
+
+
+def _after_too(piece: Piece, span: Span) -> Span:
+    """Return a span that ends with a piece, with the next sentence if that leans on the piece."""
+    sentences = piece.best.chunk.sentences
+    place = sentences.index(piece.span) + 1 if piece.span in sentences else len(sentences)
+    if place == len(sentences) or not _leans_on(piece.span, sentences[place], piece):
+        return span
+    return Span(span.start, sentences[place].end)
+
+
+def _leans_on(first: Span, second: Span, piece: Piece) -> bool:
+    """Return whether a sentence follows another in its paragraph and cannot do without it."""
+    source, pair = piece.source, Span(first.start, second.end)
+    text = source.text(pair)
+    return (
+        piece.grain is Grain.SENTENCE
+        and leans(source.text(second))
+        and len(text) <= LONGEST_PAIR
+        and "\n\n" not in text
+        and not text.startswith("#")
+        and source.index.around(pair)[-1:] == source.index.around(second)[-1:]
+    )
 
 
 def _length(piece: Piece) -> int:

@@ -225,10 +225,15 @@ def is_wide_text(text: str) -> bool:
     return len(_WIDE.findall(text)) * 3 >= len(text)
 
 
+def leans(text: str) -> bool:
+    """Return whether a sentence can hardly be understood without the one before it."""
+    return _LEANING.search(text) is not None
+
+
 def weigh_alone(text: str) -> float:
     """Return how well a sentence can be understood without its context: 1 is usual."""
     weight = 1.0
-    if _LEANING.search(text):
+    if leans(text):
         weight *= _LEANING_WEIGHT
     if _POINTING.search(text):
         weight *= _POINTING_WEIGHT
