@@ -34,8 +34,7 @@ from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
 from knotwork._indexing.loaders.pdf_pictures import (
     UNREAD_PAGES,
     Figure,
-    PictureProgress,
-    ReadFigures,
+    ReadPictures,
     add_figures,
     caption_near,
     figures_of,
@@ -43,11 +42,9 @@ from knotwork._indexing.loaders.pdf_pictures import (
     no_text_error,
     page_ranges,
     place_figures,
-    read_figures,
-    read_scanned_pages,
+    read_pictures,
     without_repetitions,
 )
-from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
 
@@ -67,21 +64,19 @@ class PdfLoader:
 
     def load(self, source: Source) -> Content:
         file = _read_file(source)
-        progress = PictureProgress(len(file.scanned) + len(file.figures))
-        scans = read_scanned_pages(source, file.scanned, progress)
-        figures = read_figures(source, file.figures, progress)
-        pages = [[] if number in scans.pages else page for number, page in enumerate(file.pages)]
-        if not any(pages) and not scans.pages and not figures.by_page:
-            raise no_text_error(source, len(pages), scans.unread)
+        read = read_pictures(source, file.scanned, file.figures)
+        pages = [[] if number in read.pages else page for number, page in enumerate(file.pages)]
+        if not any(pages) and not read.pages and not read.figures:
+            raise no_text_error(source, len(pages), read.unread)
         lines = [line for page in without_running_lines(pages) for line in page]
         lines = without_contents(lines, len(pages)) or lines
         writer = BlockWriter(source)
-        flow = _in_order(writer, source, lines, scans.pages, figures)
+        flow = _in_order(writer, source, lines, read)
         headings, flow = headings_by_outline(file.bookmarks, flow)
         _add_lines(writer, flow, headings or headings_by_type(flow))
-        unread = {UNREAD_PAGES: page_ranges(scans.unread)} if scans.unread else {}
-        if figures.unread:
-            unread[UNREAD_PICTURES] = str(figures.unread)
+        unread = {UNREAD_PAGES: page_ranges(read.unread)} if read.unread else {}
+        if read.unread_figures:
+            unread[UNREAD_PICTURES] = str(read.unread_figures)
         return writer.content(
             "application/pdf",
             title=clean_line(file.information.get("Title", "")),
@@ -129,20 +124,15 @@ def _bookmarks(document: Any) -> Iterator[Bookmark]:  # noqa: ANN401 - a library
 
 
 def _in_order(
-    writer: BlockWriter,
-    source: Source,
-    lines: Sequence[PageLine],
-    scans: Mapping[int, RecognisedPage],
-    figures: ReadFigures,
+    writer: BlockWriter, source: Source, lines: Sequence[PageLine], read: ReadPictures
 ) -> list[FlowLine]:
     """Return the lines of all pages in order, with the figures behind them.
 
     A page of figures alone is a line without text.
     """
-    with_lines = {line.page for line in lines}
-    alone = {*scans, *figures.by_page} - with_lines
+    alone = {*read.pages, *read.figures} - {line.page for line in lines}
     flow = join_lines(lines, alone)
-    for number, behind in place_figures(flow, figures).items():
+    for number, behind in place_figures(flow, read.figures).items():
         caption = caption_near(flow, number)
         add = partial(add_figures, writer, source, behind, caption=caption)
         line, *following = flow[number : number + 2]
@@ -151,10 +141,10 @@ def _in_order(
             flow[number] = line._replace(text=line.line.text.rstrip(), behind=add)
             flow[number + 1] = following[0]._replace(gap=PARAGRAPH_GAP, begins_paragraph=True)
     for page in sorted(alone):
-        if page in scans:
-            flow += lines_of(scans[page], page)
+        if page in read.pages:
+            flow += lines_of(read.pages[page], page)
         else:
-            add = partial(add_figures, writer, source, figures.by_page[page])
+            add = partial(add_figures, writer, source, read.figures[page])
             empty = PageLine("", page)
             flow.append(FlowLine(empty, "", PARAGRAPH_GAP, begins_paragraph=True, behind=add))
     return sorted(flow, key=lambda line: line.line.page)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
@@ -211,7 +211,7 @@ _MOST_RULES = 5_000
 _MOST_OBJECTS = 100_000
 _MOST_PICTURE_BYTES = 50_000_000
 """A picture with more is compared with others by its size alone."""
-_DEEPEST_FORM = 5
+_DEEPEST_FORM = 6
 
 Point = tuple[float, float]
 
@@ -326,17 +326,15 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
     """Return the content of a page, empty if it is broken; ``number`` is from 0."""
     import pypdfium2
 
-    drawing = _Drawing()
     try:
         with closing(document[number]) as page:
-            drawing.read(page.raw)
+            drawn, pictures, is_complete = _read_drawing(page)
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             with closing(page.get_textpage()) as text:
                 pieces = list(_pieces(characters_of(text.raw)))
     except pypdfium2.PdfiumError:
         return PageContent([], RulingLines([], []), [], _NOWHERE, is_complete=False)
-    is_complete = drawing.is_complete and len(pieces) < _MOST_PIECES
-    return PageContent(pieces, drawing.drawn, drawing.pictures, region, is_complete)
+    return PageContent(pieces, drawn, pictures, region, is_complete and len(pieces) < _MOST_PIECES)
 
 
 def _pieces(objects: Iterable[Sequence[Character]]) -> Iterator[Piece]:
@@ -427,111 +425,93 @@ def _is_wide(text: str) -> bool:
     return unicodedata.east_asian_width(text[-1]) in "WF"
 
 
-class _Drawing:
-    """Collects the ruling lines and the pictures of a page."""
+def _read_drawing(page: Any) -> tuple[RulingLines, list[PagePicture], bool]:  # noqa: ANN401
+    """Return the ruling lines and the pictures of a page, and whether all were read."""
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE, FPDF_PAGEOBJ_PATH
 
-    def __init__(self) -> None:
-        self.drawn = RulingLines([], [])
-        self.pictures: list[PagePicture] = []
-        self._left = _MOST_OBJECTS
+    drawn = RulingLines([], [])
+    pictures: list[PagePicture] = []
+    objects = page.get_objects(max_depth=_DEEPEST_FORM)
+    for shown in islice(objects, _MOST_OBJECTS):
+        if shown.type == FPDF_PAGEOBJ_IMAGE:
+            pictures += _picture(shown)
+        elif shown.type == FPDF_PAGEOBJ_PATH and sum(map(len, drawn)) < _MOST_RULES:
+            for corner, opposite in _boxes(shown):
+                _add_box(drawn, corner, opposite)
+    is_complete = sum(map(len, drawn)) < _MOST_RULES and not any(objects)
+    return drawn, pictures, is_complete
 
-    @property
-    def is_complete(self) -> bool:
-        """True if all was read; reading stops at the limits for drawings."""
-        return len(self.drawn.level) + len(self.drawn.upright) < _MOST_RULES and self._left > 0
 
-    def read(self, page: Any) -> None:  # noqa: ANN401
-        """Read the objects of a page."""
-        import pypdfium2.raw as pdfium
+def _matrices(shown: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the matrices of an object and of the forms around it."""
+    while shown is not None:
+        yield shown.get_matrix()
+        shown = shown.container
 
-        for number in range(pdfium.FPDFPage_CountObjects(page)):
-            self._read_object(pdfium.FPDFPage_GetObject(page, number), (), 0)
 
-    def _read_object(self, shown: Any, outer: Sequence[Any], depth: int) -> None:  # noqa: ANN401
-        """Read an object, in forms with these matrices, the inmost first."""
-        import pypdfium2.raw as pdfium
+def _picture(shown: Any) -> Iterator[PagePicture]:  # noqa: ANN401
+    """Yield the picture that an object shows, unless it is broken."""
+    import pypdfium2.raw as pdfium
 
-        self._left -= 1
-        if self._left <= 0 or depth > _DEEPEST_FORM:
-            return
-        kind = pdfium.FPDFPageObj_GetType(shown)
-        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-            self._add_picture(shown, outer)
-            return
-        if kind not in (pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_FORM):
-            return
-        matrix = pdfium.FS_MATRIX()
-        pdfium.FPDFPageObj_GetMatrix(shown, matrix)
-        matrices = (matrix, *outer)
-        if kind == pdfium.FPDF_PAGEOBJ_PATH:
-            if self.is_complete:
-                self._read_path(shown, matrices)
-            return
-        for number in range(pdfium.FPDFFormObj_CountObjects(shown)):
-            self._read_object(pdfium.FPDFFormObj_GetObject(shown, number), matrices, depth + 1)
+    width, height = ctypes.c_uint(), ctypes.c_uint()
+    if not pdfium.FPDFImageObj_GetImagePixelSize(shown, width, height):
+        return
+    matrices = list(_matrices(shown))
+    corners = [_moved(x, y, matrices) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+    across, up = zip(*corners, strict=True)
+    region = Region(min(across), min(up), max(across), max(up))
+    size = pdfium.FPDFImageObj_GetImageDataRaw(shown, None, 0)
+    digest = blake2b(f"{width.value} {height.value} {size}".encode(), digest_size=16)
+    digest.update(shown.get_data() if size <= _MOST_PICTURE_BYTES else b"")
+    yield PagePicture(region, width.value * height.value, digest.digest())
 
-    def _add_picture(self, picture: Any, outer: Sequence[Any]) -> None:  # noqa: ANN401
-        import pypdfium2.raw as pdfium
 
-        width, height = ctypes.c_uint(), ctypes.c_uint()
-        if not pdfium.FPDFImageObj_GetImagePixelSize(picture, width, height):
-            return
-        matrix = pdfium.FS_MATRIX()
-        pdfium.FPDFPageObj_GetMatrix(picture, matrix)
-        corners = [_moved(x, y, (matrix, *outer)) for x in (0.0, 1.0) for y in (0.0, 1.0)]
-        across, up = zip(*corners, strict=True)
-        region = Region(min(across), min(up), max(across), max(up))
-        size = pdfium.FPDFImageObj_GetImageDataRaw(picture, None, 0)
-        data = (ctypes.c_ubyte * min(size, _MOST_PICTURE_BYTES))()
-        if size <= _MOST_PICTURE_BYTES:
-            pdfium.FPDFImageObj_GetImageDataRaw(picture, data, size)
-        digest = blake2b(f"{width.value} {height.value} {size}".encode(), digest_size=16)
-        digest.update(data)
-        self.pictures.append(PagePicture(region, width.value * height.value, digest.digest()))
+def _boxes(path: Any) -> Iterator[tuple[Point, Point]]:  # noqa: ANN401
+    """Yield opposite corners of the lines and boxes of a path that is drawn or filled.
 
-    def _read_path(self, path: Any, matrices: Sequence[Any]) -> None:  # noqa: ANN401
-        """Add the lines and boxes of a path that is drawn or filled; curves are ignored."""
-        import pypdfium2.raw as pdfium
+    Curves are ignored.
+    """
+    import pypdfium2.raw as pdfium
 
-        fill, is_drawn = ctypes.c_int(), ctypes.c_int()
-        pdfium.FPDFPath_GetDrawMode(path, fill, is_drawn)
-        if not fill.value and not is_drawn.value:
-            return
-        points: list[Point] = []
-        is_straight = True
-        for number in range(min(pdfium.FPDFPath_CountSegments(path), _MOST_RULES)):
-            segment = pdfium.FPDFPath_GetPathSegment(path, number)
-            kind = pdfium.FPDFPathSegment_GetType(segment)
-            if kind == pdfium.FPDF_SEGMENT_MOVETO:
-                self._add_outline(points, is_straight=is_straight)
-                points, is_straight = [], True
-            is_straight &= kind != pdfium.FPDF_SEGMENT_BEZIERTO
-            x, y = ctypes.c_float(), ctypes.c_float()
-            pdfium.FPDFPathSegment_GetPoint(segment, x, y)
-            points.append(_moved(x.value, y.value, matrices))
-        self._add_outline(points, is_straight=is_straight)
-
-    def _add_outline(self, points: Sequence[Point], *, is_straight: bool) -> None:
-        if not is_straight or len(points) < 2:
-            return
+    fill, is_drawn = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, fill, is_drawn)
+    if not fill.value and not is_drawn.value:
+        return
+    matrices = list(_matrices(path))
+    outlines: list[list[Point]] = []
+    curved: set[int] = set()
+    x, y = ctypes.c_float(), ctypes.c_float()
+    for number in range(min(pdfium.FPDFPath_CountSegments(path), _MOST_RULES)):
+        segment = pdfium.FPDFPath_GetPathSegment(path, number)
+        kind = pdfium.FPDFPathSegment_GetType(segment)
+        if kind == pdfium.FPDF_SEGMENT_MOVETO or not outlines:
+            outlines.append([])
+        if kind == pdfium.FPDF_SEGMENT_BEZIERTO:
+            curved.add(len(outlines))
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        outlines[-1].append(_moved(x.value, y.value, matrices))
+    for number, points in enumerate(outlines, start=1):
+        if number in curved:
+            continue
         if _is_box(points):
-            self._add_box(points[0], points[2])
-            return
+            yield points[0], points[2]
+            continue
         for one, other in pairwise(points):
             if min(abs(a - b) for a, b in zip(one, other, strict=True)) < _THIN:
-                self._add_box(one, other)
+                yield one, other
 
-    def _add_box(self, corner: Point, opposite: Point) -> None:
-        """Add the edges of a box; a thin one is a line."""
-        (left, right), (low, high) = (sorted(pair) for pair in zip(corner, opposite, strict=True))
-        if right - left > _THIN:
-            self.drawn.level.append(RulingLine(low, left, right))
-            if high - low > _THIN:
-                self.drawn.level.append(RulingLine(high, left, right))
+
+def _add_box(drawn: RulingLines, corner: Point, opposite: Point) -> None:
+    """Add the edges of a box; a thin one is a line."""
+    (left, right), (low, high) = (sorted(pair) for pair in zip(corner, opposite, strict=True))
+    if right - left > _THIN:
+        drawn.level.append(RulingLine(low, left, right))
         if high - low > _THIN:
-            self.drawn.upright.append(RulingLine(left, low, high))
-            if right - left > _THIN:
-                self.drawn.upright.append(RulingLine(right, low, high))
+            drawn.level.append(RulingLine(high, left, right))
+    if high - low > _THIN:
+        drawn.upright.append(RulingLine(left, low, high))
+        if right - left > _THIN:
+            drawn.upright.append(RulingLine(right, low, high))
 
 
 def _is_box(points: Sequence[Point]) -> bool:

@@ -49,52 +49,10 @@ _DPI = 200
 _POINTS = 72
 
 
-class ScannedPages(NamedTuple):
-    """Recognised pages by number, from 0, and the numbers of scanned pages that were not read."""
-
-    pages: Mapping[int, RecognisedPage]
-    unread: tuple[int, ...]
-
-
-class PictureProgress:
-    """Counts the pictures of a PDF that are read, of ``total``, and reports the share."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._read = 0
-
-    def add(self) -> None:
-        """Report how many were read before this one."""
-        report_share(self._read, self._total)
-        self._read += 1
-
-
 def is_scanned(content: PageContent, characters: int) -> bool:
     """Return True if a page has a picture and next to no text."""
     pixels = sum(picture.pixels for picture in content.pictures)
     return characters < FEWEST_CHARACTERS and pixels >= _LEAST_SCAN_PIXELS
-
-
-def read_scanned_pages(
-    source: Source, scanned: Sequence[int], progress: PictureProgress
-) -> ScannedPages:
-    """Recognise these pages of a PDF.
-
-    Without the extra, and where a page cannot be rendered, the page is left as it is.
-    """
-    if not scanned or not is_available():
-        return ScannedPages({}, tuple(scanned))
-    pages: dict[int, RecognisedPage] = {}
-    unread = []
-    for number, picture in rendered(source, ((number, None) for number in scanned)):
-        progress.add()
-        if picture is None:
-            unread.append(number)
-        else:
-            recognised = recognise(picture, known=source.recognised)
-            if recognised.lines:
-                pages[number] = recognised
-    return ScannedPages(pages, tuple(unread))
 
 
 def no_text_error(source: Source, pages: int, unread: Sequence[int]) -> LoadError:
@@ -132,9 +90,7 @@ def unread_note(uri: str, pages: str) -> str:
     return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
 
 
-def rendered(
-    source: Source, places: Iterable[tuple[int, Region | None]]
-) -> Iterator[tuple[int, Image | None]]:
+def rendered(source: Source, places: Sequence[tuple[int, Region | None]]) -> Iterator[Image | None]:
     """Yield pages, or regions of them, as pictures, None for what pdfium cannot render."""
     import pypdfium2
 
@@ -142,7 +98,7 @@ def rendered(
         with PDFIUM_LOCK:
             document = pypdfium2.PdfDocument(source.data, password=source.password or None)
     except pypdfium2.PdfiumError:
-        yield from ((number, None) for number, _ in places)
+        yield from [None] * len(places)
         return
     try:
         for number, region in places:
@@ -152,7 +108,7 @@ def rendered(
                     picture = _render(document, number, region)
                 except (pypdfium2.PdfiumError, IndexError, ValueError):
                     picture = None
-            yield number, picture
+            yield picture
     finally:
         with PDFIUM_LOCK:
             document.close()
@@ -210,11 +166,17 @@ class Figure(NamedTuple):
         )
 
 
-class ReadFigures(NamedTuple):
-    """Figures with what was read of them, by the number of their page; ``unread`` were not."""
+class ReadPictures(NamedTuple):
+    """What was read of the pictures of a PDF, by the numbers of their pages, from 0.
 
-    by_page: Mapping[int, Sequence[tuple[Figure, ReadPicture]]]
-    unread: int = 0
+    ``pages`` are recognised scans, ``unread`` the numbers of scanned pages that were not read;
+    ``figures`` stand on other pages, where ``unread_figures`` more were not read.
+    """
+
+    pages: Mapping[int, RecognisedPage]
+    unread: Sequence[int]
+    figures: Mapping[int, Sequence[tuple[Figure, ReadPicture]]]
+    unread_figures: int
 
 
 def figures_of(content: PageContent, number: int) -> list[Figure]:
@@ -269,29 +231,37 @@ def without_repetitions(figures: Iterable[Figure]) -> list[Figure]:
     return list(first.values())
 
 
-def read_figures(
-    source: Source, figures: Sequence[Figure], progress: PictureProgress
-) -> ReadFigures:
-    """Read the figures of a PDF. Raises Cancelled.
+def read_pictures(
+    source: Source, scanned: Sequence[int], figures: Sequence[Figure]
+) -> ReadPictures:
+    """Recognise the scanned pages of a PDF, and read its figures. Raises Cancelled.
 
-    Without the extra, and beyond `MOST_PICTURES`, figures are counted.
+    Without the extra, and where a page cannot be rendered, a scan is left as it is. Figures beyond
+    `MOST_PICTURES` are counted.
     """
-    if not figures or not is_available():
-        return ReadFigures({}, len(figures))
     wanted = figures[:MOST_PICTURES]
+    if not (scanned or wanted) or not is_available():
+        return ReadPictures({}, scanned, {}, len(figures))
+    pages: dict[int, RecognisedPage] = {}
+    unread: list[int] = []
     by_page: dict[int, list[tuple[Figure, ReadPicture]]] = {}
-    places = ((figure.number, figure.region) for figure in wanted)
-    for figure, (_, picture) in zip(wanted, rendered(source, places), strict=True):
-        progress.add()
-        if picture is not None:
+    asked = [*((number, None) for number in scanned), *((f.number, f) for f in wanted)]
+    pictures = rendered(source, [(number, f.region if f else None) for number, f in asked])
+    for index, ((number, figure), picture) in enumerate(zip(asked, pictures, strict=True)):
+        report_share(index, len(asked))
+        if picture is None:
+            unread += [] if figure else [number]
+        elif figure is not None:
             read = read_picture(source, picture)
             if read.has_text or read.shown is not None:
-                by_page.setdefault(figure.number, []).append((figure, read))
-    return ReadFigures(by_page, len(figures) - len(wanted))
+                by_page.setdefault(number, []).append((figure, read))
+        elif (recognised := recognise(picture, known=source.recognised)).lines:
+            pages[number] = recognised
+    return ReadPictures(pages, unread, by_page, len(figures) - len(wanted))
 
 
 def place_figures(
-    lines: Sequence[FlowLine], figures: ReadFigures
+    lines: Sequence[FlowLine], figures: Mapping[int, Sequence[tuple[Figure, ReadPicture]]]
 ) -> dict[int, list[tuple[Figure, ReadPicture]]]:
     """Return the figures behind each line, by its index.
 
@@ -303,7 +273,7 @@ def place_figures(
     for number, group in groupby(range(len(lines)), key=lambda index: lines[index].line.page):
         own = list(group)
         ends = [index for index in own if index == last or lines[index + 1].begins_paragraph]
-        for figure, read in figures.by_page.get(number, ()):
+        for figure, read in figures.get(number, ()):
             middle = (figure.region.bottom + figure.region.top) / 2
             fitting = (i for i in ends if i == own[-1] or lines[i + 1].line.y < middle)
             behind = next(fitting, (ends or own)[-1])

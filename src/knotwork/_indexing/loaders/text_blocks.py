@@ -89,35 +89,24 @@ _HEADING_KINDS = ("number", "han", "han bracket")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:])\1{2,}")
 _RULE = re.compile(r"([-=_*~#+.—─═])(?:\s*\1){2,}$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w+#-]*)$")
-CODE_DIRECTIVES = ("code-block", "code", "sourcecode", "parsed-literal", "prompt", "math")
 _DIRECTIVE = re.compile(r"\.\. (?:[\w+.-]+:)?([\w+.-]+)::(?:\s+(\S.*))?")
 _DIRECTIVE_OPTION = re.compile(r"\s*:?[\w-]+:(?:\s.*)?")
-_DEFINING = frozenset(
-    [
-        "option",
-        "cmdoption",
-        "envvar",
-        "confval",
-        "setting",
-        "describe",
-        "glossary",
-        "function",
-        "method",
-        "class",
-        "attribute",
-        "data",
-        "exception",
-        "module",
-        "macro",
-        "type",
-        "member",
-        "var",
-        "command",
-        "signature",
+_DIRECTIVES = {
+    name: kind
+    for kind, names in {
+        BlockKind.CODE: "code-block code sourcecode parsed-literal prompt math",
+        BlockKind.TABLE: "csv-table list-table",
+        BlockKind.DEFINITION: "option cmdoption envvar confval setting describe glossary function "
+        "method class attribute data exception module macro type member var command signature "
         "variable",
-    ]
-)
-_TITLED = frozenset({"admonition", "topic", "sidebar"})
+        BlockKind.FIGURE: "figure",
+        BlockKind.PARAGRAPH: "rubric versionadded versionchanged deprecated",
+    }.items()
+    for name in names.split()
+}
+"""What directives of reStructuredText are; all others are boxes."""
+CODE_DIRECTIVES = tuple(name for name, kind in _DIRECTIVES.items() if kind is BlockKind.CODE)
+_TITLED = ("admonition", "topic", "sidebar")
 _VERSIONS = {
     "versionadded": "New in version {}:",
     "versionchanged": "Changed in version {}:",
@@ -593,41 +582,37 @@ class _Reader:
         if found is None or not (self._style.has_directives or found[1] in CODE_DIRECTIVES):
             return 0
         name, title = found[1], found[2] or ""
+        kind = _DIRECTIVES.get(name, BlockKind.BOX)
         start, end = number + 1, self._indented_end(number)
         while start < end and _DIRECTIVE_OPTION.fullmatch(self._lines[start].text):
             start += 1
         start = self._next_text(start)
-        if name in CODE_DIRECTIVES:
-            if start >= end:
-                return number + 1
+        if kind is BlockKind.CODE:
             self._add_code(number + 1, start, end, "" if name == "math" else title)
-            return end
+            return max(end, number + 1)
         body = dedent("\n".join(line.raw for line in self._lines[start:end])).split("\n")
-        if name in ("csv-table", "list-table"):
-            rows = list(csv.reader(body)) if name == "csv-table" else _listed_rows(body)
+        if kind is BlockKind.TABLE:
             with self._writer.block(BlockKind.BOX, title) if title else nullcontext():
                 self._writer.paragraph(title)
-                self._writer.table(rows)
-        elif name in _DEFINING and title:
+                self._writer.table(csv.reader(body) if name == "csv-table" else _listed_rows(body))
+        elif kind is BlockKind.DEFINITION and title:
             opened = self._writer.begin_definition([title])
             self._read_inside(body, in_item=False)
             self._writer.end(opened)
-        elif name == "figure":
-            caption = join_lines(takewhile(str.strip, body))
-            with self._writer.block(BlockKind.FIGURE, caption):
-                self._read_inside(body, in_item=False)
         elif name in _VERSIONS:
             first, _, text = title.partition(" ")
             said = [_VERSIONS[name].format(first), text, *body]
             self._read_inside(said if any(said[1:]) else [said[0].rstrip(":")])
-        elif name == "rubric":
+        elif kind is BlockKind.PARAGRAPH:
             self._writer.paragraph(title)
         else:
-            is_title = name in _TITLED
-            with self._writer.block(BlockKind.BOX, title if is_title else ""):
-                self._writer.paragraph(title if is_title else "")
-                gap = [] if self._at(number + 1).text else [""]
-                said = body if is_title else [title, *gap, *body]
+            gap = [] if self._at(number + 1).text else [""]
+            around, label, said = BlockKind.BOX, "", [title, *gap, *body]
+            if kind is BlockKind.FIGURE:
+                around, label, said = kind, join_lines(takewhile(str.strip, body)), body
+            elif name in _TITLED:
+                label, said = title, [title, "", *body]
+            with self._writer.block(around, label):
                 self._read_inside(said, in_item=False)
         return max(end, number + 1)
 
