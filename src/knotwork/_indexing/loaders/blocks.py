@@ -17,16 +17,7 @@ from knotwork._indexing.loaders.loader import Content, Source, TextMeter, clean_
 from knotwork._indexing.loaders.table_rows import names_columns, row_key
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences
-from knotwork.records import (
-    Block,
-    BlockKind,
-    BoxedSpan,
-    Page,
-    Span,
-    Table,
-    TimedSpan,
-    block_order,
-)
+from knotwork.records import Block, BlockKind, BoxedSpan, Page, Span, Table, TimedSpan, block_order
 
 DEEPEST_HEADING = 6
 """The deepest heading that Markdown can write."""
@@ -63,8 +54,9 @@ def lead_in_sentence(text: str) -> str:
 class OpenBlock:
     """A block to which text is still appended; ``start`` is -1 until its first text.
 
-    ``mark`` is written before its first line, ``indent`` before the others. A list that
-    ``ends_with_item`` was begun for an item outside of lists.
+    ``mark`` is written before its first line, ``indent`` before the others. ``number`` is that of
+    the next item of an ordered list, else -1. A list that ``ends_with_item`` was begun for an item
+    outside of lists.
     """
 
     kind: BlockKind
@@ -73,6 +65,7 @@ class OpenBlock:
     level: int = 0
     mark: str = ""
     indent: str = ""
+    number: int = -1
     start: int = -1
     end: int = -1
     ends_with_item: bool = False
@@ -262,7 +255,9 @@ class BlockWriter:
                 start = self._length
                 self._append(_table_line(_cells_at(columns, row)))
                 span = Span(start, self._length)
-                self._blocks.append(OpenBlock(BlockKind.ROW, row_key(row), "", 0, "", "", *span))
+                self._blocks.append(
+                    OpenBlock(BlockKind.ROW, row_key(row), start=start, end=self._length)
+                )
                 spans.append(span)
         self._leaf, self._last = None, ""
         return spans
@@ -301,11 +296,18 @@ class BlockWriter:
         self.end(opened)
 
     def begin(
-        self, kind: BlockKind, label: str = "", *, lead: str | None = None, mark: str = ""
+        self,
+        kind: BlockKind,
+        label: str = "",
+        *,
+        lead: str | None = None,
+        mark: str = "",
+        number: int = -1,
     ) -> OpenBlock:
         """Begin a block, which `end` ends; it is left out if it has no text or is nested too deep.
 
-        ``mark`` is that of an item: a bullet, or a number with its stop. ``lead`` is by default the
+        ``mark`` is that of an item: a bullet, or a number with its stop. Items without one in a
+        list with a ``number`` are counted from there, or from their own. ``lead`` is by default the
         sentence before a list, table or code that ends in a colon, or the short item around a list.
         """
         if kind not in _IN_LISTS:
@@ -323,9 +325,13 @@ class BlockWriter:
         if kind is BlockKind.QUOTE:
             mark = indent = "> "
         elif kind is BlockKind.ITEM:
+            around = self._open[-1]
+            if not mark and around.number >= 0:
+                here = number if number >= 0 else around.number
+                mark, around.number = f"{here}.", here + 1
             mark = f"{mark or BULLET} "
             indent = " " * len(mark)
-        opened = OpenBlock(kind, clean_line(label), clean_line(lead), 0, mark, indent)
+        opened = OpenBlock(kind, clean_line(label), clean_line(lead), 0, mark, indent, number)
         self._open.append(opened)
         return opened
 
@@ -467,6 +473,5 @@ def _cells_at(columns: Sequence[int], row: Sequence[str]) -> list[str]:
 
 
 def _table_line(cells: Sequence[str]) -> str:
-    """Return a row of a Markdown table."""
     escaped = (_BAR.sub(r"\\|", cell) if "|" in cell else cell for cell in cells)
     return f"| {' | '.join(escaped)} |"

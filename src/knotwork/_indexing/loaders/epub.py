@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html, parse_html
+from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -48,11 +48,8 @@ class EpubLoader:
                 if path not in names:
                     continue
                 names.discard(path)  # a spine may name a document once
-                page = decode_text(Source(f"{source.uri}/{path}", archive.read(path)))
-                root = parse_html(page)
-                if root is not None:
-                    body = root.find(".//{*}body")
-                    add_html(writer, root if body is None else body)
+                page = Source(f"{source.uri}/{path}", archive.read(path))
+                add_html(writer, decode_text(page))
             return writer.content(
                 MEDIA_TYPE, title=_field(package, "title"), metadata=_metadata(package)
             )

@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 from math import inf
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
     FORMATS,
@@ -76,7 +76,7 @@ class HtmlLoader:
         if root is None:
             return Content("", "text/html")
         writer = BlockWriter(source)
-        add_html(writer, _main_part(root))
+        _Walk(writer).walk(_main_part(root))
         metadata = _metadata(root)
         open_graph_title = metadata.pop("og:title", "")
         head_title = root.find(".//head/title")
@@ -96,9 +96,12 @@ def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has n
     return etree.fromstring(clean_text(text).encode("utf-8"), parser)
 
 
-def add_html(writer: BlockWriter, root: Any) -> None:  # noqa: ANN401
-    """Append the blocks below an element to a writer."""
-    _Walk(writer).walk(root)
+def add_html(writer: BlockWriter, text: str) -> None:
+    """Append the blocks of a page, or of a part of one, to a writer."""
+    root = parse_html(text)
+    if root is not None:
+        body = root.find(".//{*}body")
+        _Walk(writer).walk(root if body is None else body)
 
 
 _KINDS = {
@@ -125,14 +128,10 @@ _MOST_BESIDE_CODE = 2
 
 
 class _Opened(NamedTuple):
-    """An element whose text is in a block of its own.
-
-    ``number`` is that of the next item of an ordered list, -1 for other elements.
-    """
+    """An element whose text is in a block of its own."""
 
     element: Any
     block: OpenBlock
-    number: int = -1
 
 
 @dataclass(slots=True)
@@ -144,8 +143,6 @@ class _Terms:
 
 
 class _Walk:
-    """Walks over a tree of elements and gathers running text into blocks."""
-
     def __init__(self, writer: BlockWriter) -> None:
         self._writer = writer
         self._running: list[tuple[str, bool]] = []
@@ -213,21 +210,14 @@ class _Walk:
         elif name == "dd":
             self._begin_description(element)
         elif name in _KINDS:
-            mark = self._mark(element) if name == "li" else ""
-            begun = self._writer.begin(_KINDS[name], mark=mark)
-            first = _count(element.get("start")) if name == "ol" else -1
-            self._open.append(_Opened(element, begun, first))
+            number = _count(element.get("start")) if name == "ol" else -1
+            if name == "li":
+                number = _count(element.get("value"), -1)
+            begun = self._writer.begin(_KINDS[name], number=number)
+            self._open.append(_Opened(element, begun))
         elif name not in _WHOLE and _classes(element) & _BOXES:
             kind = BlockKind.FIGURE if "figure" in _classes(element) else BlockKind.BOX
             self._open.append(_Opened(element, self._writer.begin(kind)))
-
-    def _mark(self, item: Any) -> str:  # noqa: ANN401
-        """Return the number of an item of an ordered list, and count it; else a bullet."""
-        if not self._open or self._open[-1].number < 0:
-            return BULLET
-        number = _count(item.get("value"), self._open[-1].number)
-        self._open[-1] = self._open[-1]._replace(number=number + 1)
-        return f"{number}."
 
     def _begin_description(self, element: Any) -> None:  # noqa: ANN401
         """Begin the description of the terms before it, which are its first line."""
@@ -287,12 +277,11 @@ class _Walk:
         """Return True if a heading is the only one of a box that begins with it."""
         if not self._open or self._open[-1].block.kind is not BlockKind.BOX:
             return False
-        element, block, _ = self._open[-1]
+        element, block = self._open[-1]
         headings = element.iter(*(f"{{*}}{name}" for name in _HEADINGS))
         return block.start == block.end == -1 and list(islice(headings, 2)) == [heading]
 
     def _run(self, text: str) -> None:
-        """Add a piece of running text to the block."""
         is_kept = self._whole is not None and _name_of(self._whole) == "pre"
         spaced = text if is_kept else re.sub(r"[ \t\n\r\f\v]+", " ", text)
         self._running.append((spaced, self._bold > 0))
@@ -303,7 +292,6 @@ class _Walk:
             self._running.append(("\n", False))
 
     def _flush(self) -> None:
-        """Append the running text as a paragraph."""
         text = "".join(text for text, _ in self._running)
         term = run_in_term(self._running) if text.strip() else ""
         is_linked = self._is_linked
@@ -402,7 +390,6 @@ def _has_header(table: Any) -> bool:  # noqa: ANN401
 
 
 def _is_bold(cell: Any) -> bool:  # noqa: ANN401
-    """Return True if all text of a cell is bold."""
     bold = "".join(_text_of(inner) for inner in cell.iter("{*}b", "{*}strong"))
     return bool(bold) and bold == _text_of(cell)
 

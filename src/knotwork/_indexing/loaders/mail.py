@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html, parse_html
+from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     Content,
@@ -66,8 +66,6 @@ def _add_body(writer: BlockWriter, source: Source, message: EmailMessage) -> Non
         return
     text = decode_text(Source(source.uri, payload), declared=str(body.get_content_charset() or ""))
     if body.get_content_type() == "text/html":
-        root = parse_html(text)
-        if root is not None:
-            add_html(writer, root)
+        add_html(writer, text)
     else:
         add_text(writer, text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html, parse_html
+from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, run_in_term
 from knotwork._text.sentences import join_wrapped, wrapping_width
@@ -63,8 +63,6 @@ _BREAK = re.compile(r"<br\b", re.IGNORECASE)
 
 
 class _Walk:
-    """Walks over the tokens of a text, and appends each block to a writer."""
-
     def __init__(self, writer: BlockWriter, text: str) -> None:
         self._writer = writer
         self._width = wrapping_width(text)
@@ -72,7 +70,6 @@ class _Walk:
         self._references: dict[str, Any] = {}
         self._tokens = self._parser.parse(text, self._references)
         self._open: list[OpenBlock] = []
-        self._numbers: list[int] = []
         self._rows: list[list[str]] = []
         self._terms: list[str] = []
         self._is_defined = False
@@ -81,15 +78,15 @@ class _Walk:
         before: Token | None = None
         for token in self._tokens:
             if token.type in _CONTAINERS:
-                self._begin(token)
+                is_ordered = token.type == "ordered_list_open"
+                number = int(token.attrs.get("start", 1)) if is_ordered else -1
+                self._open.append(self._writer.begin(_CONTAINERS[token.type], number=number))
             elif token.type.replace("_close", "_open") in _CONTAINERS:
-                self._end(token)
+                self._writer.end(self._open.pop())
             elif token.type in ("fence", "code_block"):
                 self._writer.code(token.content, token.info.strip().partition(" ")[0])
             elif token.type == "html_block":
-                root = parse_html(token.content)
-                if root is not None:
-                    add_html(self._writer, root)
+                add_html(self._writer, token.content)
             elif token.type == "dd_open":
                 begun = self._writer.begin_definition(self._terms, is_further=self._is_defined)
                 self._open.append(begun)
@@ -111,7 +108,6 @@ class _Walk:
             self._writer.table(self._rows, header=any(self._rows[0]))
 
     def _add_inline(self, markup: str, opened: Token) -> None:
-        """Append the text of the block that ``opened`` begins."""
         if opened.type in ("th_open", "td_open"):
             self._rows[-1].append(self._read(markup)[0])
         elif opened.type == "dt_open":
@@ -120,21 +116,6 @@ class _Walk:
             self._writer.heading(int(opened.tag[1:]), self._read(markup)[0])
         else:
             self._add_paragraph(markup)
-
-    def _end(self, token: Token) -> None:
-        self._writer.end(self._open.pop())
-        if token.type in ("bullet_list_close", "ordered_list_close"):
-            self._numbers.pop()
-
-    def _begin(self, token: Token) -> None:
-        if token.type in ("bullet_list_open", "ordered_list_open"):
-            is_ordered = token.type == "ordered_list_open"
-            self._numbers.append(int(token.attrs.get("start", 1)) if is_ordered else -1)
-        mark = ""
-        if token.type == "list_item_open" and self._numbers[-1] >= 0:
-            mark = f"{self._numbers[-1]}."
-            self._numbers[-1] += 1
-        self._open.append(self._writer.begin(_CONTAINERS[token.type], mark=mark))
 
     def _add_paragraph(self, markup: str) -> None:
         above, *definitions = _DEFINES.split(markup)
