@@ -9,12 +9,7 @@ from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source
-from knotwork._indexing.loaders.sound import (
-    SECONDS_FOR_A_SECOND,
-    Piece,
-    Recording,
-    open_recording,
-)
+from knotwork._indexing.loaders.sound import SECONDS_FOR_A_SECOND, Piece, Recording, open_recording
 from knotwork._indexing.loaders.speech import (
     Speech,
     Transcriber,

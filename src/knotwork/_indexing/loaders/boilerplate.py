@@ -98,7 +98,6 @@ def remove_boilerplate(content: Content, repeated: Collection[int]) -> Content:
 
 
 def _read_lines(content: Content) -> list[_Line]:
-    """Return the lines of a page that are not blank."""
     levels = {b.span.start: b.level for b in content.blocks if b.kind is BlockKind.SECTION}
     # A link may stand behind the mark of an item.
     links = {content.text.rfind("\n", 0, span.start) + 1 for span in content.links}

@@ -68,29 +68,11 @@ class WordLoader:
         check_archive(source)
         document = docx.Document(io.BytesIO(source.data))
         writer = BlockWriter(source)
-        styles = StyleSheet(document)
-        pictures = _Pictures(EmbeddedPictures(writer, source), document.part)
-        rules = FormattingRules.of(document.element.body, styles)
-        _Body(writer, styles, rules, pictures).add(document.element.body)
+        pictures = EmbeddedPictures(writer, source)
+        _Body(writer, document, pictures).add(document.element.body)
         properties = document.core_properties
-        metadata = office_metadata(properties)
-        metadata |= pictures.held.metadata
+        metadata = office_metadata(properties) | pictures.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pictures:
-    """The pictures of a document, and the part of its file that refers to them."""
-
-    held: EmbeddedPictures
-    part: Any  # of python-docx
-
-    def data_in(self, paragraph: Any) -> Iterator[bytes]:  # noqa: ANN401
-        """Yield the bytes of the pictures of a paragraph that are in the file."""
-        for picture in paragraph.iter(BLIP):
-            part = self.part.related_parts.get(picture.get(EMBEDDED))
-            if part is not None and str(part.content_type).startswith("image/"):
-                yield part.blob
 
 
 @dataclass(slots=True)
@@ -117,15 +99,17 @@ class _Table(NamedTuple):
 
 
 class _Body:
-    """Walks over the body of a document and appends its blocks to a writer."""
-
     def __init__(
-        self, writer: BlockWriter, styles: StyleSheet, rules: FormattingRules, pictures: _Pictures
+        self,
+        writer: BlockWriter,
+        document: Any,  # noqa: ANN401 - a python-docx document
+        pictures: EmbeddedPictures,
     ) -> None:
         self._writer = writer
         self._pictures = pictures
-        self._styles = styles
-        self._rules = rules
+        self._parts = document.part.related_parts
+        self._styles = StyleSheet(document)
+        self._rules = FormattingRules.of(document.element.body, self._styles)
         self._numbers: Counter[tuple[str, int]] = Counter()
         self._group = _Group()
         self._boxes = 0
@@ -167,7 +151,7 @@ class _Body:
         box = self._writer.begin(kind, title) if title else None
         self._writer.paragraph(group.caption)
         for data in group.pictures:
-            self._pictures.held.add(data, box)
+            self._pictures.add(data, box)
         self._writer.code("\n".join(group.code))
         if group.table is not None:
             rows, header, keyed = group.table
@@ -183,10 +167,13 @@ class _Body:
             self._add_text(paragraph, text, style)
         for box in _boxes(paragraph):
             self._add_box(box)
-        for data in self._pictures.data_in(paragraph):
+        for picture in paragraph.iter(BLIP):
+            part = self._parts.get(picture.get(EMBEDDED))
+            if part is None or not str(part.content_type).startswith("image/"):
+                continue  # it is not in the file
             if self._group.code or self._group.table or self._group.terms:
                 self._end_group()
-            self._group.pictures.append(data)
+            self._group.pictures.append(part.blob)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401
         formatting = formatting_of(paragraph, style)
@@ -229,7 +216,6 @@ class _Body:
         self._group = _Group(text, text if is_title else "")
 
     def _add_definition(self, text: str, style: ParagraphStyle) -> None:
-        """Add a term, or a paragraph that describes the terms before it."""
         group = self._group
         if style.role is ParagraphRole.TERM:
             if group.description is not None or not group.terms:
@@ -483,7 +469,6 @@ class StyleSheet:
         )
 
     def _inherited(self, key: str) -> Iterator[Any]:
-        """Yield a style, the style it is based on, and so on."""
         for _ in range(_MAX_INHERITANCE):
             style = self._elements.get(key)
             if style is None:

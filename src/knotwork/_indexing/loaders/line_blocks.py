@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from knotwork._indexing.loaders.blocks import (
-    DEEPEST_LIST,
-    BlockWriter,
-    OpenBlock,
-    lead_in_sentence,
-)
+from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter, OpenBlock, lead_in_sentence
 from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
@@ -79,7 +74,6 @@ class LineWriter:
             index = self._add_next(lines, index, depth)
 
     def _add_next(self, lines: _Lines, index: int, depth: int) -> int:
-        """Append the block that begins at a line, and return the index after it."""
         found = self._find(lines, index, depth)
         if found is not None:
             after, add = found
@@ -165,7 +159,6 @@ class LineWriter:
         return line.line.row is None and not is_code and page_item(line.text) is not None
 
     def _add_list(self, lines: _Lines, depth: int) -> None:
-        """Append a list with the lists in it."""
         starts = [number for number, line in enumerate(lines) if self._is_item(line)]
         opened: list[tuple[OpenBlock, OpenBlock]] = []
         levels = _item_levels([lines[number] for number in starts])
@@ -227,7 +220,6 @@ class LineWriter:
         _add_behind(lines)
 
     def _add_table(self, lines: _Lines, _depth: int) -> None:
-        """Append a table, in which a page may begin."""
         rows = [(line, line.line.row.cells) for line in lines if line.line.row is not None]
         rows = [(line, cells) for line, cells in rows if any(map(str.strip, cells))]
         first = lines[0].line.row
@@ -280,7 +272,6 @@ class LineWriter:
 
 
 def _add_behind(lines: _Lines) -> None:
-    """Append the pictures that stand behind lines."""
     for line in lines:
         if line.behind is not None:
             line.behind()
@@ -306,7 +297,6 @@ def _runs(lines: _Lines, skipped: int) -> Iterator[tuple[FlowLine, str, str]]:
 
 
 def _is_caption(lines: _Lines) -> bool:
-    """Return True if lines are the caption of a table."""
     text = joined(lines)
     return is_table_caption(text) and is_caption(text)
 
@@ -394,7 +384,6 @@ def _end_of_bare_list(lines: _Lines, start: int) -> int:
 
 
 def _bare_items(lines: _Lines) -> list[int]:
-    """Return the indices of the lines that begin an item."""
     return [n for n, line in enumerate(lines) if not n or line.begins_paragraph or line.fits_above]
 
 

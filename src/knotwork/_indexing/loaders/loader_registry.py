@@ -324,7 +324,6 @@ def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:
 
 
 def _is_signed(start: bytes, signatures: tuple[bytes, ...]) -> bool:
-    """Return True if the content of a file starts with one of the signatures."""
     return bool(signatures) and start[:1_024].lstrip().startswith(signatures)
 
 

@@ -122,22 +122,15 @@ class Placement(NamedTuple):
 WHOLE_PAGE = Placement(0.0, 0.0, 1.0, 1.0)
 
 
-def add_page(writer: BlockWriter, page: RecognisedPage, number: int) -> None:
-    """Append the text of a recognised page in reading order; ``number`` is from 0.
-
-    Each line has a box.
-    """
-    LineWriter(writer).add(lines_of(page, number))
-
-
-def add_picture(
-    writer: BlockWriter, picture: RecognisedPage, *, place: Placement | None = None
+def add_page(
+    writer: BlockWriter,
+    page: RecognisedPage,
+    number: int = -1,
+    *,
+    place: Placement | None = WHOLE_PAGE,
 ) -> None:
-    """Append the text of a picture that stands in a document, in reading order.
-
-    With its ``place`` on a page, each line has a box.
-    """
-    LineWriter(writer).add(lines_of(picture, place=place))
+    """Append the text of a recognised page or picture: see `lines_of`. Lines have boxes."""
+    LineWriter(writer).add(lines_of(page, number, place=place))
 
 
 def lines_of(
@@ -145,10 +138,14 @@ def lines_of(
 ) -> list[FlowLine]:
     """Return the lines of a recognised page in reading order, those of a table as rows.
 
-    ``number`` is that of the page, from 0; ``place`` is where the picture is on it.
+    ``number`` is that of the page, from 0; ``place`` is where the picture is on it, if known.
     """
-    slope = _slope(page)
-    rows = [row for column in _columns(_levelled(page, slope)) for row in _rows(column)]
+    slopes = [line.slope for line in page.lines if line.width > _LONG_SLOPE * line.height]
+    slope = median(slopes) if slopes else 0.0  # of the whole page
+    levelled = [
+        _Levelled(line, line.middle - slope * (line.left + line.right) / 2) for line in page.lines
+    ]
+    rows = [row for column in _columns(levelled) for row in _rows(column)]
     if not rows:
         return []
     pitch = _pitch(rows)
@@ -232,18 +229,6 @@ class _Levelled(NamedTuple):
     level: float
 
 
-def _slope(page: RecognisedPage) -> float:
-    """Return how far a page is turned, by its long lines."""
-    slopes = [line.slope for line in page.lines if line.width > _LONG_SLOPE * line.height]
-    return median(slopes) if slopes else 0.0
-
-
-def _levelled(page: RecognisedPage, slope: float) -> list[_Levelled]:
-    return [
-        _Levelled(line, line.middle - slope * (line.left + line.right) / 2) for line in page.lines
-    ]
-
-
 def _columns(lines: Sequence[_Levelled], depth: int = 0) -> Iterator[list[_Levelled]]:
     """Yield the lines of each column in reading order.
 
@@ -317,7 +302,6 @@ def _extent(
 
 
 def _rows(column: Sequence[_Levelled]) -> Iterator[_Row]:
-    """Yield the rows of a column from the top."""
     if not column:
         return
     edges = min(item.line.left for item in column), max(item.line.right for item in column)

@@ -25,11 +25,7 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.page_layout import lines_of
 from knotwork._indexing.loaders.pdf_flow import join_lines
-from knotwork._indexing.loaders.pdf_lines import (
-    make_lines,
-    without_contents,
-    without_running_lines,
-)
+from knotwork._indexing.loaders.pdf_lines import make_lines, without_contents, without_running_lines
 from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
 from knotwork._indexing.loaders.pdf_pictures import (
     UNREAD_PAGES,
@@ -314,12 +310,9 @@ def headings_by_outline(
         ):
             while first > taken and not lines[first].begins_paragraph:
                 first -= 1
-            first = max(first, taken)
-            parted += lines[taken:first]
-            headings.append(LineHeading(level, name, len(parted), len(parted)))
-            taken = first
-            continue
+            first, own, behind = max(first, taken), [], None
         parted += lines[taken:first]
+        taken = first + len(own)
         start = len(parted)
         if rest.strip() and behind is not None:
             title_end = len(lines[last].text) - len(rest)
@@ -327,12 +320,10 @@ def headings_by_outline(
         parted += own
         headings.append(LineHeading(level, name, start, len(parted)))
         if rest.strip() and behind is not None:
+            text_behind = rest[behind.end() :]
             parted.append(
-                lines[last]._replace(
-                    text=rest[behind.end() :], gap=PARAGRAPH_GAP, begins_paragraph=True
-                )
+                lines[last]._replace(text=text_behind, gap=PARAGRAPH_GAP, begins_paragraph=True)
             )
-        taken = last + 1
     return headings, [*parted, *lines[taken:]]
 
 

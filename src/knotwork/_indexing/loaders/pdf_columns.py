@@ -184,12 +184,13 @@ class ColumnFinder:
             ):
                 break
             is_long = len(block) >= _MIN_LINES and not is_drawn
-            if is_long and distance > _NEXT_TABLE * _widest(block):
+            if is_long and distance > _NEXT_TABLE * max(a.y - b.y for a, b in pairwise(block)):
                 break
             wider = _merged([*covered, *_covered_by([line])], apart=0.0)
             common = self._gutters([*block, line], wider)
             known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
-            if not common or not all(_overlaps_any(gutter, common) for gutter in known):
+            is_kept = all(any(c.left < g.right and g.left < c.right for c in common) for g in known)
+            if not common or not is_kept:
                 break
             if is_drawn and not common[0].is_drawn:
                 break  # the ruling lines between the columns end above this line
@@ -328,15 +329,6 @@ def _sides(line: TextLine, gutter: _Gutter) -> bool:
     return line.pieces[0][1].left < gutter.middle < line.pieces[-1][1].right
 
 
-def _widest(block: Sequence[TextLine]) -> float:
-    """Return the largest distance of two consecutive lines."""
-    return max(above.y - below.y for above, below in pairwise(block))
-
-
-def _overlaps_any(gutter: _Gutter, others: Sequence[_Gutter]) -> bool:
-    return any(other.left < gutter.right and gutter.left < other.right for other in others)
-
-
 def _without_edges(block: list[TextLine], levels: Sequence[float]) -> list[TextLine]:
     """Drop a first or last line that is far from the others, such as a running head or foot.
 
@@ -360,7 +352,6 @@ def _may_be_row(line: TextLine) -> bool:
 
 
 def _split(line: TextLine, middles: Sequence[float]) -> RowPieces:
-    """Return the words of a line by columns, which are separated at ``middles``."""
     cells: RowPieces = [[] for _ in range(len(middles) + 1)]
     for item in line.pieces:
         cells[sum(item[1].left > middle for middle in middles)].append(item)

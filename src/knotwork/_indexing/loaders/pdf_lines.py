@@ -112,7 +112,6 @@ def make_lines(
 
 
 def _group_by_line(pieces: Sequence[Piece]) -> list[list[int]]:
-    """Return the indices of the pieces of each line."""
     lines: list[list[int]] = []
     for index, piece in enumerate(pieces):
         if piece.begins_line or not lines:

@@ -338,7 +338,6 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
 
 
 def _pieces(objects: Iterable[Sequence[Character]]) -> Iterator[Piece]:
-    """Join the characters of text objects to words."""
     builder = _PieceBuilder()
     count = 0
     for characters in objects:
@@ -515,7 +514,6 @@ def _add_box(drawn: RulingLines, corner: Point, opposite: Point) -> None:
 
 
 def _is_box(points: Sequence[Point]) -> bool:
-    """Return True if a path is a rectangle with level and upright edges."""
     if len(points) not in (4, 5) or (len(points) == 5 and points[4] != points[0]):
         return False
     (a, b, c, d) = points[:4]

@@ -24,12 +24,7 @@ from knotwork._indexing.loaders.pictures import (
     add_read_picture,
     read_picture,
 )
-from knotwork._indexing.loaders.recognition import (
-    EXTRA,
-    LONGEST_SIDE,
-    is_available,
-    recognise,
-)
+from knotwork._indexing.loaders.recognition import EXTRA, LONGEST_SIDE, is_available, recognise
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
 from knotwork.errors import LoadError
 
@@ -215,7 +210,6 @@ def _joined(pictures: Iterable[PagePicture]) -> list[PagePicture]:
 
 
 def _is_next(one: Region, other: Region) -> bool:
-    """Return True if two regions have a side in common."""
     same = [abs(a - b) <= _TOUCHING for a, b in zip(one, other, strict=True)]
     left, bottom, right, top = same
     stands_on = min(abs(one.bottom - other.top), abs(one.top - other.bottom)) <= _TOUCHING

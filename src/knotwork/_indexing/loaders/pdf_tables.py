@@ -16,7 +16,6 @@ from typing import NamedTuple
 from knotwork._indexing.loaders.pdf_columns import (
     COLUMN_GAP,
     MAX_LINE_DISTANCE,
-    CellPieces,
     ColumnBlock,
     ColumnFinder,
     RowPieces,
@@ -128,7 +127,13 @@ def _assemble(
 ) -> tuple[list[list[RowPieces]], list[tuple[str, ...]], tuple[tuple[int, ...], ...]]:
     """Return the rows of a block, their texts, and the indices of the words of each."""
     rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
-    texts = [tuple(_text(parts) for parts in zip(*row, strict=True)) for row in rows]
+    texts = [
+        tuple(
+            "\n".join(join_pieces([piece for _, piece in part]) for part in parts if part)
+            for parts in zip(*row, strict=True)
+        )
+        for row in rows
+    ]
     return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
 
 
@@ -150,8 +155,9 @@ def _cells_at(line: TextLine, lefts: Sequence[float]) -> RowPieces | None:
 
 
 def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
-    """Return a block of lines as a table, None if it is not one."""
     lines = block.lines
+    around = (*block.above[-_CAPTION_ABOVE:], *block.below[:_CAPTION_BELOW])
+    has_caption = any(is_table_caption(line.text) for line in around)
     levels = columns.levels(lines)
     if len(levels) > _MAX_BORDERS:
         lines = [line for line in lines if levels[-1] < line.y < levels[0]]
@@ -168,7 +174,7 @@ def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
             _is_full(texts, fewest=2, filled=_FILLED_RULED)
             if is_ruled
             else _is_full(texts, fewest=_MIN_ROWS, filled=_FILLED)
-            if has_header or _has_caption(block)
+            if has_header or has_caption
             else _is_full(texts, fewest=_MIN_BARE_ROWS, filled=_FILLED_BARE)
             and _has_figures(texts)
             and _is_aligned(cells, median(line.size for line in lines))
@@ -180,17 +186,6 @@ def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
         for column in range(len(cells[0]))
     )
     return FoundTable(tuple(texts), numbers, has_header, lefts)
-
-
-def _has_caption(block: ColumnBlock) -> bool:
-    """Return True if there is a table caption above or below a block."""
-    around = (*block.above[-_CAPTION_ABOVE:], *block.below[:_CAPTION_BELOW])
-    return any(is_table_caption(line.text) for line in around)
-
-
-def _text(parts: Sequence[CellPieces]) -> str:
-    """Return the text of a cell, with a line end between its lines."""
-    return "\n".join(join_pieces([piece for _, piece in part]) for part in parts if part)
 
 
 def _rows(

@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
-from knotwork._indexing.loaders.loader import (
-    FORMATS,
-    Content,
-    Source,
-    broken_file_error,
-)
-from knotwork._indexing.loaders.page_layout import Placement, add_page, add_picture
+from knotwork._indexing.loaders.loader import FORMATS, Content, Source, broken_file_error
+from knotwork._indexing.loaders.page_layout import Placement, add_page
 from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, RecognisedPage
 from knotwork._indexing.loaders.recognition import (
     EXTRA,
@@ -160,7 +155,9 @@ def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:
                     )
                 for number in range(count):
                     opened.seek(number)
-                    _check_size(source, *opened.size)
+                    width, height = opened.size
+                    if width * height > MAX_PIXELS:
+                        raise _too_large(source, f"{width:,} by {height:,} pixels")
                     opened.load()
                     if min(opened.size) >= _LEAST_PIXELS:
                         ImageOps.exif_transpose(opened, in_place=True)
@@ -172,11 +169,6 @@ def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:
         except (OSError, EOFError, SyntaxError, ValueError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise broken_file_error(source, reason) from error
-
-
-def _check_size(source: Source, width: int, height: int) -> None:
-    if width * height > MAX_PIXELS:
-        raise _too_large(source, f"{width:,} by {height:,} pixels")
 
 
 def _too_large(source: Source, reason: str) -> LoadError:
@@ -240,7 +232,7 @@ def add_read_picture(
         label = _LABELS.get(detect_language(said), _LABELS["en"])
     with nullcontext(figure) if figure else writer.block(BlockKind.FIGURE, label) as shown_in:
         if read.has_text:
-            add_picture(writer, read.page, place=place)
+            add_page(writer, read.page, place=place)
         described = add_description(writer, source, read.shown, shown_in)
     if described is not None and place is not None:
         writer.boxes.append(BoxedSpan(described, *place))

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.loader import (
-    FORMATS,
-    Content,
-    Source,
-)
+from knotwork._indexing.loaders.loader import FORMATS, Content, Source
 from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
 from knotwork._indexing.loaders.text_blocks import CODE_DIRECTIVES, add_plain_text, add_text
 
@@ -90,7 +86,6 @@ def _without_markup(text: str) -> Iterator[str]:
 
 
 def _org_as_markdown(text: str) -> Iterator[str]:
-    """Yield the lines of an Org file as Markdown."""
     is_code = is_table = False
     for line in text.split("\n"):
         was_table, is_table = is_table, line.lstrip().startswith("|")

@@ -49,8 +49,7 @@ class SlidesLoader:
             writer.page(str(number))
             deck.add(slide)
         properties = presentation.core_properties
-        metadata = office_metadata(properties, pages=len(slides))
-        metadata |= pictures.metadata
+        metadata = office_metadata(properties, pages=len(slides)) | pictures.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
@@ -75,7 +74,9 @@ class _Deck:
             if title is not None and shape.shape_id == title.shape_id:
                 continue
             if getattr(shape, "has_table", False) and shape.has_table:
-                self._add_table(shape.table)
+                cells = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
+                rows = spread_cells(map(_read_cell, row) for row in cells)
+                self._writer.table(rows, header=None if shape.table.first_row else False)
             elif shape.has_text_frame and not self._is_furniture(shape):
                 self._add_paragraphs(shape.text_frame.paragraphs)
             elif data := _picture_of(shape):
@@ -86,12 +87,6 @@ class _Deck:
             with self._writer.block(BlockKind.BOX, label):
                 for line in notes.text.split("\n"):
                     self._writer.paragraph(line)
-
-    def _add_table(self, table: Any) -> None:  # noqa: ANN401
-        rows = [
-            [_read_cell(cell) for cell in row.cells if not cell.is_spanned] for row in table.rows
-        ]
-        self._writer.table(spread_cells(rows), header=None if table.first_row else False)
 
     def _add_paragraphs(self, paragraphs: Sequence[Any]) -> None:
         """Append the paragraphs of a text box: as code if monospaced, as a list if several."""
@@ -148,7 +143,6 @@ def _repeated_texts(slides: Sequence[Any]) -> frozenset[str]:
 
 
 def _without_numbers(text: str) -> str:
-    """Return a text on one line with ``#`` in place of numbers."""
     return re.sub(r"\d+", "#", " ".join(text.split()))
 
 

@@ -202,7 +202,6 @@ def _clean_cells(cell: str) -> str:
 
 
 def _find_header(filled: Sequence[tuple[int, Sequence[str]]]) -> int | None:
-    """Return the index of the header row, None without a header."""
     for place, (_, row) in enumerate(filled[:LEADING_ROWS]):
         below = filled[place + 1 : place + 1 + _SEEN_ROWS]
         if not below:
@@ -231,7 +230,6 @@ def _may_name_columns(row: Sequence[str], below: Sequence[tuple[int, Sequence[st
 
 
 def _totals_of(body: Sequence[tuple[int, Sequence[str]]]) -> Iterable[int]:
-    """Yield the numbers of the rows of totals at the end."""
     for number, row in reversed(body):
         first = next((cell for cell in row if cell), "")
         if not _TOTALS.fullmatch(first) or len(body) == 1:
@@ -313,7 +311,6 @@ def type_column(cells: Sequence[str]) -> tuple[str, list[Cell]]:
 
 
 def _convert_all(cells: Sequence[str], convert: Callable[[str], Cell]) -> list[Cell] | None:
-    """Return all cells converted, None if one cannot be."""
     found: list[Cell] = []
     for cell in cells:
         value = convert(cell)

@@ -207,13 +207,11 @@ class _Reader:
         return self._lines[number] if 0 <= number < len(self._lines) else _NO_LINE
 
     def _next_text(self, number: int) -> int:
-        """Return the number of the next line with text."""
         while number < len(self._lines) and not self._lines[number].text:
             number += 1
         return number
 
     def _from(self, number: int) -> Iterator[Line]:
-        """Yield the lines from one on until a blank one."""
         lines = map(self._lines.__getitem__, range(number, len(self._lines)))
         return takewhile(lambda line: line.text, lines)
 
@@ -303,7 +301,6 @@ class _Reader:
         self._writer.code(code, language, lead=self._lead(number))
 
     def _read_bars(self, number: int) -> int:
-        """Read a table whose cells are separated by bars."""
         near = [line.text for line in islice(self._from(number), _DEEPEST_BORDER)]
         if any(map(is_border, near)):
             lines = self._run(number, lambda line: "|" in line.text or is_border(line.text))
@@ -349,7 +346,6 @@ class _Reader:
         return number + len(lines)
 
     def _read_list(self, number: int) -> int:
-        """Read a list with all that its items contain."""
         if not self._begins_list(number):
             return 0
         after = number
@@ -459,7 +455,6 @@ class _Reader:
         return number + 1 if level else 0
 
     def _heading_level(self, line: Line, text: str, number: int) -> int:
-        """Return the level of a heading, 0 if a line is none."""
         rank = self._style.rank
         chapter = _CHAPTER.fullmatch(text)
         if chapter:
@@ -577,7 +572,6 @@ class _Reader:
         return end
 
     def _read_directive(self, number: int) -> int:
-        """Read a directive of reStructuredText with what is indented below it."""
         found = _DIRECTIVE.fullmatch(self._at(number).text)
         if found is None or not (self._style.has_directives or found[1] in CODE_DIRECTIVES):
             return 0

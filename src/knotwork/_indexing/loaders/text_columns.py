@@ -75,7 +75,6 @@ def _split_bars(line: str) -> list[str]:
 
 
 def _join_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as one whose cells are the joined cells of each column."""
     width = max(map(len, rows))
     padded = [[*row, *[""] * (width - len(row))] for row in rows]
     return [" ".join(filter(None, cells)) for cells in zip(*padded, strict=True)]
