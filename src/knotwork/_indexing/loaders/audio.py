@@ -9,9 +9,8 @@ from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source
-from knotwork._indexing.loaders.sound import SECONDS_FOR_A_SECOND, Piece, Recording, open_recording
+from knotwork._indexing.loaders.sound import SECONDS_FOR_A_SECOND, Recording, open_recording
 from knotwork._indexing.loaders.speech import (
-    Speech,
     Transcriber,
     Word,
     open_transcriber,
@@ -55,18 +54,12 @@ def _words(transcriber: Transcriber, recording: Recording, ends: list[float]) ->
     language = ""
     for piece in checked(recording.pieces):
         allow_more(math.ceil(SECONDS_FOR_A_SECOND * (piece.end_s - piece.start_s)))
-        speech = _hear(transcriber, piece, language)
+        speech = transcriber.hear(piece.samples)
+        if language and speech.language != language and speech.certainty < _CERTAIN:
+            speech = transcriber.hear(piece.samples, language)
         if speech.certainty >= _CERTAIN:
             language = speech.language
         words = spoken_words(speech.parts)
         yield from timely_words(words, speech.voiced, start_s=piece.start_s)
         ends.append(piece.end_s)
         report_share(piece.end_s, recording.declared_s)
-
-
-def _hear(transcriber: Transcriber, piece: Piece, language: str) -> Speech:
-    """Return the speech of a piece, in ``language`` if its own is uncertain."""
-    speech = transcriber.hear(piece.samples)
-    if language and speech.language != language and speech.certainty < _CERTAIN:
-        return transcriber.hear(piece.samples, language)
-    return speech

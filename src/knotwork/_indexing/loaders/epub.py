@@ -94,12 +94,5 @@ def _field(package: Any, name: str) -> str:  # noqa: ANN401
 
 
 def _metadata(package: Any) -> dict[str, str]:  # noqa: ANN401
-    return flat_metadata(
-        {
-            "author": _field(package, "creator"),
-            "date": _field(package, "date"),
-            "language": _field(package, "language"),
-            "publisher": _field(package, "publisher"),
-            "subject": _field(package, "subject"),
-        }
-    )
+    fields = {name: _field(package, name) for name in ("date", "language", "publisher", "subject")}
+    return flat_metadata({"author": _field(package, "creator"), **fields})

@@ -215,7 +215,7 @@ class LineWriter:
         indent = added // max(1, len(texts) - 1)
         place = span.start
         for line, text in zip(lines, texts, strict=True):
-            self._begin_page_inside(line, place)
+            self._begin_page(line, place)
             place += len(text) + 1 + indent
         _add_behind(lines)
 
@@ -231,7 +231,7 @@ class LineWriter:
         if len(spans) < len(rows):
             spans = [Span(start, spans[0].start), *spans]
         for (line, _), span in zip(rows, spans, strict=True):
-            self._begin_page_inside(line, span.start)
+            self._begin_page(line, span.start)
             self._add_box(line, span)
         _add_behind(lines)
 
@@ -259,16 +259,15 @@ class LineWriter:
         if line.edges is not None and span.end > span.start:
             self._writer.boxes.append(BoxedSpan(span, *line.edges))
 
-    def _begin_page_inside(self, line: FlowLine, start: int) -> None:
-        """Begin the page of a line that was written with those before it."""
-        if line.line.page != self._page:
-            self._page = line.line.page
-            self._writer.pages.append(Page(str(self._page + 1), start))
-
-    def _begin_page(self, line: FlowLine) -> None:
-        if line.line.page != self._page:
-            self._page = line.line.page
+    def _begin_page(self, line: FlowLine, start: int = -1) -> None:
+        """Begin the page of a line that is written next, or was from ``start`` on."""
+        if line.line.page == self._page:
+            return
+        self._page = line.line.page
+        if start < 0:
             self._writer.page(str(self._page + 1))
+        else:
+            self._writer.pages.append(Page(str(self._page + 1), start))
 
 
 def _add_behind(lines: _Lines) -> None:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
@@ -182,14 +182,7 @@ _TOML = re.compile(
 _FIELD_NAME = re.compile(r"[\w-]{1,40}(?:\.[\w-]{1,40})*")
 
 
-class FrontMatter(NamedTuple):
-    """The text without its front matter, and the values of the front matter."""
-
-    text: str
-    metadata: dict[str, str]
-
-
-def read_front_matter(text: str, *, uri: str) -> FrontMatter:
+def read_front_matter(text: str, *, uri: str) -> tuple[str, dict[str, str]]:
     """Return a text without its front matter, and the front matter's values.
 
     The text stays unchanged if the front matter is invalid, or if nothing follows it. The line
@@ -197,15 +190,15 @@ def read_front_matter(text: str, *, uri: str) -> FrontMatter:
     """
     match = _YAML.match(text) or _TOML.match(text)
     if match is None:
-        return FrontMatter(text, {})
+        return text, {}
     values = _parse_front_matter(match.group(1), is_toml=text.startswith("+"), uri=uri)
     is_marked = text.startswith(("---", "+++"))
     # Programs that save web pages drop the first line of the front matter.
     is_named = len(values or ()) > 1 and all(map(_FIELD_NAME.fullmatch, values or ()))
     if values is None or not (is_marked or is_named):
-        return FrontMatter(text, {})
+        return text, {}
     rest = text[match.end() :]
-    return FrontMatter(rest if rest.strip() else text, values)
+    return (rest if rest.strip() else text), values
 
 
 def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str] | None:

@@ -6,12 +6,13 @@ Lengths in "sizes" are multiples of the font size.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine, RulingLines
+from knotwork._indexing.loaders.table_rows import Interval, merge_intervals
 from knotwork._indexing.loaders.titles_and_captions import is_bold_font
 
 _THICK = 1.5
@@ -52,7 +53,6 @@ _COVERED = 0.8
 """Smallest width of a ruling line between rows, as a share of the width of the table."""
 _LEADERS = re.compile(r"(?:[.…·‥_]\s?){4,}")
 
-Interval = tuple[float, float]
 CellPieces = list[tuple[int, Piece]]
 """The words of a line in one column, with their indices on the page."""
 RowPieces = list[CellPieces]
@@ -117,7 +117,11 @@ class ColumnFinder:
                 if not heights or heights[-1][0] - rule.place > _THICK:
                     heights.append((rule.place, []))
                 heights[-1][1].append((max(left, rule.start), min(right, rule.end)))
-        return [y for y, parts in heights if _length(parts) >= _COVERED * (right - left)]
+        widths = (
+            (y, sum(end - start for start, end in merge_intervals(parts, apart=_THICK)))
+            for y, parts in heights
+        )
+        return [y for y, width in widths if width >= _COVERED * (right - left)]
 
     def divide(self, block: Sequence[TextLine]) -> list[RowPieces]:
         """Return the cells of each line by the common columns, [] if there is only one column.
@@ -186,7 +190,7 @@ class ColumnFinder:
             is_long = len(block) >= _MIN_LINES and not is_drawn
             if is_long and distance > _NEXT_TABLE * max(a.y - b.y for a, b in pairwise(block)):
                 break
-            wider = _merged([*covered, *_covered_by([line])], apart=0.0)
+            wider = merge_intervals([*covered, *_covered_by([line])])
             common = self._gutters([*block, line], wider)
             known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
             is_kept = all(any(c.left < g.right and g.left < c.right for c in common) for g in known)
@@ -262,7 +266,7 @@ def join_pieces(pieces: Sequence[Piece]) -> str:
 
 def _covered_by(lines: Sequence[TextLine]) -> list[Interval]:
     """Return the horizontal intervals in which some line has text, from left to right."""
-    return _merged(((p.left, p.right) for line in lines for _, p in line.pieces), apart=0.0)
+    return merge_intervals(((p.left, p.right) for line in lines for _, p in line.pieces))
 
 
 class _Post(NamedTuple):
@@ -301,18 +305,7 @@ def _posts(upright: Sequence[RulingLine]) -> list[_Post]:
         posts[-1].heights.append((rule.start, rule.end))
     if len(posts) > _MAX_POSTS:
         return []
-    return [_Post(post.place, _merged(post.heights, apart=_THICK)) for post in posts]
-
-
-def _merged(parts: Iterable[Interval], *, apart: float) -> list[Interval]:
-    """Return intervals in ascending order, merging those at most ``apart`` from each other."""
-    merged: list[Interval] = []
-    for start, end in sorted(parts):
-        if merged and start <= merged[-1][1] + apart:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
-        else:
-            merged.append((start, end))
-    return merged
+    return [_Post(post.place, merge_intervals(post.heights, apart=_THICK)) for post in posts]
 
 
 class _Gutter(NamedTuple):
@@ -363,8 +356,3 @@ def _is_loose(cells: Sequence[RowPieces], column: int, gutter: _Gutter) -> bool:
     if gutter.is_drawn:
         return not all(any(line[place] for line in cells) for place in (column, column + 1))
     return sum(bool(line[column] and line[column + 1]) for line in cells) < _MIN_SHARED_LINES
-
-
-def _length(parts: Sequence[Interval]) -> float:
-    """Return the total length of intervals, counting overlaps once."""
-    return sum(end - start for start, end in _merged(parts, apart=_THICK))

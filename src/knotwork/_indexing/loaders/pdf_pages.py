@@ -13,7 +13,6 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby, islice, pairwise
 from operator import attrgetter
@@ -338,17 +337,35 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
 
 
 def _pieces(objects: Iterable[Sequence[Character]]) -> Iterator[Piece]:
-    builder = _PieceBuilder()
+    """Join the characters of text objects, in file order, to words of one font each."""
+    word: list[Character] = []
+    begins_line, is_spaced, had_space = True, False, False
     count = 0
     for characters in objects:
         spacing = _spacing(characters)
         for character in characters:
-            for piece in builder.add(character, spacing):
-                yield piece
+            if not character.text.strip():
+                had_space |= bool(character.text)
+                continue
+            is_first = not word or _is_in_another_line(word[-1], character)
+            is_apart = not is_first and (had_space or _has_gap(word[-1], character, spacing))
+            if word and (is_first or is_apart or character.style != word[-1].style):
+                yield _piece(word, begins_line=begins_line, is_spaced=is_spaced)
                 count += 1
+                word, begins_line, is_spaced = [], is_first, is_apart
+            word.append(character)
+            had_space = False
         if count >= _MOST_PIECES:
             return
-    yield from builder.finish()
+    if word:
+        yield _piece(word, begins_line=begins_line, is_spaced=is_spaced)
+
+
+def _piece(word: Sequence[Character], *, begins_line: bool, is_spaced: bool) -> Piece:
+    text = "".join(character.text for character in word)
+    y, size, font, is_level = word[0].style
+    ends = word[0].left, word[-1].right
+    return Piece(text, *ends, y, size, font, is_level, is_spaced, begins_line)
 
 
 def _spacing(characters: Sequence[Character]) -> float:
@@ -362,54 +379,14 @@ def _spacing(characters: Sequence[Character]) -> float:
     return usual if usual > _WORD_GAP / 2 else 0.0
 
 
-@dataclass(slots=True)
-class _PieceBuilder:
-    """Builds words, each of one font, from characters in file order."""
-
-    text: str = ""
-    left: float = 0.0
-    last: Character | None = None
-    style: Style | None = None
-    is_spaced: bool = False
-    begins_line: bool = True
-    had_space: bool = False
-
-    def add(self, character: Character, spacing: float) -> Iterator[Piece]:
-        """Add a character, and yield the word that ended before it."""
-        if not character.text.strip():
-            self.had_space |= bool(character.text)
-            return
-        last = self.last
-        begins_line = last is None or self._is_in_another_line(last, character)
-        is_spaced = not begins_line and (
-            self.had_space or (last is not None and _has_gap(last, character, spacing))
-        )
-        if begins_line or is_spaced or character.style != self.style:
-            yield from self.finish()
-            self.text, self.left, self.style = "", character.left, character.style
-            self.is_spaced, self.begins_line = is_spaced, begins_line
-        self.text += character.text
-        self.last, self.had_space = character, False
-
-    def finish(self) -> Iterator[Piece]:
-        """Yield the word that was begun, if any."""
-        if self.text and self.style is not None and self.last is not None:
-            y, size, font, is_level = self.style
-            yield Piece(
-                self.text, self.left, self.last.right, y, size, font,
-                is_placed=is_level, is_spaced=self.is_spaced, begins_line=self.begins_line,
-            )  # fmt: skip
-        self.text = ""
-
-    @staticmethod
-    def _is_in_another_line(last: Character, character: Character) -> bool:
-        """Return True if a character is not in the line of the one before it."""
-        one, other = last.style, character.style
-        if not (one.is_level and other.is_level):
-            return character.begins_line or one.is_level != other.is_level
-        size = max(one.size, other.size)
-        is_below = abs(one.y - other.y) > _ANOTHER_LINE * size
-        return is_below or character.left < last.left - _BACK * size
+def _is_in_another_line(last: Character, character: Character) -> bool:
+    """Return True if a character is not in the line of the one before it."""
+    one, other = last.style, character.style
+    if not (one.is_level and other.is_level):
+        return character.begins_line or one.is_level != other.is_level
+    size = max(one.size, other.size)
+    is_below = abs(one.y - other.y) > _ANOTHER_LINE * size
+    return is_below or character.left < last.left - _BACK * size
 
 
 def _has_gap(last: Character, character: Character, spacing: float) -> bool:

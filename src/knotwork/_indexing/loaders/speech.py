@@ -290,14 +290,11 @@ def spoken_words(parts: Iterable[Sequence[Word]]) -> Iterator[Word]:
         words = list(_without_loops(part))
         text = "".join(word.text for word in words).strip()
         bare = text.strip(" .!。！")
-        is_loop = len(words) < _LEAST_SHARE * len(part) or _repeats(text)
+        data = text.encode()
+        repeats = len(data) > _MOST_COMPRESSED * len(zlib.compress(data))
+        is_loop = len(words) < _LEAST_SHARE * len(part) or repeats
         if bare and not (is_loop or _NO_WORDS.fullmatch(bare) or _CREDITS.fullmatch(bare)):
             yield from words
-
-
-def _repeats(text: str) -> bool:
-    data = text.encode()
-    return len(data) > _MOST_COMPRESSED * len(zlib.compress(data))
 
 
 def _without_loops(words: Sequence[Word]) -> Iterator[Word]:

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from statistics import median
 from typing import Any
 
@@ -303,21 +303,11 @@ def type_column(cells: Sequence[str]) -> tuple[str, list[Cell]]:
     if not present:
         return "text", [None] * len(cells)
     for kind, convert in (*_number_readers(present), ("date", _read_dates(present))):
-        found = _convert_all(present, convert)
-        if found is not None:
+        found = list(takewhile(lambda value: value is not None, map(convert, present)))
+        if len(found) == len(present):
             by_cell = dict(zip(present, found, strict=True))
             return kind, [by_cell.get(cell) for cell in cells]
     return "text", [cell or None for cell in cells]
-
-
-def _convert_all(cells: Sequence[str], convert: Callable[[str], Cell]) -> list[Cell] | None:
-    found: list[Cell] = []
-    for cell in cells:
-        value = convert(cell)
-        if value is None:
-            return None
-        found.append(value)
-    return found
 
 
 def _number_readers(present: Sequence[str]) -> list[tuple[str, Callable[[str], Cell]]]:

@@ -90,3 +90,17 @@ def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
             for place in numbers
         )
     )
+
+
+Interval = tuple[float, float]
+
+
+def merge_intervals(parts: Iterable[Interval], *, apart: float = 0.0) -> list[Interval]:
+    """Return intervals in ascending order, merging those at most ``apart`` from each other."""
+    merged: list[Interval] = []
+    for start, end in sorted(parts):
+        if merged and start <= merged[-1][1] + apart:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((start, end))
+    return merged

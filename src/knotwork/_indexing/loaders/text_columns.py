@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from knotwork._indexing.loaders.table_rows import merge_intervals
 from knotwork._text.sentences import is_wide
 
 _BORDER = re.compile(r"(?=.*[-=]{2})[-=+|:\s]+")
@@ -136,12 +137,7 @@ def _in_columns(lines: Sequence[str]) -> Sequence[Sequence[str]] | None:
     if len(lines) < _FEWEST_ROWS and not all(_OPTION.match(line.strip()) for line in lines):
         return None
     found = [list(_CELL.finditer(_widened(line))) for line in lines]
-    columns: list[list[int]] = []
-    for start, end in sorted(match.span() for row in found for match in row):
-        if columns and start <= columns[-1][1]:
-            columns[-1][1] = max(columns[-1][1], end)
-        else:
-            columns.append([start, end])
+    columns = merge_intervals(match.span() for row in found for match in row)
     if len(columns) < 2:
         return None
     rows: list[list[str]] = []
