@@ -306,9 +306,10 @@ class BlockWriter:
     ) -> OpenBlock:
         """Begin a block, which `end` ends; it is left out if it has no text or is nested too deep.
 
-        ``mark`` is that of an item: a bullet, or a number with its stop. Items without one in a
-        list with a ``number`` are counted from there, or from their own. ``lead`` is by default the
-        sentence before a list, table or code that ends in a colon, or the short item around a list.
+        ``mark`` is that of an item: a bullet, or a number with its stop. ``number`` is that of the
+        first item of an ordered list, whose items are counted; an item may have its own. ``lead``
+        is by default the sentence before a list, table or code that ends in a colon, or the short
+        item around a list.
         """
         if kind not in _IN_LISTS:
             self.end_lists()

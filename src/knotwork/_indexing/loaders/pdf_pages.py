@@ -211,6 +211,7 @@ _MOST_OBJECTS = 100_000
 _MOST_PICTURE_BYTES = 50_000_000
 """A picture with more is compared with others by its size alone."""
 _DEEPEST_FORM = 6
+"""Levels of objects that are read: forms may be in each other."""
 
 Point = tuple[float, float]
 
