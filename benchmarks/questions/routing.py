@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from knotwork._synthesis.questions.classification import choose_mode
+from knotwork._synthesis.engine import choose_mode
 
 FACTOID = (
     "musique_train100", "hotpot_train100", "twowiki_fg101", "popqa300", "multihoprag_lite",

@@ -28,6 +28,7 @@ import networkx as nx
 from docx import Document
 
 import knotwork
+from knotwork._questions.reading import reading_of
 
 PACKAGE = Path(knotwork.__file__).resolve().parent
 TEXT = (
@@ -124,6 +125,7 @@ def main() -> None:
                 asking.trace(partial(base.ask, QUESTION))
             if name == "warm.knot":
                 indexing, asking = Walk(), Walk()
+                reading_of.cache_clear()
     for name, walk in (("one .docx", indexing), ("one question", asking)):
         files = walk.files
         print(f"{name}: {len(files)} files, {len(walk.codes)} functions, depth {walk.depth}")

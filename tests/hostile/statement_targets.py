@@ -17,7 +17,8 @@ import knotwork
 from knotwork._cypher import Limits, run_statement
 from knotwork._cypher.functions import _FUNCTIONS as CYPHER_FUNCTIONS
 from knotwork._indexing.commits import add_tables
-from knotwork._retrieval.filters import find_stated_filters, parse_filter, read_filter
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.filters import parse_filter, read_filter
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS, STEPS
 from knotwork._retrieval.specification_grammar import parse_specification, show_specification
@@ -383,7 +384,7 @@ def _run_filter(data: bytes) -> None:
 def _find_filters(data: bytes) -> None:
     from datetime import date
 
-    find_stated_filters(decoded(data), today=date(2024, 5, 1))
+    reading_of(decoded(data)).stated_filter(today=date(2024, 5, 1))
 
 
 _STATED = (

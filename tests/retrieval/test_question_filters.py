@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from knotwork._retrieval.filters import find_stated_filters
+from knotwork._questions.stated_filters import find_stated_filter
 
 TODAY = date(2024, 3, 15)
 
@@ -34,7 +34,7 @@ TODAY = date(2024, 3, 15)
     ],
 )
 def test_times_of_documents_are_stated(question: str, stated: str) -> None:
-    found = find_stated_filters(question, today=TODAY)
+    found = find_stated_filter(question, today=TODAY)
     assert found is not None
     assert str(found.filter) == stated
     assert found.words in question
@@ -70,7 +70,7 @@ def test_times_of_documents_are_stated(question: str, stated: str) -> None:
     ],
 )
 def test_what_may_mean_something_else_is_left_alone(question: str) -> None:
-    assert find_stated_filters(question, today=TODAY) is None
+    assert find_stated_filter(question, today=TODAY) is None
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_what_may_mean_something_else_is_left_alone(question: str) -> None:
     ],
 )
 def test_what_a_filter_says_is_not_searched_for(question: str, rest: str) -> None:
-    found = find_stated_filters(question, today=TODAY)
+    found = find_stated_filter(question, today=TODAY)
     assert found is not None
     assert found.rest == rest

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._synthesis.questions.classification import MOST_PARTS, divide_question
+from knotwork._questions.reading import MOST_PARTS, QuestionReading, reading_of
 
 
 def texts(question):
-    divided = divide_question(question)
+    divided = reading_of(question).division
     return [part.text for part in divided.parts] if divided else None
 
 
@@ -90,7 +90,7 @@ def test_each_part_is_a_question_that_stands_alone(question, parts):
 
 
 def test_a_part_has_its_own_words_apart_from_those_that_it_leans_on():
-    first, second = divide_question("Where does the crew meet, and who counts it?").parts
+    first, second = reading_of("Where does the crew meet, and who counts it?").division.parts
     assert (first.asked, first.text) == ("Where does the crew meet?", "Where does the crew meet?")
     assert (second.asked, second.text) == ("Who counts it?", "The crew meet: who counts it?")
 
@@ -124,7 +124,7 @@ def test_a_part_has_its_own_words_apart_from_those_that_it_leans_on():
     ],
 )
 def test_comparisons_are_asked_of_each_thing(question, names, parts):
-    assert divide_question(question).compared == names
+    assert reading_of(question).division.compared == names
     assert parts is None or texts(question) == parts
 
 
@@ -159,7 +159,7 @@ def test_comparisons_are_asked_of_each_thing(question, names, parts):
     ],
 )
 def test_a_question_for_one_thing_is_not_divided(question):
-    assert divide_question(question) is None
+    assert reading_of(question).division is None
 
 
 _WORDS = (
@@ -190,7 +190,7 @@ _WORDS = (
 @given(st.lists(st.sampled_from(_WORDS), max_size=30))
 def test_any_words_give_no_or_several_questions(words):
     for text in (" ".join(words), "".join(words)):
-        divided = divide_question(text)
+        divided = reading_of(text).division
         assert divided is None or 2 <= len(divided.parts) <= MOST_PARTS
         for part in divided.parts if divided else ():
             assert part.asked.strip("?？ ")
@@ -200,4 +200,4 @@ def test_any_words_give_no_or_several_questions(words):
 @settings(max_examples=60, deadline=None)
 @given(st.text())
 def test_any_text_can_be_read(text):
-    divide_question(text)
+    QuestionReading(text).division  # noqa: B018 - it raises nothing

@@ -2,7 +2,8 @@
 
 import pytest
 
-from knotwork._synthesis.sentence_selection import AnswerKind, Expectation
+from knotwork._questions.expected import AnswerKind
+from knotwork._questions.reading import reading_of
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from knotwork._synthesis.sentence_selection import AnswerKind, Expectation
     ],
 )
 def test_what_a_question_expects(question, kinds):
-    assert Expectation.of(question).kinds == kinds
+    assert reading_of(question).expected.kinds == kinds
 
 
 @pytest.mark.parametrize(
@@ -43,4 +44,4 @@ def test_what_a_question_expects(question, kinds):
     ],
 )
 def test_how_far_a_sentence_has_it(question, sentence, met):
-    assert Expectation.of(question).met_by(sentence) == met
+    assert reading_of(question).expected.met_by(sentence) == met

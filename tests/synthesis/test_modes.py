@@ -407,7 +407,7 @@ def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, qu
     sources = AnswerSources(base.store, searcher, base.models, source)
     engine = AnswerEngine(base.store, base.settings, model=model)
     plan = engine.plan(request, base.store)
-    *_, last = engine.answer(plan, searcher.search(plan.question), sources)
+    *_, last = engine.answer(plan, searcher.search(plan.question.text), sources)
     engine.close()
     assert last.answer.answered
     assert bool(source.asked) == bool(most)

@@ -4,14 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._questions.reading import reading_of
+from knotwork._questions.scopes import QuestionScope, ScopeKind
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._synthesis.questions.classification import (
-    choose_mode,
-    needs_communities,
-    read_scope,
-    strip_text_nouns,
-)
-from knotwork._synthesis.questions.scopes import QuestionScope, ScopeKind
+from knotwork._synthesis.engine import choose_mode, needs_reports
 
 
 @pytest.mark.parametrize(
@@ -50,8 +46,8 @@ from knotwork._synthesis.questions.scopes import QuestionScope, ScopeKind
     ],
 )
 def test_questions_about_everything(question):
-    assert read_scope(question) == QuestionScope(ScopeKind.WHOLE)
-    assert needs_communities(question)
+    assert reading_of(question).scope == QuestionScope(ScopeKind.WHOLE)
+    assert needs_reports(question, "auto")
 
 
 @pytest.mark.parametrize(
@@ -75,11 +71,11 @@ def test_questions_about_everything(question):
     ],
 )
 def test_questions_about_a_topic(question, subject, named):
-    scope = read_scope(question)
+    scope = reading_of(question).scope
     assert scope is not None
     assert (scope.kind, scope.subject, scope.is_sure) == (ScopeKind.TOPIC, subject, True)
     assert scope.named in {named, ""}
-    assert not needs_communities(question)
+    assert not scope.needs_communities
 
 
 @pytest.mark.parametrize(
@@ -96,7 +92,7 @@ def test_questions_about_a_topic(question, subject, named):
     ],
 )
 def test_questions_about_a_thing(question, subject):
-    assert read_scope(question) == QuestionScope(ScopeKind.THING, subject)
+    assert reading_of(question).scope == QuestionScope(ScopeKind.THING, subject)
     assert choose_mode(question) is not AskMode.GLOBAL  # a model is given the graph around it
 
 
@@ -116,7 +112,7 @@ def test_questions_about_a_thing(question, subject):
     ],
 )
 def test_questions_for_steps_have_no_scope(question):
-    assert read_scope(question) is None
+    assert reading_of(question).scope is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +127,7 @@ def test_questions_for_steps_have_no_scope(question):
     ],
 )
 def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name):
-    assert read_scope(question) == QuestionScope(ScopeKind.PART, name, name, is_sure=False)
+    assert reading_of(question).scope == QuestionScope(ScopeKind.PART, name, name, is_sure=False)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +147,10 @@ def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name):
     ],
 )
 def test_questions_for_the_entities_of_a_type(question, noun, limit, by_importance):
-    scope = read_scope(question)
+    scope = reading_of(question).scope
     assert scope is not None
     assert (scope.kind, scope.subject, scope.limit) == (ScopeKind.RANKING, noun, limit)
-    assert scope.by_importance == by_importance == needs_communities(question)
+    assert scope.by_importance == by_importance == needs_reports(question, "auto")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +168,7 @@ def test_questions_for_the_entities_of_a_type(question, noun, limit, by_importan
     ],
 )
 def test_questions_for_how_often_something_is_mentioned(question, subject):
-    assert read_scope(question) == QuestionScope(ScopeKind.MENTIONS, subject)
+    assert reading_of(question).scope == QuestionScope(ScopeKind.MENTIONS, subject)
 
 
 @pytest.mark.parametrize(
@@ -200,13 +196,13 @@ def test_questions_for_how_often_something_is_mentioned(question, subject):
     ],
 )
 def test_other_questions_have_no_scope(question):
-    scope = read_scope(question)
+    scope = reading_of(question).scope
     assert scope is None or not scope.is_sure
 
 
 @given(st.text(max_size=300))
 def test_any_text_may_be_asked(text):
-    scope = read_scope(text)
+    scope = reading_of(text).scope
     assert scope is None or isinstance(scope, QuestionScope)
 
 
@@ -221,4 +217,4 @@ def test_any_text_may_be_asked(text):
     ],
 )
 def test_what_is_left_of_a_phrase_without_the_words_for_texts(phrase, rest):
-    assert strip_text_nouns(phrase) == rest
+    assert reading_of(phrase).strip_text_nouns() == rest

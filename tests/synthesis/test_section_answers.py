@@ -4,7 +4,7 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
-from knotwork._synthesis.questions.classification import divide_question
+from knotwork._questions.reading import reading_of
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,7 @@ def test_steps_are_answered_by_their_list(manuals, question, lead, last):
 
 def test_steps_of_two_things_are_answered_part_by_part(manuals):
     question = "How is the wind measured, and how is the soup cooked, step by step?"
-    assert divide_question(question) is not None
+    assert reading_of(question).division is not None
     assert ask(manuals, question).text == manuals.ask(question, mode="basic").text
 
 

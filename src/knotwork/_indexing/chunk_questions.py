@@ -20,6 +20,7 @@ from knotwork._indexing.prepared import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
+from knotwork._questions.reading import open_pronoun
 from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -47,12 +48,8 @@ _WORDS = {
     "en": {"person": "Who", "place": "Where", "date": "When", "number": "How many", "": "What"},
     "zh": {"person": "谁", "place": "哪里", "date": "何时", "number": "多少", "": "什么"},
 }
-_PRONOUN = {
-    "en": re.compile(
-        r"^(?:he|she|it|they|the (?:company|film|song|album|band|book|city))\b", re.IGNORECASE
-    ),
-    "zh": re.compile(r"^(?:他|她|它|该(?:公司|片|书|市|校))"),
-}
+_STANDING = ("one", "it", "the")
+"""Openings that a name may replace; possessives are none."""
 _DATE = re.compile(
     r"\b(?:(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October"
     r"|November|December)(?: \d{1,2})?,? \d{4}|1\d{3}|20\d\d)\b|\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"
@@ -226,8 +223,8 @@ def _ask_for(sentence: str, part: Span, kind: str, subject: str, language: str) 
     """Return a sentence as a question for one of its parts; empty if too little is left of it."""
     rest = sentence[: part.start] + (" " if language == "en" else "") + sentence[part.end :]
     rest = " ".join(rest.split()).strip(_ENDS)
-    pronoun = _PRONOUN[language].match(rest)
-    if pronoun and subject:
+    pronoun = open_pronoun(rest)
+    if pronoun and pronoun.lastgroup in _STANDING and subject:
         rest = subject + rest[pronoun.end() :]
     elif subject and subject.casefold() not in rest.casefold():
         rest = f"{subject}: {rest}" if language == "en" else f"{subject}，{rest}"

@@ -375,7 +375,7 @@ class KnowledgeBase:
         plan = self._engine.plan(replace(request, question=scope.question), store)
         if plan.models is not None:
             searcher = searcher.for_prompt(self.settings.answer.context_tokens)
-        evidence = searcher.search(plan.question)
+        evidence = searcher.search(plan.question.text)
         reports = CommunityReports(self.store, self.models, self.settings, part)
         sources = AnswerSources(store, searcher, self.models, reports)
         rows: tuple[QueryResult, ...] = ()

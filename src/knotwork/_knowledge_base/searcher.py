@@ -263,12 +263,12 @@ class Retrievers:
 
         None unless most documents have the field that it compares, and some match.
         """
-        from knotwork._retrieval.filters import find_stated_filters
+        from knotwork._questions.reading import reading_of
 
         fields = self.store.capabilities.fields
         if not self.settings.retrieval.read_filters or fields is None:
             return None
-        stated = find_stated_filters(question, today=datetime.now().astimezone().date())
+        stated = reading_of(question).stated_filter(today=datetime.now().astimezone().date())
         if stated is None:
             return None
         counts = {item.name: item.documents for item in fields.fields()}

@@ -89,18 +89,6 @@ def can_embed(embedder: Embedder | None, text: str) -> bool:
     return embedder is not None and is_read(text, getattr(embedder, "languages", None) or ())
 
 
-_YES_OR_NO = re.compile(
-    r"^\W*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have"
-    r"|had)\b|吗\s*[?？]?$|是否|能不能|能否|可不可以|可否|是不是|会不会|有没有|要不要|需不需要",
-    re.IGNORECASE,
-)
-
-
-def asks_yes_or_no(text: str) -> bool:
-    """Return True if a question in English or Chinese can be answered with yes or no."""
-    return _YES_OR_NO.search(text) is not None
-
-
 def read_question(
     text: str,
     *,

@@ -17,6 +17,7 @@ from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.reading import reading_of
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences
@@ -36,7 +37,6 @@ from knotwork._synthesis.reply_reader import (
     may_become_unknown,
     parse_answer_reply,
 )
-from knotwork._text.languages import detect_language
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.records import Answer, Evidence, MemoryCitation, StageUsage, Usage
 
@@ -114,7 +114,7 @@ class AnswerWriter:
         request = add_memory(request, facts, prompts_of(self._model), question=quoted.question)
         passages = [*passages, *facts]
         yield AskEvent(AskEventKind.ASKED, self._model.name)
-        unknown = no_answer(detect_language(quoted.question))
+        unknown = no_answer(reading_of(quoted.question).language)
         numbered = {passage.number: passage for passage in passages}
         check = StatementCheck(numbered, question=quoted.question)
         showing = _StreamedText(ReplyReader(numbered, check=check), unknown)
@@ -186,7 +186,7 @@ class AnswerWriter:
         """Return the answer that nothing was found, citing the nearest passages."""
         return replace(
             quoted,
-            text=no_answer(detect_language(quoted.question)),
+            text=no_answer(reading_of(quoted.question).language),
             short="",
             answered=False,
             reason=SOURCES_SILENT,
@@ -258,7 +258,7 @@ def make_answer_request(
     question: str, passages: Sequence[PromptPassage], prompts: OwnPrompts = BUILT_IN
 ) -> ChatRequest:
     """Return the request that asks a question of packed passages, in the question's language."""
-    language = detect_language(question)
+    language = reading_of(question).language
     messages = fill_prompt(
         "answer",
         language,

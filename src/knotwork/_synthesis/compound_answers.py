@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
+from knotwork._questions.parts import DividedQuestion, SubQuestion
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.fusion import raise_scores
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import part_not_found
 from knotwork._synthesis.piece_texts import with_mark
-from knotwork._synthesis.questions.scopes import DividedQuestion, SubQuestion
 from knotwork._synthesis.structured_answers import find_leading_path, find_leading_result
-from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, AnswerPiece, Citation, Evidence
 
@@ -41,30 +42,31 @@ def answer_divided(
     *,
     sources: AnswerSources,
     settings: AnswerSettings,
-) -> tuple[Answer, Evidence]:
-    """Return the answer to a divided question, and its evidence.
+) -> Iterator[AskEvent]:
+    """Yield the evidence for a divided question, then its answer.
 
     The question is answered as a whole if query rows or a graph path answer it, if one sentence
     names both compared things, if only one of the compared things is found, or if no part is
     answered. No language model is called. Raises as ``sources.searcher.search``.
     """
-
-    def answer_as_whole() -> tuple[Answer, Evidence]:
-        read = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
-        return compose_answer(read, store=sources.store, settings=settings), read
-
     least = settings.abstain_below
-    if find_leading_result(evidence, least=least) or find_leading_path(evidence, least=least):
-        return answer_as_whole()
-    whole = answer_as_whole() if division.compared else None
-    if whole and _compares(whole[0], division.compared):
-        return whole
-    parts = [_answer_part(part, sources, settings) for part in division.parts]
+    is_led = find_leading_result(evidence, least=least) or find_leading_path(evidence, least=least)
+    parts: list[AnsweredPart] = []
+    found, answer = evidence, None
+    if is_led or division.compared:
+        found = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
+        answer = compose_answer(found, store=sources.store, settings=settings)
+    if not is_led and not (answer is not None and _compares(answer, division.compared)):
+        parts = [_answer_part(part, sources, settings) for part in division.parts]
     answered = sum(item.answer.answered for item in parts)
-    if not answered or (whole and answered < len(parts)):
-        return whole or answer_as_whole()
-    joined = join_evidence(evidence, [item.evidence for item in parts])
-    return join_answers(evidence.query.text, parts), joined
+    if answered and (answer is None or answered == len(parts)):
+        found = join_evidence(evidence, [item.evidence for item in parts])
+        answer = join_answers(evidence.query.text, parts)
+    elif answer is None:
+        found = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
+        answer = compose_answer(found, store=sources.store, settings=settings)
+    yield AskEvent(AskEventKind.FOUND, evidence=found)
+    yield AskEvent(AskEventKind.FINISHED, answer=answer)
 
 
 def _answer_part(
@@ -85,7 +87,7 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
     The joined answer is right if all parts are, so its confidence is the product of theirs; parts
     that cite the same sentences count once.
     """
-    language = detect_language(question)
+    language = reading_of(question).language
     asked = f"Answered in parts: {' / '.join(item.part.text for item in parts)}"
     answered = [item.answer for item in parts if item.answer.answered]
     citations: list[Citation] = []

@@ -21,7 +21,8 @@ from knotwork._inference.model_registry import (
     calls_at_once,
     chat_model_spec,
 )
-from knotwork._questions.kinds import QuestionKind, read_kinds
+from knotwork._questions.reading import Extent, QuestionReading, reading_of
+from knotwork._questions.scopes import ScopeKind
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
@@ -33,13 +34,6 @@ from knotwork._synthesis.ask_request import (
 from knotwork._synthesis.compound_answers import answer_divided, join_evidence
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources, Inquiry
-from knotwork._synthesis.questions.classification import (
-    choose_mode,
-    divide_question,
-    needs_communities,
-    read_scope,
-)
-from knotwork._synthesis.questions.scopes import DividedQuestion, ScopeKind
 from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError
@@ -48,7 +42,6 @@ from knotwork.records import Answer, Evidence, MemoryCitation
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
-    from knotwork._synthesis.overviews.answers import OverviewPlan
 
 
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
@@ -78,7 +71,7 @@ class AskPlan:
     """
 
     request: AskRequest
-    question: str
+    question: QuestionReading
     mode: AskMode
     models: _Models | None
     notes: tuple[str, ...]
@@ -108,9 +101,10 @@ class AnswerEngine:
         """
         started_s = time.perf_counter()
         models = self._open(request) if request.use_llm else None
-        question, notes = _rewrite_follow_up(request, store, models)
+        text, notes = _rewrite_follow_up(request, store, models)
+        question = reading_of(text)
         mode, more = _choose_mode(request, question, store, models)
-        memory = tuple(request.recall(question)) if request.recall else ()
+        memory = tuple(request.recall(text)) if request.recall else ()
         return AskPlan(request, question, mode, models, (*notes, *more), started_s, memory)
 
     def answer(
@@ -130,7 +124,7 @@ class AnswerEngine:
         if models is None and request.mode is AskMode.AUTO and not wants_overview:
             mode = AskMode.BASIC
         is_divisible = mode is AskMode.BASIC and not wants_overview
-        division = divide_question(plan.question) if is_divisible else None
+        division = plan.question.division if is_divisible else None
         if division and models is not None:
             found = [sources.searcher.search(part.text) for part in division.parts]
             evidence = join_evidence(evidence, found)
@@ -138,7 +132,9 @@ class AnswerEngine:
         if models is not None:
             steps = self._answer_from(plan, mode, evidence, sources)
         elif division:
-            steps = self._answer_divided(division, evidence, sources)
+            steps = answer_divided(
+                division, evidence, sources=sources, settings=self._settings.answer
+            )
         else:
             steps = self._quote(plan, mode, evidence, sources, wants_overview=wants_overview)
         for event in steps:
@@ -210,48 +206,28 @@ class AnswerEngine:
         *,
         wants_overview: bool,
     ) -> Iterator[AskEvent]:
-        """Return the steps to an answer without a model: an overview, or pieces of documents."""
-        most = self._settings.answer.max_sentences
-        evidence = read_hits(evidence, sources.models.reader, most=most)
-        if wants_overview:
-            is_general = plan.request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
-            steps = self._answer_by_overview(evidence, sources, is_general=is_general)
-            if steps is not None:
-                return steps
-        return self._answer_from(plan, mode, evidence, sources)
+        """Yield the steps to an answer without a model: an overview, or pieces of documents."""
+        settings = self._settings.answer
+        evidence = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
+        is_general = plan.request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
+        overview = None
+        if wants_overview and (is_general or plan.question.scope is not None):
+            from knotwork._synthesis.overviews.answers import answer_overview, plan_overview
 
-    def _answer_divided(
-        self, division: DividedQuestion, evidence: Evidence, sources: AnswerSources
-    ) -> Iterator[AskEvent]:
-        answer, found = answer_divided(
-            division, evidence, sources=sources, settings=self._settings.answer
-        )
-        yield AskEvent(AskEventKind.FOUND, evidence=found)
-        yield AskEvent(AskEventKind.FINISHED, answer=answer)
-
-    def _answer_by_overview(
-        self, evidence: Evidence, sources: AnswerSources, *, is_general: bool
-    ) -> Iterator[AskEvent] | None:
-        """Return the steps to an answer by an overview, or None for any other question."""
-        question = evidence.query.text
-        if not is_general and read_scope(question) is None:
-            return None
-        from knotwork._synthesis.overviews.answers import plan_overview
-
-        overview = plan_overview(question, evidence, sources=sources, is_general=is_general)
-        return self._yield_overview(overview, sources) if overview else None
-
-    def _yield_overview(self, overview: OverviewPlan, sources: AnswerSources) -> Iterator[AskEvent]:
-        from knotwork._synthesis.overviews.answers import answer_overview
-
+            overview = plan_overview(
+                evidence.query.text, evidence, sources=sources, is_general=is_general
+            )
+        if overview is None:
+            yield from self._answer_from(plan, mode, evidence, sources)
+            return
         reports = sources.reports.stored()
         if overview.needs_communities:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
             reports = sources.reports.updated(None)
-        answer, evidence = answer_overview(
-            overview, store=sources.store, reports=reports, settings=self._settings.answer
+        answer, found = answer_overview(
+            overview, store=sources.store, reports=reports, settings=settings
         )
-        yield AskEvent(AskEventKind.FOUND, evidence=evidence)
+        yield AskEvent(AskEventKind.FOUND, evidence=found)
         answer = replace(answer, notes=(*answer.notes, *reports.notes))
         yield AskEvent(AskEventKind.FINISHED, answer=answer)
 
@@ -289,20 +265,16 @@ class AnswerEngine:
 
 _LEAST_OVERVIEW = 0.35
 """The least probability that a question asks for a summary or a count, for an overview."""
-_OVERVIEW_KINDS = (QuestionKind.SUMMARY_ONE, QuestionKind.SUMMARY_ALL, QuestionKind.COUNT)
 
 
-def _wants_overview(request: AskRequest, question: str, mode: AskMode) -> bool:
+def _wants_overview(request: AskRequest, question: QuestionReading, mode: AskMode) -> bool:
     """Return True if a question may be answered by an overview of documents or of a section."""
-    if request.mode not in _OVERVIEWS:
-        return False
-    scope = read_scope(question)
-    if scope is None and mode is not AskMode.GLOBAL:
+    scope = question.scope
+    if request.mode not in _OVERVIEWS or (scope is None and mode is not AskMode.GLOBAL):
         return False
     if (scope is not None and scope.kind in _COUNTED) or request.mode is not AskMode.AUTO:
         return True
-    kinds = read_kinds(question)
-    return sum(kinds.get(kind, 0.0) for kind in _OVERVIEW_KINDS) >= _LEAST_OVERVIEW
+    return question.summarizing >= _LEAST_OVERVIEW
 
 
 def _facts_for_model(plan: AskPlan) -> tuple[MemoryCitation, ...]:
@@ -310,7 +282,7 @@ def _facts_for_model(plan: AskPlan) -> tuple[MemoryCitation, ...]:
         return ()
     from knotwork._synthesis.memory_evidence import choose_facts
 
-    return choose_facts(plan.question, plan.memory)
+    return choose_facts(plan.question.text, plan.memory)
 
 
 def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
@@ -321,7 +293,19 @@ def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
 
     is_written = bool(answer.model) and answer.answered
     add = end_with_memory if is_written else lead_with_memory
-    return add(answer, plan.memory, question=plan.question)
+    return add(answer, plan.memory, question=plan.question.text)
+
+
+_MODES = {
+    Extent.ALL: AskMode.GLOBAL,
+    Extent.THING: AskMode.LOCAL,
+    Extent.PASSAGE: AskMode.BASIC,
+}
+
+
+def choose_mode(question: str) -> AskMode:
+    """Choose mode global, local or basic by the words of a question."""
+    return _MODES[reading_of(question).extent]
 
 
 def needs_reports(question: str, mode: str) -> bool:
@@ -329,8 +313,8 @@ def needs_reports(question: str, mode: str) -> bool:
 
     Raises UnknownName for an unknown mode.
     """
-    wanted = read_mode(mode)
-    if wanted is AskMode.AUTO and needs_communities(question):
+    wanted, scope = read_mode(mode), reading_of(question).scope
+    if wanted is AskMode.AUTO and scope is not None and scope.needs_communities:
         return True
     return (choose_mode(question) if wanted is AskMode.AUTO else wanted) in _FROM_REPORTS
 
@@ -361,7 +345,7 @@ def _rewrite_follow_up(
 
 
 def _choose_mode(
-    request: AskRequest, question: str, store: Store, models: _Models | None
+    request: AskRequest, question: QuestionReading, store: Store, models: _Models | None
 ) -> tuple[AskMode, tuple[str, ...]]:
     """Return the mode to answer in, chosen by rules or by the model if it is "auto", with notes.
 
@@ -374,12 +358,12 @@ def _choose_mode(
         from knotwork._synthesis.questions.keywords import choose_mode_with_model
 
         try:
-            return choose_mode_with_model(question, models.keyword), ()
+            return choose_mode_with_model(question.text, models.keyword), ()
         except (ModelError, StoreError) as error:
             if not request.fallback:
                 raise
             notes = (f"The mode was chosen by rules: {error}",)
-    mode = choose_mode(question)
+    mode = _MODES[question.extent]
     is_richer = models is not None and mode is AskMode.LOCAL and was_read_by_model(store)
     return (AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode), notes
 
@@ -395,7 +379,7 @@ def _expand_evidence(
     from knotwork._synthesis.questions.keywords import add_found, find_keywords, known_forms
 
     try:
-        keywords = find_keywords(plan.question, model)
+        keywords = find_keywords(plan.question.text, model)
     except (ModelError, StoreError) as error:
         if not plan.request.fallback:
             raise

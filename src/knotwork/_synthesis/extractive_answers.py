@@ -15,14 +15,14 @@ from itertools import pairwise
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
-from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, complete_sentences, rank_pieces
-from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, Expectation, rank_candidates
+from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
     compose_query_answer,
@@ -31,7 +31,6 @@ from knotwork._synthesis.structured_answers import (
 )
 from knotwork._synthesis.subjects import name_subjects
 from knotwork._text.chinese import HAN_AND_KANA
-from knotwork._text.languages import detect_language
 from knotwork._text.prose import announces
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
@@ -63,7 +62,7 @@ def compose_answer(
         if led is not None:
             return led
     question = evidence.query.text
-    language = detect_language(question)
+    language = reading_of(question).language
     candidates = rank_candidates(evidence)
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
@@ -133,13 +132,6 @@ _INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.61, 0.4, 0.86, 0.72
 logarithm of the words' probability, and how well the words match the expected kind of answer."""
 _LEAST = 1e-3
 
-_ASKS_NAME = re.compile(
-    r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:directive|option|command|setting|parameter|function"
-    r"|method|module|file|flag|switch|tool|program|package|variable|keyword|field|button|menu|person|city"
-    r"|country|company|name)\b|\bwho(?:m|se)?\b"
-    r"|哪一?个(?:指令|选项|命令|设置|参数|函数|方法|模块|文件|工具|程序|软件包|变量|按钮|菜单|人|城市)|谁|什么命令",
-    re.IGNORECASE,
-)
 _WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
 _AROUND = ",.;:!?，。；：！？、|—–"
 _LEADING = re.compile(rf"^(?:\s|[{_AROUND}](?![\w./-]))+")
@@ -154,7 +146,8 @@ def choose_short_answer(first: SelectedSentence, question: str, *, confidence: f
 
     ``confidence`` is the probability that the answer which begins with this sentence is right.
     """
-    if first.answer is None or announces(first.text) or asks_yes_or_no(question):
+    asked = reading_of(question)
+    if first.answer is None or announces(first.text) or asked.asks_yes_or_no:
         return ""
     chunk = first.chunk
     start = first.span.start - chunk.span.start
@@ -163,16 +156,16 @@ def choose_short_answer(first: SelectedSentence, question: str, *, confidence: f
         return ""
     words = show_sentence(complete_words(chunk.text, first.answer.span, Span(start, end)))
     said = set(content_terms(words))
-    if _ASKS_NAME.search(question) and not any(letter.isalpha() for letter in words):
+    if asked.asks_name and not any(letter.isalpha() for letter in words):
         return ""
-    if len(words) > LONGEST_SHORT_ANSWER or said <= set(content_terms(question)):
+    if len(words) > LONGEST_SHORT_ANSWER or said <= set(asked.terms):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
     probability = logistic(
         _INTERCEPT
         + _CONFIDENCE * math.log(sure / (1 - sure))
         + _WORDS * math.log(first.answer.probability + _LEAST)
-        + _EXPECTED * Expectation.of(question).met_by(words)
+        + _EXPECTED * asked.expected.met_by(words)
     )
     return words if probability >= LEAST_PROBABILITY else ""
 
@@ -298,7 +291,7 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
         model.intercept
         + model.relevance * max(relevances, default=0.0)
         + model.lead / sum(math.exp(piece.worth - first.worth) for piece in ranked)
-        + model.log_terms * math.log1p(len(set(content_terms(question))))
+        + model.log_terms * math.log1p(len(reading_of(question).terms))
         + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
     )
     return right * doubt

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knotwork._config import AnswerSettings
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import (
     ReportSource,
     find_communities,
@@ -48,7 +49,6 @@ from knotwork._synthesis.prompt_context import (
     make_sections,
     pack_reports,
 )
-from knotwork._text.languages import detect_language
 from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
@@ -232,7 +232,7 @@ def compose_themes(
     """
     settings = settings or AnswerSettings()
     question = evidence.query.text
-    language = detect_language(question)
+    language = reading_of(question).language
     count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
     lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
     has_focus = bool(find_topic(question))

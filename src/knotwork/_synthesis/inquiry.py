@@ -11,11 +11,11 @@ from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import ReportSource, StoredReports
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.messages import no_answer
-from knotwork._text.languages import detect_language
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import Answer, Evidence
 
@@ -102,7 +102,7 @@ class Inquiry:
     @property
     def language(self) -> str:
         """The language of the question: that of prompts and of messages."""
-        return detect_language(self.question)
+        return reading_of(self.question).language
 
     @property
     def unknown(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
-from knotwork._retrieval.question import asks_yes_or_no
+from knotwork._questions.reading import reading_of
 from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
 from knotwork._synthesis.memory_matching import (
     SPEAKER,
@@ -22,7 +22,6 @@ from knotwork._synthesis.memory_matching import (
     find_answering,
 )
 from knotwork._synthesis.prompt_context import PromptPassage, fill_prompt
-from knotwork._text.languages import detect_language
 from knotwork.records import Answer, Chunk, Citation, MemoryCitation, Span
 
 MOST_SHOWN = 8
@@ -126,7 +125,7 @@ def _short_answer(
     facts = [fact for fact in stated if fact not in described.values()] or stated
     fact = facts[0]
     form = AskedText(question, {} if fact in described.values() else described)
-    if len(facts) > 1 or asks_yes_or_no(question) or form.asks_time:
+    if len(facts) > 1 or reading_of(question).asks_yes_or_no or form.asks_time:
         return ""
     asked = [end for end in (fact.subject, fact.object) if not form.names(end)]
     if len(asked) != 1 or asked[0] == SPEAKER:
@@ -155,7 +154,7 @@ def add_memory(
     if not facts:
         return request
     blanks = {"facts": "\n".join(fact.text for fact in facts)}
-    rules, block = fill_prompt("memory", detect_language(question), blanks, prompts)
+    rules, block = fill_prompt("memory", reading_of(question).language, blanks, prompts)
     system, user, *rest = request.messages
     messages = (
         Message("system", f"{system.content}\n\n{rules.content}"),

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from knotwork._retrieval.question import asks_yes_or_no
+from knotwork._questions.expected import AnswerKind
+from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._synthesis.grounding.texts import HAN_CHARACTER, read_text
-from knotwork._synthesis.questions.classification import divide_question
 from knotwork._text.chinese import simplify
 from knotwork._text.terms import content_terms
 from knotwork.records import MemoryCitation
@@ -27,9 +27,8 @@ OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our|us)\b|我", re.IGNORECASE)
 MOST_STATED = 4
 """The most facts that an answer without a model states."""
 
-_PLACE = re.compile(r"\bwhere\b|哪里|哪儿|何处|在哪|什么地方", re.IGNORECASE)
-_TIME = re.compile(r"\bwhen\b|\bhow long\b|什么时候|何时|多久|哪一?年|几[年月号日]", re.IGNORECASE)
-_IDENTITY = re.compile(r"\b(?:who|what)\b|谁|什么", re.IGNORECASE)
+_HOW_LONG = re.compile(r"\bhow long\b|多久", re.IGNORECASE)
+_WHAT = re.compile(r"\bwhat\b|什么", re.IGNORECASE)
 _REASON = re.compile(
     r"\bwhy\b|^\W*how\b(?! (?:much|many|long|old|often|far))|为什么|为何|怎么|如何", re.IGNORECASE
 )
@@ -90,12 +89,16 @@ class AskedText:
     described: Mapping[str, MemoryCitation] = field(default_factory=dict)
 
     @cached_property
+    def reading(self) -> QuestionReading:
+        return reading_of(self.text)
+
+    @cached_property
     def plain(self) -> str:
-        return simplify(self.text).casefold()
+        return self.reading.simple.casefold()
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        return frozenset(content_terms(self.text))
+        return frozenset(self.reading.terms)
 
     @cached_property
     def proper(self) -> frozenset[str]:
@@ -147,17 +150,17 @@ class AskedText:
         rest = self.rest(named) - (_GENERIC - relation)
         if rest - relation:
             # "Does Ann live in Rome?" is answered by where she lives.
-            is_other = asks_yes_or_no(self.text) and rest - relation <= self.proper
+            is_other = self.reading.asks_yes_or_no and rest - relation <= self.proper
             return is_other and bool(rest & relation) and self.fits_order(fact)
         if self.asks_time:
             is_stated = bool(fact.until) or ("T" not in fact.since and bool(fact.since))
             return is_stated and (bool(rest) or len(named) > 1)
         if rest or _EVERYTHING.search(self.text) or len(named) > 1:
             return True
-        if _PLACE.search(self.text):
+        if self.reading.asks_where:
             return bool(_LOCATIVE.search(fact.relation))
         is_described = bool(_DESCRIBING.search(fact.relation)) or fact.object == SPEAKER
-        return bool(_IDENTITY.search(self.text)) and (
+        return (self.reading.asks_who or bool(_WHAT.search(self.plain))) and (
             not relation or (is_described and fact.subject in named)
         )
 
@@ -202,7 +205,8 @@ class AskedText:
     @property
     def asks_time(self) -> bool:
         """Whether the question asks when or how long."""
-        return _TIME.search(self.text) is not None
+        asked, is_date = self.reading, AnswerKind.DATE in self.reading.expected.kinds
+        return is_date or asked.asked_when is not None or bool(_HOW_LONG.search(self.plain))
 
     def bridge_to(self, fact: MemoryCitation) -> MemoryCitation | None:
         """Return the fact by which the question describes an end of another fact."""
@@ -238,7 +242,7 @@ def find_answering(question: str, facts: Sequence[MemoryCitation]) -> list[Memor
     """
     if not facts:
         return []
-    division = divide_question(question)
+    division = reading_of(question).division
     parts = [part.text for part in division.parts] if division else [question]
     found: set[int] = set()
     bridges: dict[int, MemoryCitation] = {}

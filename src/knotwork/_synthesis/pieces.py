@@ -18,13 +18,13 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._questions.kinds import KINDS, QuestionKind, read_kinds
+from knotwork._questions.kinds import KINDS, QuestionKind
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._stores.base import Store
 from knotwork._synthesis.sentence_selection import (
     PREDICTION_SCALE,
     UNREAD_ODDS,
-    Expectation,
     bridge_share,
 )
 from knotwork._text.block_index import BlockIndex
@@ -209,14 +209,13 @@ class FeatureReader:
     """Reads the features of the pieces for one question."""
 
     def __init__(self, evidence: Evidence, candidates: Sequence[SelectedSentence]) -> None:
-        question = evidence.query.text
-        self._terms = set(content_terms(question))
-        self._expected = Expectation.of(question)
+        question = reading_of(evidence.query.text)
+        self._terms = set(question.terms)
+        self._expected = question.expected
         self._top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
         self._top_score = max((hit.score for hit in evidence.hits), default=0.0) or 1.0
         self._hits = evidence.hits
-        kinds = read_kinds(question)
-        self.kinds = np.array([kinds.get(kind, 0.0) for kind in KINDS])
+        self.kinds = np.array([question.kinds[kind] for kind in KINDS])
         self._relevance: dict[tuple[str, Span], float] = {
             (hit.chunk.document_id, span): value
             for hit in evidence.hits

@@ -1,7 +1,4 @@
-"""Rank the sentences of the evidence that may answer: relevant, and of the expected kind.
-
-The words of a question show whether it expects an amount, a default value or a date.
-"""
+"""Rank the sentences of the evidence that may answer: relevant, and of the expected kind."""
 
 from __future__ import annotations
 
@@ -9,12 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from operator import itemgetter
 
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import logistic
-from knotwork._text.chinese import HAN
 from knotwork._text.plain_text import split_number, split_row
 from knotwork._text.prose import CODE_WEIGHT, weigh_prose
 from knotwork._text.statements import SelectedSentence
@@ -58,7 +54,7 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
     best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
     if top <= 0 or best <= 0:
         return []
-    expected = Expectation.of(evidence.query.text)
+    expected = reading_of(evidence.query.text).expected
     gain = PREDICTION_GAIN * trust_in_reader(evidence)
     quotable = [
         _Quotable(rank, hit, span, relevance, headings)
@@ -250,86 +246,3 @@ def is_title(text: str, chunk: Chunk) -> bool:
     return bare in {
         title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)
     }
-
-
-FULL, PARTIAL = 1.0, 0.5
-
-
-class AnswerKind(StrEnum):
-    """A kind of answer that the form of a sentence shows."""
-
-    AMOUNT = "amount"
-    DEFAULT = "default"
-    DATE = "date"
-
-
-_ASKED = {
-    AnswerKind.AMOUNT: re.compile(
-        r"\bhow (?:many|much|long|often|large|big|old|far|high|deep|soon|fast|close|quickly|"
-        r"frequently|wide|tall|few|small)\b|\b(?:max(?:imum)?|min(?:imum)?|limit|highest|biggest|"
-        r"largest|smallest|lowest|longest|size|age|number|percent(?:age)?|fraction|interval|"
-        r"timeout|port|ratio|version|length|speed|amount|price|rate)\b"
-        r"|多少|几[个位天年次种条步级台份款名项月周]|多[久长大快高远]|最[大多小少高低长]|[上下]限|至[少多]|第几|几$"
-    ),
-    AnswerKind.DEFAULT: re.compile(
-        r"\bdefaults?\b|\bunless (?:told|otherwise|specified|set)\b|\bout of the box\b"
-        r"|\bif (?:nothing|i|you|we) (?:was |is |has been )?"
-        r"(?:configured|set|(?:do not|don.t) (?:set|give|specify)|give no|set no|leave)\b"
-        r"|\bleft (?:alone|unset)\b|默认|缺省|预设|没有?(?:设置|指定|配置)|不(?:设|指定|配置)"
-    ),
-    AnswerKind.DATE: re.compile(
-        r"\bwhen (?:did|was|were|is|does|do|will|has|had)\b|\bsince when\b"
-        r"|\b(?:what|which) (?:year|date|day|month|time|century)\b"
-        r"|何时|什么时候|什么时间|哪一?[年天月日]|几[年月日号]|年份|日期"
-    ),
-}
-_NUMBER_WORD = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|"
-    "fifty|sixty|hundred|thousand|million|billion|half|quarter|third|twice|double|once|zero|"
-    "unlimited|dozen"
-)
-_AMOUNT = re.compile(
-    rf"(?<![\w.-])[-+]?\d[\d,.]*(?:\s?%|[^\W\d_]{{0,3}})?(?!\w)|\b(?:{_NUMBER_WORD})\b"
-    rf"|[一二两三四五六七八九十百千万亿半]+\s?[{HAN}]|\d+",
-    re.IGNORECASE,
-)
-_DEFAULT = re.compile(r"\bdefaults?\b|默认|缺省|预设", re.IGNORECASE)
-_DATE = re.compile(
-    r"\b1[5-9]\d\d\b|\b20\d\d\b|\b\d{1,2}:\d\d\b|\b(?:January|February|March|April|May|June|July"
-    r"|August|September|October|November|December)\b|\d+\s?[年月日]|世纪|\bcentury\b"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """The kinds of answer that a question expects; ``asked`` is its case-folded text."""
-
-    asked: str
-    kinds: frozenset[AnswerKind]
-
-    @classmethod
-    def of(cls, question: str) -> Expectation:
-        """Recognize the kinds of answer that a question expects."""
-        asked = question.casefold().strip(" ?？")
-        return cls(asked, frozenset(kind for kind, form in _ASKED.items() if form.search(asked)))
-
-    def met_by(self, sentence: str) -> float:
-        """Return how well a sentence has the expected kinds of values, from 0 to 1.
-
-        Values that the question itself contains do not count.
-        """
-        met = 0.0
-        if AnswerKind.DEFAULT in self.kinds and _DEFAULT.search(sentence):
-            met = PARTIAL
-        if AnswerKind.AMOUNT in self.kinds and self._is_new(_AMOUNT, sentence):
-            met = FULL if met or AnswerKind.DEFAULT not in self.kinds else PARTIAL
-        elif met and AnswerKind.AMOUNT not in self.kinds:
-            met = FULL
-        if AnswerKind.DATE in self.kinds and self._is_new(_DATE, sentence):
-            met = FULL
-        return met
-
-    def _is_new(self, form: re.Pattern[str], sentence: str) -> bool:
-        return any(
-            found[0].casefold().strip() not in self.asked for found in form.finditer(sentence)
-        )

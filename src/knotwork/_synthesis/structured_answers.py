@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from knotwork._config import AnswerSettings
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark
 from knotwork._synthesis.messages import also_reached, more_rows
-from knotwork._text.languages import detect_language
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Answer,
@@ -59,7 +59,7 @@ def compose_query_answer(
 
     At most twice ``settings.max_sentences`` rows or sentences are cited, as rows are short.
     """
-    language = detect_language(evidence.query.text)
+    language = reading_of(evidence.query.text).language
     cited = cite_rows(evidence, result, most=2 * settings.max_sentences)
     sentences = list(dict.fromkeys(sentence for _, sentence in cited))
     numbers = {sentence: number for number, sentence in enumerate(sentences, start=1)}
@@ -226,7 +226,7 @@ def compose_path_answer(
     ]
     if not named:
         return None
-    language = detect_language(evidence.query.text)
+    language = reading_of(evidence.query.text).language
     probability = path.scores["probability"]
     return Answer(
         question=evidence.query.text,

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from knotwork._questions.reading import open_pronoun
 from knotwork._stores.base import Store
 from knotwork._synthesis.pieces import Grain, Piece
 from knotwork.records import Evidence, Mention, Step
 
 LEAST_ABOUT = 0.8
 """How much a passage must be about an entity that any pronoun in it may stand for."""
-_OPENING = re.compile(
-    r"(?P<one>(?:he|she)\b)|(?P<ones>(?:his|her)\b)|(?P<it>(?:it|they)\b)|(?P<its>(?:its|their)\b)"
-    r"|(?P<zh_one>[他她](?!们))|(?P<zh_it>它(?!们))",
-    re.IGNORECASE,
-)
-_OF_PEOPLE = ("one", "ones", "zh_one")
+_KINDS = ("one", "ones", "it", "its")
+_OF_PEOPLE = ("one", "ones")
 _POSSESSIVE = ("ones", "its")
 _NO_SUBJECT = ("DATE", "KEYWORD", "NUMBER")
 
@@ -30,7 +27,7 @@ def name_subjects(pieces: Iterable[Piece], evidence: Evidence, store: Store) -> 
     opening = [
         (piece, match)
         for piece in pieces
-        if piece.grain is Grain.SENTENCE and (match := _OPENING.match(piece.text))
+        if piece.grain is Grain.SENTENCE and (match := _opening(piece.text))
     ]
     if not opening:
         return
@@ -78,9 +75,15 @@ def _is_right_before(end: int, piece: Piece) -> bool:
     return before.start < end <= before.end and "\n\n" not in between
 
 
+def _opening(sentence: str) -> re.Match[str] | None:
+    """Return the pronoun that a sentence begins with, if it stands for one thing or person."""
+    found = open_pronoun(sentence)
+    return found if found is not None and found.lastgroup in _KINDS else None
+
+
 def with_subject(sentence: str, subject: str) -> str:
     """Return a sentence with its first word, a pronoun, replaced by a name in brackets."""
-    match = _OPENING.match(sentence)
+    match = _opening(sentence)
     if match is None or not subject:
         return sentence
     shown = f"[{subject}]'s" if match.lastgroup in _POSSESSIVE else f"[{subject}]"

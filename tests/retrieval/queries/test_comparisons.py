@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.queries.films import FILMS, film_store, values
 
-from knotwork._retrieval.queries.comparisons import read_comparisons, require_numbers
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.queries.comparisons import require_numbers
 from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
 from knotwork._retrieval.queries.query_retrievers import (
     DynamicCypherRetriever,
@@ -31,7 +32,7 @@ def store():
 
 
 def read(text):
-    return [(c.operator.value, c.first or c.number, c.last) for c in read_comparisons(text)]
+    return [(c.operator.value, c.first or c.number, c.last) for c in reading_of(text).comparisons]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_a_day_is_read_in_every_form(day):
 
 @given(st.text(max_size=80))
 def test_any_text_can_be_read(text):
-    for comparison in read_comparisons(text):
+    for comparison in reading_of(text).comparisons:
         assert text[comparison.span.start : comparison.span.end] == comparison.surface
 
 

@@ -16,6 +16,7 @@ from importlib.resources import files
 from itertools import combinations
 from typing import NamedTuple
 
+from knotwork._questions.reading import QuestionReading
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.question import MIN_NAME_CHARACTERS, rarity
 from knotwork._stores.base import Store
@@ -36,12 +37,9 @@ _LEAST_WORD = 3
 _WORD = re.compile(rf"[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_KINDS = {
-    "person": re.compile(r"\b(?:who|whom|whose)\b|谁|哪位|哪些人|哪个人|何人"),
-    "time": re.compile(r"\b(?:when|what year|which year)\b|何时|哪年|哪一年|什么时候"),
-    "place": re.compile(r"\bwhere\b|哪里|哪儿|何地|何处"),
-    "amount": re.compile(r"\bhow (?:many|much)\b|多少|几个|几位"),
-}
+_WHOSE = re.compile(r"\bwhose\b")
+_YEAR = re.compile(r"\b(?:what|which) year\b")
+_HOW_MANY = re.compile(r"\bhow (?:many|much)\b|多少|几个|几位")
 _ASKING = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|how)\b|谁|什么|哪|何时|何地|何处|多少|几"
 )
@@ -160,7 +158,14 @@ class RelationWording:
         self.words = [
             (word, span) for word, span in found if word not in STOP_WORDS or word == "when"
         ]
-        self.kinds = frozenset(k for k, asks in _KINDS.items() if asks.search(self._plain))
+        asked = QuestionReading(self._plain)
+        asks = {
+            "person": asked.asks_who or _WHOSE.search(self._plain),
+            "time": asked.asked_when or _YEAR.search(self._plain),
+            "place": asked.asks_where,
+            "amount": _HOW_MANY.search(self._plain),
+        }
+        self.kinds = frozenset(kind for kind, found in asks.items() if found)
         asking = _ASKING.search(self._plain)
         self.asking = Span(*asking.span()) if asking else None
         own = {word for word, _ in found}

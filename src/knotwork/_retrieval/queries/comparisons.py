@@ -1,8 +1,6 @@
-"""Read comparisons with numbers and dates from a question, in English and Chinese.
+"""Turn the comparisons of a question into conditions, and refuse what no condition honours.
 
-"between 2000 and 2010", "over $1,000", "since March 2021", "in the 1990s", "2000年到2010年之间",
-"100以上". Amounts are read first, then the words around each of them. A statement that does not use
-all numbers and negations of the question is refused.
+A statement that does not use all numbers and negations of the question is refused.
 """
 
 from __future__ import annotations
@@ -10,159 +8,20 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
-from knotwork._retrieval.queries.query_plans import Operator, PropertyCondition
+from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.queries.query_plans import PropertyCondition
 from knotwork._retrieval.queries.target_schema import PropertyShape
-from knotwork._text.dates import DAY, DECADE, MONTH_OF_YEAR, read_day_range
-from knotwork._text.numbers import SCALES
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, Span
 
-YEARS = range(1000, 2101)
-_SCALES: dict[str, float] = {**SCALES, "m": 1e6, "萬": 1e4, "億": 1e8}
-_AMOUNT = re.compile(
-    rf"""(?P<day>{DAY})
-    |(?P<month>{MONTH_OF_YEAR})
-    |(?P<decade>{DECADE})
-    |(?P<year>(?<![\d.,])\d{{4}}\s*年)
-    |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)[$€£¥]?\s?-?\d[\d,]*(?:\.\d+)?
-        (?:\s?(?:thousand|million|billion|bn|[km](?![A-Za-z])|百万|千万|[百千万萬亿億]))?
-        (?![A-Za-z0-9_]|\.\d))""",
-    re.VERBOSE | re.IGNORECASE,
-)
 _DIGITS = re.compile(r"(?<![A-Za-z_$])\d[\d,]*(?:\.\d+)?")
-_PLAIN_NUMBER = re.compile(r"[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)\s?(.*)", re.DOTALL)
-_FILLING = r"\s*(?:the age of\s*|(?:the )?years?\s*|(?:the )?(?:end|start) of\s*|about\s*)?$"
-_BEFORE = tuple(
-    (re.compile(rf"(?:{words}){_FILLING}", re.IGNORECASE), operator)
-    for words, operator in (
-        (
-            (
-                r"\bno less than|\bnot less than|\bat least|\bsince|\bstarting (?:in|from)"
-                r"|\bminimum of|>=|≥|至少|不少于|不低于|不小于|大于等于|自从?"
-            ),
-            Operator.AT_LEAST,
-        ),
-        (
-            (
-                r"\bno (?:more|later|higher|greater) than|\bnot more than|\bat most|\bup to|\buntil"
-                r"|\btill|\bthrough|\bmaximum of|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
-                r"|小于等于|不晚于|截至|截止到?"
-            ),
-            Operator.AT_MOST,
-        ),
-        (
-            (
-                r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
-                r"|\bover|\babove|\bafter|\bexceed(?:s|ing)?|>|大于|超过|高于|多于|晚于|超出"
-            ),
-            Operator.MORE,
-        ),
-        (
-            (
-                r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
-                r"|\bunder|\bbelow|\bbefore|\bprior to|<|小于|少于|低于|早于|不到|不足"
-            ),
-            Operator.LESS,
-        ),
-    )
-)
-_AFTER = tuple(
-    (re.compile(rf"\s*(?:元|岁|人|个|分钟|年)?(?:{words})", re.IGNORECASE), operator)
-    for words, operator in (
-        (
-            r"or (?:more|above|over|higher|later|older)\b|onwards?\b|\+|及?以上|以来|起",
-            Operator.AT_LEAST,
-        ),
-        (
-            r"or (?:less|fewer|below|under|lower|earlier|younger)\b|及?以下|以内|为止",
-            Operator.AT_MOST,
-        ),
-        (r"(?:以|之)后|后(?!来)", Operator.MORE),
-        (r"(?:以|之)前|前(?!\d)", Operator.LESS),
-    )
-)
-_AT = re.compile(r"\b(?:in|during|of|for|from|year)\s+$", re.IGNORECASE)
-_NOT = re.compile(
-    r"(?:\b(?:not|except|excluding|without|besides|other than)\b|除了?|不是|非|不在)"
-    r"\s*(?:in|from|during|of|for)?\s*(?:the year\s+)?$",
-    re.IGNORECASE,
-)
-_DENIED = re.compile(r"(?:\bnot|不是|不在|没有?)\s*$", re.IGNORECASE)
 _NEGATION = re.compile(
     r"\b(?:not|never|without|except|excluding|neither|other than|apart from)\b|n['’]t\b"
     r"|没有?|不(?:是|在|属于|包括|含)|并非|除了?|未",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"(?:\bbetween|介于|[在从自])\s*(?:the\s+)?(?:years?\s+)?$", re.IGNORECASE)
-_AND = re.compile(r"\s*(?:and|和|与|與|及)\s*(?:the\s+)?", re.IGNORECASE)
-_TO = re.compile(r"\s*(?:to|through|until|till|and up to|[-–—~～]|到|至)\s*", re.IGNORECASE)
-_INSIDE = re.compile(r"\s*(?:年|元|岁)?\s*之?间")
-
-
-@dataclass(frozen=True, slots=True)
-class AmountComparison:
-    """A condition that a question states: equal to, more or less than an amount.
-
-    ``number`` is the amount, or None for a month or a day. ``first`` and ``last`` are the first and
-    last day of a time as YYYY-MM-DD, or empty; a bare 2010 is both a number and a year. ``surface``
-    and ``span`` are the amount as written, with the words that compare.
-    """
-
-    operator: Operator
-    number: float | None
-    surface: str
-    span: Span
-    first: str = ""
-    last: str = ""
-
-    @property
-    def is_time(self) -> bool:
-        """True if the amount can be a time."""
-        return bool(self.first)
-
-    @property
-    def is_whole_years(self) -> bool:
-        """True if the amount is one or several whole years."""
-        return self.first.endswith("-01-01") and self.last.endswith("-12-31")
-
-
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    span: Span
-    number: float | None
-    first: str = ""
-    last: str = ""
-    scale: float = 1.0
-    is_marked_time: bool = False
-    """True if it is written as a time, not as a number that may be a year."""
-
-
-def read_comparisons(text: str) -> list[AmountComparison]:
-    """Return the comparisons of a question in order; a range has two with the same span.
-
-    A time without comparing words, as in "orders in 2023", must be equal. A day that does not
-    exist, such as 30 February, has neither number nor days. Numbers alone are left to
-    `require_numbers`.
-    """
-    amounts = list(_read_amounts(text))
-    found: list[AmountComparison] = []
-    number = 0
-    while number < len(amounts):
-        amount = amounts[number]
-        following = amounts[number + 1] if number + 1 < len(amounts) else None
-        if following is not None and (span := _range_span(text, amount, following)):
-            low, high = _in_order(_scaled(amount, following), following)
-            found.append(_compare(text, Operator.AT_LEAST, low, span))
-            found.append(_compare(text, Operator.AT_MOST, high, span))
-            number += 2
-            continue
-        single = _read_single(text, amount)
-        if single is not None:
-            found.append(single)
-        number += 1
-    return found
 
 
 def require_numbers(text: str, held: Iterable[PropertyValue], *, compared: bool = False) -> None:
@@ -171,8 +30,9 @@ def require_numbers(text: str, held: Iterable[PropertyValue], *, compared: bool 
     With ``compared``, numbers and times in comparisons are required too; of a time, its year.
     """
     known = set(_numbers_in(held))
-    comparisons = [] if compared else read_comparisons(text)
-    for amount in _read_amounts(text):
+    asked = reading_of(text)
+    comparisons = () if compared else asked.comparisons
+    for amount in asked.amounts:
         if any(c.span.start <= amount.span.start < c.span.end for c in comparisons):
             continue
         number = amount.number if amount.number is not None else int(amount.first[:4] or -1)
@@ -195,7 +55,7 @@ def _numbers_in(values: Iterable[PropertyValue]) -> Iterator[float]:
 
 def require_no_negation(text: str, names: Iterable[Span]) -> None:
     """Raise QueryRefused for a question with a negation outside names and comparisons."""
-    harmless = [*names, *(c.span for c in read_comparisons(text))]
+    harmless = [*names, *(c.span for c in reading_of(text).comparisons)]
     for match in _NEGATION.finditer(text):
         if not any(span.start <= match.start() < span.end for span in harmless):
             raise QueryRefused(f"No query takes “{match[0].strip()}” into account.")
@@ -256,85 +116,3 @@ def _bounds(
 
 def _plain(number: float) -> float:
     return int(number) if number.is_integer() else number
-
-
-def _read_amounts(text: str) -> Iterator[_Amount]:
-    for match in _AMOUNT.finditer(text):
-        span = Span(*match.span())
-        kind, written = str(match.lastgroup), match[0]
-        amount = _number(span, written) if kind == "number" else _time(span, kind, written)
-        if amount is not None:
-            yield amount
-
-
-def _number(span: Span, written: str) -> _Amount | None:
-    parts = _PLAIN_NUMBER.match(written)
-    if parts is None:
-        return None
-    digits, scale = parts[1].rstrip(","), parts[2].strip().lower()
-    times = _SCALES.get(scale, 1.0)
-    end = span.start + len(written.rstrip(", "))
-    value = float(digits.replace(",", "")) * times
-    amount = _Amount(Span(span.start, end), value, scale=times)
-    if written.isdigit() and len(written) == 4 and int(value) in YEARS:
-        return replace(amount, first=f"{int(value)}-01-01", last=f"{int(value)}-12-31")
-    return amount
-
-
-def _time(span: Span, kind: str, written: str) -> _Amount | None:
-    days = read_day_range(written)
-    if days is None:  # keep a day that does not exist, to refuse it later
-        return _Amount(span, None, is_marked_time=True) if kind == "day" else None
-    year = float(days.first[:4]) if kind in {"year", "decade"} else None
-    if year is not None and year not in YEARS:
-        return None
-    return _Amount(span, year, days.first, days.last, is_marked_time=True)
-
-
-def _range_span(text: str, low: _Amount, high: _Amount) -> Span | None:
-    """Return the span of a range of two amounts, or None."""
-    between = text[low.span.end : high.span.start]
-    begun = _BETWEEN.search(text[: low.span.start])
-    inside = _INSIDE.match(text, high.span.end)
-    joined = _TO.fullmatch(between) or ((begun or inside) and _AND.fullmatch(between))
-    if not joined:
-        return None
-    start = begun.start() if begun else low.span.start
-    return Span(start, inside.end() if inside else high.span.end)
-
-
-def _scaled(low: _Amount, high: _Amount) -> _Amount:
-    """Return the first amount of a range in the scale of the second, as in "3 to 5 million"."""
-    if low.number is None or high.scale == 1.0 or low.scale != 1.0:
-        return low
-    return replace(low, number=low.number * high.scale, first="", last="")
-
-
-def _in_order(one: _Amount, other: _Amount) -> tuple[_Amount, _Amount]:
-    """Return two amounts, the smaller first."""
-    if one.number is not None and other.number is not None and not one.is_marked_time:
-        return (one, other) if one.number <= other.number else (other, one)
-    return (one, other) if one.first <= other.first else (other, one)
-
-
-def _read_single(text: str, amount: _Amount) -> AmountComparison | None:
-    before, after = text[: amount.span.start], amount.span.end
-    for pattern, operator in _BEFORE:
-        if match := pattern.search(before):
-            denied = _DENIED.search(before[: match.start()])
-            if denied:
-                operator = Operator.DIFFERS  # noqa: PLW2901 - which no plan can honour
-            return _compare(text, operator, amount, Span(match.start(), after))
-    for pattern, operator in _AFTER:
-        if match := pattern.match(text, after):
-            return _compare(text, operator, amount, Span(amount.span.start, match.end()))
-    if match := _NOT.search(before):
-        return _compare(text, Operator.DIFFERS, amount, Span(match.start(), after))
-    if amount.is_marked_time or (amount.first and _AT.search(before)):
-        return _compare(text, Operator.EQUALS, amount, amount.span)
-    return None
-
-
-def _compare(text: str, operator: Operator, amount: _Amount, span: Span) -> AmountComparison:
-    surface = text[span.start : span.end]
-    return AmountComparison(operator, amount.number, surface, span, amount.first, amount.last)

@@ -28,10 +28,10 @@ from knotwork._inference.chat import (
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
+from knotwork._questions.amounts import Operator
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
     LinkedQuestion,
-    Operator,
     PlanHop,
     PlanNode,
     PropertyCondition,

@@ -11,16 +11,15 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from knotwork._questions.amounts import AmountComparison, Operator
 from knotwork._retrieval.queries.chain_plans import assemble_chains
 from knotwork._retrieval.queries.comparisons import (
-    AmountComparison,
     conditions_of,
     require_no_negation,
     require_numbers,
 )
 from knotwork._retrieval.queries.query_plans import (
     LinkedQuestion,
-    Operator,
     PlanHop,
     PlanNode,
     PropertyCondition,

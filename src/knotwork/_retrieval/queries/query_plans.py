@@ -10,22 +10,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from knotwork._questions.amounts import Operator
 from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention
 from knotwork._retrieval.queries.target_schema import ANY_KIND, LinkShape, TargetSchema
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueryResult
-
-
-class Operator(StrEnum):
-    """A comparison of a property with a value."""
-
-    EQUALS = "="
-    DIFFERS = "<>"
-    LESS = "<"
-    AT_MOST = "<="
-    MORE = ">"
-    AT_LEAST = ">="
-    CONTAINS = "contains"
 
 
 class Returned(StrEnum):

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han
-from knotwork._retrieval.queries.comparisons import AmountComparison, read_comparisons
 from knotwork._retrieval.queries.query_plans import (
     LinkedQuestion,
-    Operator,
     PropertyCondition,
     Returned,
 )
@@ -357,7 +357,6 @@ _CHINESE = tuple(
     for words, d, desc in _SUPERLATIVES
     if any(not w[0].isascii() for w in words.split("|"))
 )
-_WHEN = re.compile(r"\bwhen\b|什么时候|何时|哪年", re.IGNORECASE)
 _SHARES = re.compile(r"\b(?:shar(?:e|es|ed|ing)|same|also|co-?\w+)\b|共同|相同|同一", re.IGNORECASE)
 _TOP = re.compile(r"\b(?:top|first|best|last|latest) (\d{1,3})\b|前\s*(\d{1,3})", re.IGNORECASE)
 _ASKING = re.compile(
@@ -411,9 +410,9 @@ def read_answer_wording(text: str) -> AnswerWording:
     return AnswerWording(
         returned,
         tuple(_superlatives(text, limit)),
-        tuple(read_comparisons(text)),
+        reading_of(text).comparisons,
         asked.end() if asked else 0,
-        bool(_WHEN.search(text)),
+        reading_of(text).asked_when is not None,
         bool(_SHARES.search(text)),
     )
 

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from knotwork._questions.amounts import Operator
 from knotwork._retrieval.queries.query_plans import (
-    Operator,
     PropertyCondition,
     QueryPlan,
     Returned,

@@ -10,13 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from knotwork._retrieval.queries.comparisons import (
-    AmountComparison,
-    conditions_of,
-    read_comparisons,
-    require_no_negation,
-)
-from knotwork._retrieval.queries.query_plans import Operator, PropertyCondition
+from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.queries.comparisons import conditions_of, require_no_negation
+from knotwork._retrieval.queries.query_plans import PropertyCondition
 from knotwork._retrieval.queries.schema_linker import SchemaLinker, split_name
 from knotwork._retrieval.queries.table_queries import (
     NUMERIC,
@@ -108,7 +105,7 @@ class _TableReader:
         self._text = text
         self._wording = wording
         self._table = table
-        self._comparisons = read_comparisons(text)
+        self._comparisons = reading_of(text).comparisons
         self._values = [value for value in values if self._may_be_meant(value)]
         taken = [*(c.span for c in self._comparisons), *(v.span for v in self._values)]
         mentions = SchemaLinker(_schema_of(table)).link(text, taken=taken)

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._retrieval.queries.comparisons import read_comparisons
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.query_plans import PropertyCondition, Returned
 from knotwork._retrieval.queries.schema_linker import split_name
-from knotwork._retrieval.question import asks_yes_or_no
 from knotwork._stores.table_file import TableShape
 from knotwork.records import Span
 
@@ -89,8 +88,6 @@ _STRUCTURE_ZH = re.compile(
     r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各"
 )
 _ONE = re.compile(r"^\W*(?:what|who|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少|谁)", re.IGNORECASE)
-_WHEN = re.compile(r"\bwhen\b|什么时候|何时|哪天", re.IGNORECASE)
-_WHO = re.compile(r"\b(?:who|whom)\b|谁", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9]+(?:['’][a-z]+)?|[^\W_A-Za-z0-9]")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 
@@ -125,13 +122,13 @@ class TableWording:
 
 def read_table_wording(text: str) -> TableWording:
     """Return what a question asks to compute."""
-    covered: list[Span] = []
+    asked, covered = reading_of(text), list[Span]()
     operation: Returned | None = None
     for pattern, returned in _OPERATIONS:
         for match in pattern.finditer(text):
             covered.append(Span(*match.span()))
             operation = operation or returned
-    compared = [comparison.span for comparison in read_comparisons(text)]
+    compared = [comparison.span for comparison in asked.comparisons]
     extremes: list[Extreme] = []
     for pattern, dimension, descending in _SUPERLATIVES:
         for match in pattern.finditer(text):
@@ -141,16 +138,17 @@ def read_table_wording(text: str) -> TableWording:
             if not any(o.contains(span) for o in around):
                 extremes.append(Extreme(dimension, descending, span))
     covered += [extreme.span for extreme in extremes]
-    limit, when = _LIMIT.search(text), _WHEN.search(text)
-    covered += [Span(*match.span()) for match in (limit, when) if match is not None]
+    limit, when = _LIMIT.search(text), asked.asked_when
+    covered += [when] if when else []
+    covered += [Span(*limit.span())] if limit else []
     return TableWording(
         operation,
         extremes[0] if len(extremes) == 1 else None,
         int(next(group for group in limit.groups() if group)) if limit else 1,
         asks_when=when is not None,
-        asks_who=_WHO.search(text) is not None,
+        asks_who=asked.asks_who,
         asks_for_one=_ONE.search(text) is not None,
-        is_clear=len(extremes) < 2 and not asks_yes_or_no(text),
+        is_clear=len(extremes) < 2 and not asked.asks_yes_or_no,
         covered=tuple(covered),
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from knotwork._config import AnswerSettings
+from knotwork._questions.reading import reading_of
+from knotwork._questions.scopes import QuestionScope, ScopeKind
 from knotwork._retrieval.community_search import ReportSource, find_topic
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
@@ -40,10 +42,7 @@ from knotwork._synthesis.overviews.summaries import (
     summarize_whole,
 )
 from knotwork._synthesis.pieces import rank_pieces
-from knotwork._synthesis.questions.classification import read_scope, strip_text_nouns
-from knotwork._synthesis.questions.scopes import QuestionScope, ScopeKind
 from knotwork._synthesis.sentence_selection import rank_candidates
-from knotwork._text.languages import detect_language
 from knotwork._text.statements import SelectedSentence, read_statements
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Evidence, Hit, Query
@@ -75,7 +74,7 @@ class OverviewPlan:
     @property
     def language(self) -> str:
         """The language of the question."""
-        return detect_language(self.question)
+        return reading_of(self.question).language
 
     @property
     def needs_communities(self) -> bool:
@@ -93,7 +92,7 @@ def plan_overview(
     whole if it has no terms beside those for the whole. If the scope depends on a named document or
     section that the index does not have, the result is None. Raises as ``sources.searcher.search``.
     """
-    scope = read_scope(question)
+    scope = reading_of(question).scope
     is_stated = scope is not None
     if scope is None and is_general:
         focus = find_topic(question)
@@ -135,7 +134,7 @@ def _read_section(
         outline=outline,
         embedder=sources.models.query_embedder,
         within=overview.parts[0] if overview.parts else None,
-        named=frozenset(content_terms(strip_text_nouns(scope.named))),
+        named=frozenset(content_terms(reading_of(scope.named).strip_text_nouns())),
     )
     if _have_rivals(located):
         return overview
@@ -239,7 +238,7 @@ def _keep_named(
         return [
             c for c in inside if asked & set(content_terms(f"{c.chunk.context} {c.text}"))
         ] or inside
-    wanted = set(content_terms(strip_text_nouns(overview.scope.named)))
+    wanted = set(content_terms(reading_of(overview.scope.named).strip_text_nouns()))
     return [
         c for c in candidates if wanted and wanted <= set(content_terms(c.chunk.context))
     ] or candidates

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from knotwork._synthesis.questions.scopes import DividedQuestion, SubQuestion
+from knotwork._questions.parts import DividedQuestion, SubQuestion
 from knotwork._text.chinese import simplify
 
 _LONGEST_NAME = 20
@@ -67,7 +67,7 @@ _APART = re.compile(
 )
 
 
-def divide_chinese(text: str) -> tuple[SubQuestion, ...]:
+def divide(text: str) -> tuple[SubQuestion, ...]:
     """Return the questions in a text; at most one if it cannot be divided."""
     found: list[SubQuestion] = []
     context = topic = ""
@@ -86,7 +86,7 @@ def divide_chinese(text: str) -> tuple[SubQuestion, ...]:
     return tuple(found)
 
 
-def compare_chinese(text: str) -> DividedQuestion | None:
+def compare(text: str) -> DividedQuestion | None:
     """Return one question for each of two compared names; None for any other question."""
     text = text.strip(_END_MARKS)
     simple = simplify(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
-from knotwork._synthesis.questions.scopes import DividedQuestion, SubQuestion
+from knotwork._questions.parts import DividedQuestion, SubQuestion
 from knotwork._text.terms import content_terms
 
 _FEWEST_TERMS = 2
@@ -123,7 +123,7 @@ class _Form(IntEnum):
     """Its verb precedes its subject ("which lock does it take")."""
 
 
-def divide_english(text: str) -> tuple[SubQuestion, ...]:
+def divide(text: str) -> tuple[SubQuestion, ...]:
     """Return the questions in a text; at most one if it cannot be divided."""
     found: list[SubQuestion] = []
     context = topic = ""
@@ -146,7 +146,7 @@ def divide_english(text: str) -> tuple[SubQuestion, ...]:
     return tuple(found) if all(_says_something(part.text) for part in found) else ()
 
 
-def compare_english(text: str) -> DividedQuestion | None:
+def compare(text: str) -> DividedQuestion | None:
     """Return one question for each of two compared names; None for any other question."""
     *before, question = _SENTENCE_END.split(text)
     for form in _COMPARISONS:

@@ -1,0 +1,225 @@
+"""What the words of a question ask, read once for all who need it.
+
+Each part is read when it is first asked for. Equal texts share one reading.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
+from knotwork._questions.chinese import CHINESE
+from knotwork._questions.english import ENGLISH
+from knotwork._questions.expected import AnswerKind, Expectation
+from knotwork._questions.kinds import QuestionKind, read_kinds
+from knotwork._questions.languages import Language
+from knotwork._questions.parts import DividedQuestion
+from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
+from knotwork._text.chinese import HAN, simplify
+from knotwork._text.languages import detect_language
+from knotwork._text.terms import content_terms
+from knotwork.records import Span
+
+if TYPE_CHECKING:
+    from knotwork._questions.stated_filters import StatedFilter
+
+MOST_PARTS = 4
+"""A text with more questions is not divided: it is a list of tasks."""
+
+_LONGEST_SCOPED = 240
+_LONGEST_DIVIDED = 400
+_KEPT_READINGS = 64
+_LEAST_WHOLE = 0.75
+"""The least probability that a question asks for a summary of everything, for one that does."""
+_SUMMARIES = (QuestionKind.SUMMARY_ONE, QuestionKind.SUMMARY_ALL, QuestionKind.COUNT)
+_HAN_TEXT = re.compile(f"[{HAN}]")
+_MAY_ASK_MORE = re.compile(
+    r"\b(?:and|but|vs|versus|compare|differ\w*|distinction)\b|;|[?!.]\s+\S"
+    r"|,\s+(?:\w+\s+)?(?:wh(?:o|at|ich|en|ere|y)|how)",
+    re.IGNORECASE,
+)
+"""Matches every English question that can be divided."""
+
+
+class Extent(StrEnum):
+    """How much of the documents a question is about."""
+
+    ALL = "all"
+    """What all documents say."""
+    THING = "thing"
+    """A thing and its relations."""
+    PASSAGE = "passage"
+    """What a passage says."""
+
+
+_EXTENTS = {
+    ScopeKind.WHOLE: Extent.ALL,
+    ScopeKind.TOPIC: Extent.ALL,
+    ScopeKind.RANKING: Extent.ALL,
+    ScopeKind.THING: Extent.THING,
+}
+
+
+@dataclass(frozen=True)
+class QuestionReading:
+    """A question, and what its words ask; see `reading_of`."""
+
+    text: str
+
+    @cached_property
+    def plain(self) -> str:
+        """The question with single spaces."""
+        return " ".join(self.text.split())
+
+    @cached_property
+    def simple(self) -> str:
+        """The question in simplified characters; offsets are those of the text."""
+        return simplify(self.text)
+
+    @cached_property
+    def language(self) -> str:
+        """The code of its language, "" if it is unclear."""
+        return detect_language(self.text)
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        """Its content terms in order, each once."""
+        return tuple(dict.fromkeys(content_terms(self.text)))
+
+    @cached_property
+    def _languages(self) -> tuple[Language, ...]:
+        """The languages whose words it may have."""
+        # The title in "总结一下《Almanac》" may be longer than the rest.
+        return (CHINESE, ENGLISH) if _HAN_TEXT.search(self.text) else (ENGLISH,)
+
+    @cached_property
+    def _own_language(self) -> Language:
+        """The language whose rules it follows."""
+        return CHINESE if len(_HAN_TEXT.findall(self.plain)) * 4 >= len(self.plain) > 0 else ENGLISH
+
+    @cached_property
+    def kinds(self) -> dict[QuestionKind, float]:
+        """The probabilities of the kinds of answer that it expects, the most probable first."""
+        return read_kinds(self.text)
+
+    @cached_property
+    def asks_yes_or_no(self) -> bool:
+        """Whether it can be answered with yes or no."""
+        return any(language.yes_no.search(self.simple) for language in self._languages)
+
+    @cached_property
+    def asks_name(self) -> bool:
+        """Whether it asks for a name: a person, an option, a program."""
+        return any(language.name.search(self.simple) for language in self._languages)
+
+    @cached_property
+    def asks_who(self) -> bool:
+        """Whether it asks for a person."""
+        return any(language.who.search(self.simple) for language in self._languages)
+
+    @cached_property
+    def asked_when(self) -> Span | None:
+        """Its words that ask for a time."""
+        found = (language.when.search(self.simple) for language in self._languages)
+        return next((Span(*match.span()) for match in found if match), None)
+
+    @cached_property
+    def asks_where(self) -> bool:
+        """Whether it asks for a place."""
+        return any(language.where.search(self.simple) for language in self._languages)
+
+    @cached_property
+    def expected(self) -> Expectation:
+        """The values that it expects."""
+        asked = self.text.casefold().strip(" ?？")
+        simple = simplify(asked)
+        kinds = frozenset(
+            kind
+            for language in self._languages
+            for kind, words in (
+                (AnswerKind.AMOUNT, language.amount),
+                (AnswerKind.DEFAULT, language.default),
+                (AnswerKind.DATE, language.date),
+            )
+            if words.search(simple)
+        )
+        return Expectation(asked, kinds)
+
+    @cached_property
+    def amounts(self) -> tuple[Amount, ...]:
+        """Its numbers and times, in order."""
+        return tuple(read_amounts(self.text))
+
+    @cached_property
+    def comparisons(self) -> tuple[AmountComparison, ...]:
+        """Its comparisons with amounts, in order; a range is two with the same span."""
+        return tuple(read_comparisons(self.text, self.amounts))
+
+    def stated_filter(self, *, today: date) -> StatedFilter | None:
+        """Return the only filter that it states, or None."""
+        from knotwork._questions.stated_filters import find_stated_filter
+
+        return find_stated_filter(self.text, today=today)
+
+    @cached_property
+    def scope(self) -> QuestionScope | None:
+        """What it asks to be summarised or counted; None for any other question."""
+        if not 0 < len(self.plain) <= _LONGEST_SCOPED:
+            return None
+        scopes = (read_scope(self.plain, language) for language in self._languages)
+        return next((scope for scope in scopes if scope is not None), None)
+
+    def strip_text_nouns(self) -> str:
+        """Return a phrase without words for texts: "travel" for "the travel chapter"."""
+        return strip_text_nouns(self.text, self._own_language)
+
+    @cached_property
+    def extent(self) -> Extent:
+        """How much of the documents it is about."""
+        if self.scope is not None and self.scope.is_sure and self.scope.kind in _EXTENTS:
+            return _EXTENTS[self.scope.kind]
+        if self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE:
+            return Extent.ALL
+        words, simple = self._own_language.extents, simplify(self.plain)
+        if words.general(simple):
+            return Extent.ALL
+        return Extent.THING if words.about.search(simple) else Extent.PASSAGE
+
+    @cached_property
+    def summarizing(self) -> float:
+        """The probability that it asks for a summary or a count."""
+        return sum(self.kinds[kind] for kind in _SUMMARIES)
+
+    @cached_property
+    def division(self) -> DividedQuestion | None:
+        """Its parts; None if it asks for one thing, or for more than `MOST_PARTS`."""
+        text = self.plain
+        if len(text) > _LONGEST_DIVIDED:
+            return None
+        # Compiling the forms of a language is slow, so only those that may match are imported.
+        if self._own_language is CHINESE:
+            from knotwork._questions.parts_chinese import compare, divide
+        elif _MAY_ASK_MORE.search(text):
+            from knotwork._questions.parts_english import compare, divide
+        else:
+            return None
+        if compared := compare(text):
+            return compared
+        parts = divide(text)
+        return DividedQuestion(parts) if 1 < len(parts) <= MOST_PARTS else None
+
+
+@lru_cache(maxsize=_KEPT_READINGS)
+def reading_of(text: str) -> QuestionReading:
+    """Return the reading of a question, the same one for equal texts."""
+    return QuestionReading(text)
+
+
+def open_pronoun(sentence: str) -> re.Match[str] | None:
+    """Return what a sentence begins with that stands for a name: a pronoun, "the company"."""
+    return ENGLISH.pronoun.match(sentence) or CHINESE.pronoun.match(simplify(sentence))

@@ -1,0 +1,157 @@
+"""Read the times and versions of documents that a question states, as a filter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import NamedTuple
+
+from knotwork._text.dates import (
+    DAY,
+    DECADE,
+    MONTH_OF_YEAR,
+    RELATIVE,
+    read_day_range,
+    resolve_relative,
+)
+from knotwork.records import AllOf, Comparison, Condition, Filter
+
+DATE, VERSION = "date", "version"
+"""The fields that are compared."""
+
+_TIME = (
+    rf"(?:the\s+)?(?:{RELATIVE}|{DAY}|{MONTH_OF_YEAR}|{DECADE}"
+    r"|[12]\d{3}-\d{1,2}(?![\d-])"
+    r"|[12]\d{3}(?!\d|-|\s*(?:%|percent|euros?|dollars?|people|items?|words?))"
+    r")"
+)
+_NOUN = (
+    r"(?:documents|docs|notes|reports|articles|(?:blog\s+)?posts|e-?mails|letters|memos"
+    r"|papers|minutes|newsletters|announcements)"
+)
+_MADE = r"(?:written|published|dated|posted|sent|created|issued|updated|modified|released)"
+_OF_DOCUMENTS = re.compile(
+    rf"\b(?P<noun>{_NOUN})\s+(?:(?:that|which)\s+(?:was|were|is|are)\s+)?(?:"
+    rf"(?:{_MADE}\s+)?(?:(?P<sign>since|after|before|until|up\s+to)\s+(?P<edge>{_TIME})"
+    rf"|(?:between|from)\s+(?P<first>{_TIME})\s+(?:and|to|until)\s+(?P<last>{_TIME})"
+    rf"|(?:from|dated)\s+(?P<from>{_TIME}))"
+    rf"|{_MADE}\s+(?:in|on|during)\s+(?P<in>{_TIME})"
+    rf"|dated\s+(?P<dated>{_TIME}))(?!\w)",
+    re.IGNORECASE,
+)
+_SIGNS_BY_WORDS = {
+    "since": Comparison.AT_LEAST,
+    "after": Comparison.MORE,
+    "before": Comparison.LESS,
+    "until": Comparison.AT_MOST,
+    "up to": Comparison.AT_MOST,
+}
+
+_TIME_ZH = rf"(?:{DAY}|{MONTH_OF_YEAR}|{DECADE}|[12]\d{{3}}\s*年|{RELATIVE})"
+_NOUN_ZH = "(?:文档|文件|报告|文章|邮件|笔记|会议纪要|纪要|会议记录|备忘录|通知|公告|论文)"
+_MADE_ZH = "(?:发布|发表|撰写|写|发送|发出|创建|更新|修改|签发|印发)"
+_OF_DOCUMENTS_ZH = re.compile(
+    rf"(?P<time>{_TIME_ZH})(?P<sign>以来|之前|以前)?(?:所?{_MADE_ZH})?的(?:所有|全部|那些|这些)?(?P<noun>{_NOUN_ZH})"
+)
+_SIGNS_ZH = {"以来": Comparison.AT_LEAST, "之前": Comparison.LESS, "以前": Comparison.LESS}
+
+_OF_VERSION = re.compile(
+    r"\b(?P<sign>since|after|before|until|up\s+to)\s+version\s+(?P<number>\d+(?:\.\d+)?)(?![\w.]*\w)",
+    re.IGNORECASE,
+)
+_OF_VERSION_ZH = re.compile(r"(?:自|从)?版本\s*(?P<number>\d+(?:\.\d+)?)\s*以来")
+
+
+_PLACE = re.compile(
+    r",?\s*\b(?:in|from|within|by|per|according\s+to|based\s+on|using)\s+"
+    r"(?:(?:the|all|any|our|my|these|those)\s+)*$",
+    re.IGNORECASE,
+)
+"""Words before "reports from 2023" that make the documents the place to search, not the topic."""
+
+_PLACE_ZH = re.compile(r"(?:里面?|中|之?内|上)?[，,]?")
+_PLACE_BEFORE_ZH = re.compile(r"(?:在|根据|按照|依据|从)?$")
+
+
+_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+
+
+class StatedFilter(NamedTuple):
+    """A filter, the words of the question that state it, and the question without them."""
+
+    filter: Filter
+    words: str
+    rest: str
+
+    @property
+    def field(self) -> str:
+        """The field that the filter compares."""
+        part = self.filter.parts[0] if isinstance(self.filter, AllOf) else self.filter
+        assert isinstance(part, Condition)
+        return part.field
+
+
+def find_stated_filter(question: str, *, today: date) -> StatedFilter | None:
+    """Return the only filter that a question states, or None.
+
+    A question with a second time may compare documents of two times, so it states no filter.
+    """
+    found = [*_find_times(question, today), *_find_versions(question)]
+    if len(found) != 1 or _YEAR.search(question.replace(found[0].words, " ", 1)):
+        return None
+    return found[0]
+
+
+def _find_times(question: str, today: date) -> Iterator[StatedFilter]:
+    for match in _OF_DOCUMENTS.finditer(question):
+        if match["first"]:
+            ends = [_as_date(match[name], today) for name in ("first", "last")]
+            if all(ends):
+                first = Condition(DATE, Comparison.AT_LEAST, (ends[0],))
+                last = Condition(DATE, Comparison.AT_MOST, (ends[1],))
+                yield StatedFilter(AllOf((first, last)), match[0], _without(match))
+            continue
+        sign = " ".join((match["sign"] or "").lower().split())
+        time = match["edge"] or match["from"] or match["in"] or match["dated"]
+        value = _as_date(time, today)
+        if value:
+            comparison = _SIGNS_BY_WORDS.get(sign, Comparison.EQUAL)
+            yield StatedFilter(Condition(DATE, comparison, (value,)), match[0], _without(match))
+    for match in _OF_DOCUMENTS_ZH.finditer(question):
+        value = _as_date(match["time"], today)
+        if value:
+            comparison = _SIGNS_ZH.get(match["sign"] or "", Comparison.EQUAL)
+            yield StatedFilter(Condition(DATE, comparison, (value,)), match[0], _without_zh(match))
+
+
+def _find_versions(question: str) -> Iterator[StatedFilter]:
+    for match in _OF_VERSION.finditer(question):
+        comparison = _SIGNS_BY_WORDS[" ".join(match["sign"].lower().split())]
+        yield StatedFilter(Condition(VERSION, comparison, (match["number"],)), match[0], question)
+    for match in _OF_VERSION_ZH.finditer(question):
+        number = match["number"]
+        yield StatedFilter(Condition(VERSION, Comparison.AT_LEAST, (number,)), match[0], question)
+
+
+def _without(match: re.Match[str]) -> str:
+    """Return the question without the time, and without the documents if they are only a place."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    place = _PLACE.search(before)
+    if place:
+        return f"{before[: place.start()]}{after}".lstrip(" ,")
+    return f"{before}{match['noun']}{after}"
+
+
+def _without_zh(match: re.Match[str]) -> str:
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    place = _PLACE_ZH.match(after)
+    if place and place[0]:
+        return _PLACE_BEFORE_ZH.sub("", before) + after[place.end() :]
+    return f"{before}{match['noun']}{after}"
+
+
+def _as_date(words: str, today: date) -> str:
+    """Return a time in the form that `read_day_range` parses, or "" if it is not a date."""
+    text = resolve_relative(words, today)
+    return text if read_day_range(text) else ""
