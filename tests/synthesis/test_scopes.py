@@ -150,7 +150,7 @@ def test_questions_for_the_entities_of_a_type(question, noun, limit, by_importan
     scope = reading_of(question).scope
     assert scope is not None
     assert (scope.kind, scope.subject, scope.limit) == (ScopeKind.RANKING, noun, limit)
-    assert scope.by_importance == by_importance == needs_reports(question, "auto")
+    assert scope.by_importance == by_importance == scope.needs_communities
 
 
 @pytest.mark.parametrize(

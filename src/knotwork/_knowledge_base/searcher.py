@@ -127,6 +127,8 @@ class Retrievers:
         Raises UnknownName for an unknown field, FilterError for an invalid filter, and
         QuerySyntaxError for an invalid retrieval query.
         """
+        from knotwork._retrieval.retriever_registry import AUTO
+
         hit_query = None
         if request.retrieval_query or request.query_params:
             # Cypher is imported with the first statement.
@@ -134,8 +136,12 @@ class Retrievers:
 
             hit_query = read_hit_query(request.retrieval_query, request.query_params)
         scope = self._find_scope(request.question, request.filters)
-        tables = with_tables and self._asks_tables(request)
-        return ScopedSearcher(self, request, scope, hit_query, with_tables=tables)
+        # No retriever and no filter may exclude the rows of tables.
+        is_free = request.retriever in (None, "", AUTO) and not request.filters
+        wanted = with_tables and is_free and self.settings.answer.tables
+        tables = tables_of(self.store) if wanted else None
+        has_tables = tables is not None and tables.exists()
+        return ScopedSearcher(self, request, scope, hit_query, with_tables=has_tables)
 
     def search(self, request: AskRequest) -> Evidence:
         """Return the passages relevant to a request. Raises as `KnowledgeBase.search`."""
@@ -281,19 +287,6 @@ class Retrievers:
         note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
         return SearchScope(part, stated.rest, stated.filter, (note,))
 
-    def _asks_tables(self, request: AskRequest) -> bool:
-        """Return True if rows of tables may answer: no retriever and no filter excludes them."""
-        from knotwork._retrieval.retriever_registry import AUTO
-
-        tables = tables_of(self.store)
-        return (
-            self.settings.answer.tables
-            and request.retriever in (None, "", AUTO)
-            and not request.filters
-            and tables is not None
-            and tables.exists()
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class ScopedSearcher:
@@ -338,18 +331,14 @@ class ScopedSearcher:
 
             embedder = self.retrievers.models.embedder if found.embedder else None
             found = run_over_hits(found, self.hit_query, store=scope.part.store, embedder=embedder)
-        return self._add_table_rows(found, text) if self.with_tables else found
-
-    def _add_table_rows(self, found: Evidence, text: str) -> Evidence:
-        is_question = text == self.scope.question
-        if self.scope.filter and not is_question:
+        is_question = text == scope.question
+        if not self.with_tables or (scope.filter and not is_question):
             return found
         from knotwork._retrieval.queries.table_rows import TableRows
 
         # Words that became a filter are missing in the text, but rows have to match them as well.
-        return TableRows(self.retrievers.store).add_rows(
-            found, self.request.question if is_question else text
-        )
+        asked = request.question if is_question else text
+        return TableRows(self.retrievers.store).add_rows(found, asked)
 
 
 def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knotwork._questions.languages import NOTHING, ExtentWords, Language, ScopeWords, Words
+from knotwork._questions.languages import NOTHING, Language, ScopeWords, Words
 
 _TEXT = (
     "(?:文档|文件|资料|文章|材料|知识库|语料|报告|笔记|手册|书|教程|指南|小说|故事|论文|说明书|文本"
@@ -136,15 +136,12 @@ def _asks_what_many_say(text: str) -> bool:
 
 
 CHINESE = Language(
-    code="zh",
     scopes=_SCOPES,
-    extents=ExtentWords(
-        general=_asks_what_many_say,
-        about=Words(
-            "介绍一下|^请?(?:介绍|说说|谈谈)"
-            r"|(?:之间|和|与|跟).{0,12}(?:的)?(?:关系|联系)(?:是|如何|怎样|吗|？|\?|$)"
-            "|^.{2,8}(?:是谁|是什么人)[？?]?$"
-        ),
+    asks_what_many_say=_asks_what_many_say,
+    relations=Words(
+        "介绍一下|^请?(?:介绍|说说|谈谈)"
+        r"|(?:之间|和|与|跟).{0,12}(?:的)?(?:关系|联系)(?:是|如何|怎样|吗|？|\?|$)"
+        "|^.{2,8}(?:是谁|是什么人)[？?]?$"
     ),
     yes_no=Words(
         r"吗\s*[?？]?$|是否|能不能|能否|可不可以|可否|是不是|会不会|有没有|要不要|需不需要"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from knotwork._questions.languages import NOTHING, ExtentWords, Language, ScopeWords, Words
+from knotwork._questions.languages import NOTHING, Language, ScopeWords, Words
 
 _END = r"[\s?.!？。！]*$"
 _TEXT = (
@@ -33,6 +33,7 @@ _NOUN = (
     r"|terms|entities|entity|dates|works|things|technologies)"
 )
 _NAMED = r"(?:mentioned|named|cited|discussed|referred to|talked about|referenced)"
+_COMES_UP = rf"(?:(?:is|are|was|were|gets?) {_NAMED}|appears?|occurs?|comes? up)"
 _OFTEN = r"(?:the )?most(?: (?:often|frequently|commonly))?"
 _MOST = (
     rf"most(?: |-)(?:(?:often|frequently|commonly)[ -])?(?:{_NAMED}|frequent|common|important"
@@ -65,10 +66,8 @@ _SCOPES = ScopeWords(
     ),
     determiner=Words(rf"^{_DETERMINER}+"),
     rankings=(
-        Words(rf"{_MANY} (?:is|are|was|were|gets?) {_NAMED} {_OFTEN}{_WHERE}"),
-        Words(rf"{_MANY} (?:appears?|occurs?|comes? up) {_OFTEN}{_WHERE}"),
-        Words(rf"^(?P<noun>who) (?:is|are|was|gets?) {_NAMED} {_OFTEN}{_WHERE}"),
-        Words(rf"^(?P<noun>who) (?:appears?|comes? up) {_OFTEN}{_WHERE}"),
+        Words(rf"{_MANY} {_COMES_UP} {_OFTEN}{_WHERE}"),
+        Words(rf"^(?P<noun>who) {_COMES_UP} {_OFTEN}{_WHERE}"),
         Words(rf"{_SHOW}{_TOP} {_NOUN}{_WHERE}"),
         Words(
             rf"{_SHOW}(?:all )?(?:the )?(?:top (?P<limit>\d+) )?{_NOUN}"
@@ -82,12 +81,8 @@ _SCOPES = ScopeWords(
             rf" (?P<subject>.+?){_END}"
         ),
         Words(
-            rf"^in (?:how many|which|what) {_UNIT}"
-            rf" (?:is|are|was) (?P<subject>.+?) {_NAMED}{_END}"
-        ),
-        Words(
-            rf"^in (?:how many|which|what) {_UNIT}"
-            rf" (?:does|do|did) (?P<subject>.+?) {_APPEAR}{_END}"
+            rf"^in (?:how many|which|what) {_UNIT} (?:is|are|was|does|do|did)"
+            rf" (?P<subject>.+?) (?:{_NAMED}|{_APPEAR}){_END}"
         ),
         Words(rf"{_HOW_OFTEN} (?:is|are|was|were) (?P<subject>.+?) {_NAMED}{_PLACE}"),
         Words(rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>.+?) {_APPEAR}{_TEXT_PLACE}{_END}"),
@@ -224,18 +219,15 @@ def _names_something(text: str) -> bool:
 
 
 ENGLISH = Language(
-    code="en",
     scopes=_SCOPES,
-    extents=ExtentWords(
-        general=_asks_what_many_say,
-        about=Words(
-            r"^(?:please )?(?:tell me (?:more |all |everything )?about|describe|introduce|profile"
-            r"|what do (?:we|you) know about)\b"
-            r"|\b(?:relationship|relations|connections?|links?|ties) (?:between|among)\b"
-            r"|\bhow (?:is|are|was|were) .+ (?:related|connected|linked) to\b"
-            r"|(?-i:^[Ww]ho (?:is|was|are|were) (?!.*['’]s?\b)"
-            r"[A-Z][\w'’.-]*(?: [\w'’.-]+){0,4}\?*$)"
-        ),
+    asks_what_many_say=_asks_what_many_say,
+    relations=Words(
+        r"^(?:please )?(?:tell me (?:more |all |everything )?about|describe|introduce|profile"
+        r"|what do (?:we|you) know about)\b"
+        r"|\b(?:relationship|relations|connections?|links?|ties) (?:between|among)\b"
+        r"|\bhow (?:is|are|was|were) .+ (?:related|connected|linked) to\b"
+        r"|(?-i:^[Ww]ho (?:is|was|are|were) (?!.*['’]s?\b)"
+        r"[A-Z][\w'’.-]*(?: [\w'’.-]+){0,4}\?*$)"
     ),
     yes_no=Words(
         r"^\W*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would"

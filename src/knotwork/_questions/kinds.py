@@ -59,11 +59,6 @@ class _Weights(NamedTuple):
     biases: NDArray[np.float32]
 
 
-def read_kind(question: str) -> QuestionKind:
-    """Return the most probable kind of answer that a question expects."""
-    return next(iter(read_kinds(question)))
-
-
 def read_kinds(question: str) -> dict[QuestionKind, float]:
     """Return the probability of each kind, the most probable first.
 

@@ -185,10 +185,10 @@ class QuestionReading:
             return _EXTENTS[self.scope.kind]
         if self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE:
             return Extent.ALL
-        words, simple = self._own_language.extents, simplify(self.plain)
-        if words.general(simple):
+        language, simple = self._own_language, simplify(self.plain)
+        if language.asks_what_many_say(simple):
             return Extent.ALL
-        return Extent.THING if words.about.search(simple) else Extent.PASSAGE
+        return Extent.THING if language.relations.search(simple) else Extent.PASSAGE
 
     @cached_property
     def summarizing(self) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from knotwork._inference.embedder import to_similarity
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities
 from knotwork._retrieval.passage_reader import PassageReader, replace_hits
 from knotwork._retrieval.question import can_embed
@@ -67,7 +68,7 @@ class TopDownRetriever(WrappingRetriever):
 
     def _expand(self, query: Query, evidence: Evidence) -> Evidence:
         passages = PassageReader(self._store)
-        asked = frozenset(content_terms(query.text))
+        asked = frozenset(reading_of(query.text).terms)
         by_document: dict[str, list[Hit]] = {}
         for hit in evidence.hits:
             by_document.setdefault(hit.chunk.document_id, []).append(hit)

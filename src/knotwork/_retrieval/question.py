@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import Embedder
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import FloatMatrix, Scored, Store
-from knotwork._text.languages import detect_language, is_read
+from knotwork._text.languages import is_read
 from knotwork._text.names import name_candidates
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import Entity, Span
@@ -103,7 +104,7 @@ def read_question(
     """
     with store.reading():
         text, corrections = correct_spelling(text, store)
-        terms = tuple(dict.fromkeys(content_terms(text)))
+        terms = reading_of(text).terms
         chunk_count = store.documents.chunk_count()
         shares, known = _term_weights(terms, store)
         links, named = (
@@ -154,13 +155,13 @@ def _find_links(
     longest = _longest({form: spans[form] for form in found})
     about = chunks_about(store, [found[form].id for form in longest], fan=weights.link.fan)
     places = {term: index for index, term in enumerate(terms)}
-    trusts_case = not text.isupper() and any(c.isupper() for word in text.split()[1:] for c in word)
+    has_case = trusts_case(text)
     links = []
     for form in longest:
         entity, span = found[form], spans[form]
         surface = text[span.start : span.end]
         inside = [places[term] for term in dict.fromkeys(content_terms(surface)) if term in places]
-        certain = not trusts_case or _looks_like_a_name(surface, first=span.start == 0)
+        certain = not has_case or looks_like_a_name(surface, first=span.start == 0)
         links.append(
             EntityLink(
                 entity=entity,
@@ -184,7 +185,13 @@ def _longest(spans: dict[str, Span]) -> list[str]:
     return kept
 
 
-def _looks_like_a_name(surface: str, *, first: bool) -> bool:
+def trusts_case(text: str) -> bool:
+    """Return True if capitals show what is a name: some words have them, and not all."""
+    return not text.isupper() and any(c.isupper() for word in text.split()[1:] for c in word)
+
+
+def looks_like_a_name(surface: str, *, first: bool) -> bool:
+    """Return True for words with capitals or digits, or of a script without capitals."""
     words = surface.split()
     if first and len(words) == 1 and surface.isascii():
         return False  # every question starts with a capital
@@ -226,9 +233,9 @@ def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[s
     ]
     term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
     # One reading is for the weights of the terms as well, which stores keep by generation.
-    held = index.document_frequencies({*term_of.values(), *content_terms(text)})
+    held = index.document_frequencies({*term_of.values(), *reading_of(text).terms})
     unknown = [word for word, term in term_of.items() if term not in held]
-    language = detect_language(text)
+    language = reading_of(text).language
     if not unknown or language not in SPELLING_LANGUAGES:
         return text, {}
     dictionary = _dictionary(language)

@@ -162,6 +162,7 @@ class AnswerEngine:
         writer = None
         if models is not None:
             from knotwork._synthesis.answer_writer import AnswerWriter
+            from knotwork._synthesis.memory_evidence import choose_facts
 
             writer = AnswerWriter(
                 models.answer,
@@ -169,7 +170,7 @@ class AnswerEngine:
                 settings=settings,
                 notes=self._models.notes if self._models else (),
                 fallback=fallback,
-                memory=_facts_for_model(plan),
+                memory=choose_facts(plan.question.text, plan.memory) if plan.memory else (),
             )
         if mode is AskMode.BASIC:
             if writer is not None:
@@ -275,14 +276,6 @@ def _wants_overview(request: AskRequest, question: QuestionReading, mode: AskMod
     if (scope is not None and scope.kind in _COUNTED) or request.mode is not AskMode.AUTO:
         return True
     return question.summarizing >= _LEAST_OVERVIEW
-
-
-def _facts_for_model(plan: AskPlan) -> tuple[MemoryCitation, ...]:
-    if not plan.memory:
-        return ()
-    from knotwork._synthesis.memory_evidence import choose_facts
-
-    return choose_facts(plan.question.text, plan.memory)
 
 
 def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:

@@ -280,7 +280,7 @@ def theme_lines(
     fragments count only if no report has anything else.
     """
     chunks = _cited_chunks([theme.report for theme in themes], store)
-    asked = set(content_terms(question))
+    asked = set(reading_of(question).terms)
     stated: list[frozenset[str]] = []
     lines: list[SummaryLine] = []
     found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]

@@ -16,6 +16,7 @@ from functools import partial
 
 from knotwork._inference import prompt_files
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
@@ -381,7 +382,7 @@ def _report_lines(
 
 def rank_findings(report: CommunityReport, question: str) -> list[Finding]:
     """Return the findings by the terms that they share with the question, prose before lists."""
-    asked = set(content_terms(question))
+    asked = set(reading_of(question).terms)
 
     def worth(finding: Finding) -> float:
         shared = len(asked & set(content_terms(finding.text))) / max(len(asked), 1)

@@ -16,6 +16,7 @@ from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.queries.chain_plans import assemble_chains
@@ -25,7 +26,6 @@ from knotwork._retrieval.queries.schema_linker import SchemaLinker
 from knotwork._retrieval.queries.stored_values import EntityNames, find_mentions
 from knotwork._retrieval.queries.target_schema import KindShape, LinkShape, TargetSchema
 from knotwork._stores.base import Store
-from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import ModelError, Unparsable
@@ -151,7 +151,7 @@ class GraphReasoner:
             "relations": escape_tags("\n".join(link.relation for link in asked.schema.links)),
         }
         messages = fill_prompt(
-            "relations", detect_language(asked.text), blanks, prompts_of(self._model)
+            "relations", reading_of(asked.text).language, blanks, prompts_of(self._model)
         )
         request = ChatRequest(messages, max_output_tokens=200, stage=RELATIONS_STAGE)
         known = {link.relation for link in asked.schema.links}

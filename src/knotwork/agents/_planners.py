@@ -10,10 +10,10 @@ from knotwork._inference.call_costs import count_request
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._stores.base import Store
-from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._agent import AgentMove, AgentState, EvidenceVerdict, Planner
@@ -179,7 +179,7 @@ class ModelPlanner:
         return self._rules.next_move(state)
 
     def _request(self, state: AgentState) -> ChatRequest:
-        language = detect_language(state.question)
+        language = reading_of(state.question).language
         blanks = {
             "question": escape_tags(state.question.strip()),
             "tools": "\n".join(f"{name} - {self._summaries.get(name, '')}" for name in state.tools),

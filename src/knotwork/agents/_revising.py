@@ -12,7 +12,7 @@ import re
 from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._text.languages import detect_language
+from knotwork._questions.reading import reading_of
 from knotwork.agents._agent import AgentMove, AgentState
 from knotwork.agents._planners import STEP_WEIGHT, ModelPlanner, says_finish, show_findings
 from knotwork.agents._prompting import fill_prompt
@@ -41,7 +41,7 @@ class RevisingPlanner(ModelPlanner):
             "found": escape_tags(show_findings(state)),
             "left": str(state.budget.steps - state.budget.spent_steps),
         }
-        language = detect_language(state.question)
+        language = reading_of(state.question).language
         messages = fill_prompt("draft", language, blanks, prompts_of(self._model))
         return ChatRequest(messages, max_output_tokens=DRAFT_OUTPUT_TOKENS, stage=DRAFT_STAGE)
 

@@ -22,7 +22,7 @@ from knotwork._inference.chat import (
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_passage
-from knotwork._text.languages import detect_language
+from knotwork._questions.reading import reading_of
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
 from knotwork.evaluation._answer_questions import CITATION_MARK, AnswerParts
@@ -253,7 +253,7 @@ def _call(
     prompts: OwnPrompts,
 ) -> JudgeCall[T]:
     name = f"judge-{task}"
-    messages = fill_prompt(ROOM, name, detect_language(question), blanks, prompts)
+    messages = fill_prompt(ROOM, name, reading_of(question).language, blanks, prompts)
     return JudgeCall(ChatRequest(messages, max_output_tokens=output_tokens, stage=name), parse)
 
 

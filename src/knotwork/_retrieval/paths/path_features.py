@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.paths.path_enumeration import PathStep, RelationPath
 from knotwork._retrieval.paths.path_question import (
     NAMES_RELATION,
@@ -88,7 +89,7 @@ class PatternFeatures:
         self._seed_count = max(seed_count, 1)
         self._total = sum(wording.named.values())
         self._length = max(len(wording.text), 1)
-        self._terms = set(content_terms(wording.text))
+        self._terms = set(reading_of(wording.text).terms)
         self._characters = Counter(c for c in wording.text.lower() if c.isalnum())
         self._numbers = set(_NUMBER.findall(wording.text))
         self._folded = wording.text.lower()

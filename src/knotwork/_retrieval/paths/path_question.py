@@ -18,7 +18,12 @@ from typing import NamedTuple
 
 from knotwork._questions.reading import QuestionReading
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
-from knotwork._retrieval.question import MIN_NAME_CHARACTERS, rarity
+from knotwork._retrieval.question import (
+    MIN_NAME_CHARACTERS,
+    looks_like_a_name,
+    rarity,
+    trusts_case,
+)
 from knotwork._stores.base import Store
 from knotwork._text.chinese import HAN, simplify
 from knotwork._text.names import name_candidates
@@ -348,7 +353,7 @@ def find_seeds(text: str, store: Store) -> list[PathSeed]:
     kept = _choose({form: spans[form] for form in found}, marked)
     chunk_count = store.documents.chunk_count()
     merged = read_merged_entities_of(store, [found[form].id for form in kept])
-    has_capitals = not text.isupper() and any(c.isupper() for w in text.split()[1:] for c in w)
+    has_case = trusts_case(text)
     seeds: dict[str, PathSeed] = {}
     for form in kept:
         entity, span = found[form], spans[form]
@@ -357,7 +362,11 @@ def find_seeds(text: str, store: Store) -> list[PathSeed]:
             entity=entity,
             span=span,
             ids=tuple(dict.fromkeys([entity.id, *merged.members(entity.id)])),
-            trust=_trust(text, span, marked, has_capitals=has_capitals),
+            trust=MARKED_TRUST
+            if any(other.contains(span) for other in marked)
+            else 1.0
+            if not has_case or looks_like_a_name(text[span.start : span.end], first=span.start == 0)
+            else LOWER_CASE_TRUST,
             rarity=rarity(entity.chunk_count, chunk_count),
             share=(span.end - span.start) / max(len(text), 1),
         )
@@ -404,19 +413,6 @@ def _choose(spans: dict[str, Span], marked: set[Span]) -> list[str]:
         if (span in whole or not any(span.overlaps(other) for other in whole))
         and not any(other != span and other.contains(span) for other in spans.values())
     ]
-
-
-def _trust(text: str, span: Span, marked: set[Span], *, has_capitals: bool) -> float:
-    if any(other.contains(span) for other in marked):
-        return MARKED_TRUST
-    surface = text[span.start : span.end]
-    if not has_capitals or any(not c.isascii() for c in surface):
-        return 1.0
-    words = surface.split()
-    starts = [word[:1] for word in words]
-    if span.start == 0 and len(words) == 1:
-        return LOWER_CASE_TRUST
-    return 1.0 if any(c.isupper() or c.isdigit() for c in starts) else LOWER_CASE_TRUST
 
 
 def seed_spans(seeds: Sequence[PathSeed]) -> list[Span]:

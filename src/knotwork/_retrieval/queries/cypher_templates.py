@@ -25,6 +25,7 @@ from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
@@ -44,7 +45,6 @@ from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRet
 from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention, find_mentions
 from knotwork._stores.base import Store
 from knotwork._text.dates import read_date
-from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.records import PropertyValue
@@ -168,7 +168,7 @@ def _request(asked: LinkedQuestion, offered: Sequence[Template], model: ChatMode
         "names": describe_stored_names(asked),
         "question": escape_tags(asked.text.strip()),
     }
-    messages = fill_prompt("template", detect_language(asked.text), blanks, prompts_of(model))
+    messages = fill_prompt("template", reading_of(asked.text).language, blanks, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=120, stage=STAGE)
 
 

@@ -29,6 +29,7 @@ from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._questions.amounts import Operator
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
     LinkedQuestion,
@@ -48,7 +49,6 @@ from knotwork._retrieval.queries.target_schema import (
     TargetSchema,
     describe_target_schema,
 )
-from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, QueryRefused, Unparsable
@@ -332,7 +332,7 @@ def make_request(
     more: str = "",
 ) -> ChatRequest:
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
-    language = detect_language(asked.text)
+    language = reading_of(asked.text).language
     blanks = {
         "question": escape_tags(asked.text.strip()),
         "schema": escape_tags(describe_linked_schema(asked)),
@@ -435,7 +435,7 @@ class ExampleBook:
         return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
 
     def _by_words(self, question: str) -> FloatMatrix:
-        wanted = set(content_terms(question))
+        wanted = set(reading_of(question).terms)
         total = sum(self._weights.get(term, self._unknown) for term in wanted) or 1.0
         found = []
         for terms in self._terms:

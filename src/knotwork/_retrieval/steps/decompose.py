@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import mentions_by_sentence
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
@@ -20,7 +21,6 @@ from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._retrieval.steps.step_prompts import BLANK, RULES_OR_MODEL, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._retrieval.wrapping_retriever import ModelStep
-from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.records import Evidence, Hit, Query, Span
 
@@ -251,7 +251,7 @@ class QuestionSplit:
 
 def split_question(text: str, names: Sequence[Span]) -> QuestionSplit | None:
     """Return the parts of a question with names at these spans, or None if it is simple."""
-    if len(set(content_terms(text))) > LONGEST_TERMS:
+    if len(reading_of(text).terms) > LONGEST_TERMS:
         return None
     found = (_without_possessive(text, name) for name in names or _capitalised(text))
     inside = sorted(n for n in found if not NUMBER.fullmatch(text[n.start : n.end]))

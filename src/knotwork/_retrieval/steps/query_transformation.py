@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.fusion import search_also, search_deep
 from knotwork._retrieval.question import correct_spelling, read_question
@@ -90,7 +91,7 @@ class Expand(ModelStep):
 
     def _distinctive_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
         """Return words of the best passages, the most distinctive first."""
-        asked = set(content_terms(text))
+        asked = set(reading_of(text).terms)
         total = sum(max(hit.score, 0.0) for hit in hits) or 1.0
         shares: defaultdict[str, float] = defaultdict(float)
         holders: Counter[str] = Counter()

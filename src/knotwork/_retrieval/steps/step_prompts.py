@@ -9,7 +9,7 @@ from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message,
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_passage
-from knotwork._text.languages import detect_language
+from knotwork._questions.reading import reading_of
 from knotwork.errors import Unparsable
 
 STAGE = "search"
@@ -61,7 +61,7 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
     request = ChatRequest(
         make_messages(
             "rate-passages",
-            detect_language(question),
+            reading_of(question).language,
             f"{material}\n</context>",
             prompts_of(model),
         ),
@@ -73,7 +73,7 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
 
 def _request(task: str, question: str, output_tokens: int, model: ChatModel) -> ChatRequest:
     asked = escape_passage(question.strip())
-    messages = make_messages(task, detect_language(question), asked, prompts_of(model))
+    messages = make_messages(task, reading_of(question).language, asked, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=STAGE)
 
 

@@ -21,12 +21,12 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
+from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import EntityLink, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._synthesis.prompt_context import fill_prompt
 from knotwork._synthesis.questions.rewriting_checks import check_rewritten
-from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Span
@@ -152,7 +152,7 @@ def _split(question: str) -> tuple[bool, str]:
 
 
 def _has_few(text: str, words: int, characters: int) -> bool:
-    if detect_language(text) == "zh":
+    if reading_of(text).language == "zh":
         return len(text) <= characters
     return len(text.split()) <= words
 
@@ -160,7 +160,7 @@ def _has_few(text: str, words: int, characters: int) -> bool:
 def _apply_to_last(question: str, last: ConversationTurn, names: NameReader) -> str:
     """Return the last question about another name, or followed by these few words."""
     _, rest = _split(question)
-    colon, mark = ("：", "？") if detect_language(question) == "zh" else (": ", "?")
+    colon, mark = ("：", "？") if reading_of(question).language == "zh" else (": ", "?")
     if _FULL.search(rest) and not _has_few(rest, _BARE_WORDS, _BARE_CHARACTERS):
         return f"{last.names[0].name}{colon}{rest}{mark}" if last.names else question
     named = names(f" {rest}")  # after a space, so that a capital does not open a sentence
@@ -430,7 +430,7 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     shown = turns[-SHOWN_TURNS:]
     before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
     blanks = {"question": escape_passage(question.strip()), "turns": escape_passage(before)}
-    messages = fill_prompt("understand", detect_language(question), blanks, prompts_of(model))
+    messages = fill_prompt("understand", reading_of(question).language, blanks, prompts_of(model))
     request = ChatRequest(
         messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
     )

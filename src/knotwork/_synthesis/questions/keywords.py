@@ -9,11 +9,11 @@ from dataclasses import replace
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.reading import reading_of
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.map_reduce_answers import usable_lines
 from knotwork._synthesis.prompt_context import fill_prompt
-from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
 from knotwork.records import Evidence, Hit
@@ -117,5 +117,5 @@ def _keyword_request(
     task: str, question: str, model: ChatModel, *, stage: str, output_tokens: int
 ) -> ChatRequest:
     blanks = {"question": escape_passage(question.strip())}
-    messages = fill_prompt(task, detect_language(question), blanks, prompts_of(model))
+    messages = fill_prompt(task, reading_of(question).language, blanks, prompts_of(model))
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)
