@@ -2,8 +2,7 @@
 
 import pytest
 
-from knotwork._questions.expected import AnswerKind
-from knotwork._questions.reading import reading_of
+from knotwork._questions.reading import AnswerKind, reading_of
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from tests.synthesis.asked import SampleIndex, by_rules
 from knotwork._synthesis.questions.follow_ups import (
     SpokenName,
     capital_names,
+    check_rewritten,
     index_names,
     read_turns,
     rewrite_follow_up,
 )
-from knotwork._synthesis.questions.rewriting_checks import check_rewritten
 from knotwork.errors import ModelUnavailable, Unparsable
 from knotwork.testing._chat_models import ScriptedChatModel
 

@@ -79,9 +79,15 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
             context += sentence
             continue
         for question in questions:
-            lead = context if not found else f"{topic}，" if topic and _leans(question) else ""
+            simple = simplify(question)
+            is_bare = len(question) <= _MOST_LEANING and not _OWN_NAME.search(question)
+            leans = topic and (_POINTS_BACK.search(simple) or is_bare)
+            lead = context if not found else f"{topic}，" if leans else ""
             if not found:
-                topic = _topic(f"{context}{question}")
+                # It is about its text before the words that ask.
+                asking = _PREDICATE.search(simplify(f"{context}{question}"))
+                topic = f"{context}{question}"[: asking.start() if asking else None]
+                topic = topic.strip(_END_MARKS)
             found += [SubQuestion(f"{one}？", f"{lead}{one}？") for one in _distribute(question)]
     return tuple(found)
 
@@ -120,19 +126,6 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 def _asks(clause: str) -> bool:
     return bool(_ASKS.search(clause)) and not _NO_QUESTION.search(clause)
-
-
-def _leans(question: str) -> bool:
-    """Return True if a question needs the words of the one before it to be understood."""
-    if _POINTS_BACK.search(simplify(question)):
-        return True
-    return len(question) <= _MOST_LEANING and not _OWN_NAME.search(question)
-
-
-def _topic(question: str) -> str:
-    """Return what a question is about: its text before the words that ask."""
-    found = _PREDICATE.search(simplify(question))
-    return question[: found.start() if found else None].strip(_END_MARKS)
 
 
 def _distribute(question: str) -> tuple[str, ...]:

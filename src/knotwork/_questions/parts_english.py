@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 from knotwork._questions.parts import DividedQuestion, SubQuestion
@@ -137,8 +137,11 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
         preamble, *questions = clauses
         context = f"{context} {preamble}".strip()
         for question in questions:
-            lead = context if not found else f"{context} {topic}" if _leans(question) else ""
-            topic = topic or _topic(question)
+            rest = _without_opening(question)
+            # Such a question needs the words of the one before it to be understood.
+            leans = len(set(content_terms(rest))) < _FEWEST_TERMS or _POINTS_BACK.search(question)
+            lead = context if not found else f"{context} {topic}" if leans else ""
+            topic = topic or (f"{rest}:" if rest else "")
             found += [
                 SubQuestion(_as_question(one), _as_question(f"{lead} {one}"))
                 for one in _distribute(question)
@@ -154,7 +157,8 @@ def compare(text: str) -> DividedQuestion | None:
         if found is None:
             continue
         names = (found["one"].strip(), found["other"].strip())
-        if not all(map(_is_name, names)):
+        are_short = all(len(name.split()) <= _MOST_NAME_WORDS for name in names)
+        if not are_short or any(_NO_NAME.search(n) or not _says_something(n) for n in names):
             return None
         asked = [f"What is {name}{found['aspect'] or ''}" for name in names]
         context = " ".join(before)
@@ -166,7 +170,8 @@ def compare(text: str) -> DividedQuestion | None:
 def _divide_sentence(sentence: str) -> list[str]:
     """Return the text before a sentence's first question, then its questions; else empty."""
     text = sentence.rstrip(" ?.!")
-    start = next((at for at in _starts(text) if _form(text[at:])), None)
+    starts = [0, *(gap.end() for gap in _AFTER_PREAMBLE.finditer(text))]
+    start = next((at for at in starts if _form(text[at:])), None)
     if start is None:
         return []
     questions: list[str] = []
@@ -178,12 +183,6 @@ def _divide_sentence(sentence: str) -> list[str]:
             clause_start = gap.end()
     questions.append(text[clause_start:])
     return [text[:start].strip(), *_name_ones(questions)]
-
-
-def _starts(text: str) -> Iterator[int]:
-    yield 0
-    for gap in _AFTER_PREAMBLE.finditer(text):
-        yield gap.end()
 
 
 def _form(clause: str) -> _Form:
@@ -226,26 +225,9 @@ def _name_ones(questions: Sequence[str]) -> list[str]:
     return named
 
 
-def _leans(question: str) -> bool:
-    """Return True if a question needs the words of the one before it to be understood."""
-    few = len(set(content_terms(_without_opening(question)))) < _FEWEST_TERMS
-    return few or _POINTS_BACK.search(question) is not None
-
-
-def _topic(question: str) -> str:
-    """Return what a question is about, with a colon: "advisory locks:"."""
-    rest = _without_opening(question)
-    return f"{rest}:" if rest else ""
-
-
 def _without_opening(question: str) -> str:
     opening = _INVERTED.match(question) or _OPENING.match(question)
     return question[opening.end() :].strip() if opening else question
-
-
-def _is_name(text: str) -> bool:
-    is_short = len(text.split()) <= _MOST_NAME_WORDS and _says_something(text)
-    return is_short and not _NO_NAME.search(text)
 
 
 def _distribute(question: str) -> tuple[str, ...]:

@@ -342,7 +342,8 @@ def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
         match = _POINT.match(_LEAD.sub("", line).strip("|｜ "))
         if match is None:
             continue
-        found = [n for n in _cited_numbers(match[2]) if n in numbers]
+        marks = " ".join(_MARK.findall(match[2]))
+        found = [n for n in map(int, re.findall(r"\d+", marks)) if n in numbers]
         text = " ".join(_MARK.sub("", match[2]).split()).strip("|｜ ")
         score = min(int(match[1]), 100)
         if found and text and score and len(text) <= _LONGEST_POINT:
@@ -393,7 +394,3 @@ def pack_points(points: Sequence[ReportPoint], *, budget_tokens: int) -> list[Re
             seen.add(key)
             left -= cost
     return kept
-
-
-def _cited_numbers(text: str) -> list[int]:
-    return [int(n) for group in _MARK.findall(text) for n in re.findall(r"\d+", group)]

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from knotwork._questions.expected import AnswerKind
-from knotwork._questions.reading import QuestionReading, reading_of
+from knotwork._questions.reading import AnswerKind, QuestionReading, reading_of
 from knotwork._synthesis.grounding.texts import HAN_CHARACTER, read_text
 from knotwork._text.chinese import simplify
 from knotwork._text.terms import content_terms

@@ -52,6 +52,10 @@ class Span(NamedTuple):
         """Return True if the spans share a character."""
         return self.start < other.end and other.start < self.end
 
+    def distance(self, other: Span) -> int:
+        """Return the number of characters between the spans."""
+        return max(self.start - other.end, other.start - self.end, 0)
+
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> dict[str, object]:
         """Return the JSON schema: a list, since not all typed clients know tuples."""

@@ -219,7 +219,10 @@ class WalkReader:
             parts[chunk_id] = {"text": features[chunk_id].base, "graph": reason}
             scores[chunk_id] = sum(parts[chunk_id].values())
         ranked = self._stored(rank(scores, query.k), scores, query.k)
-        seeds = {i: (_seed_name(reason, walk),) for i, reason in reasons.items()}
+        seeds = {
+            i: (walk.entities[walk.start_of(reason.reached_from)].name,)
+            for i, reason in reasons.items()
+        }
         evidence = make_evidence(query, self.name, ranked, parts, features, self.store, seeds=seeds)
         return replace(evidence, paths=self._paths(ranked, reasons, walk))
 
@@ -240,10 +243,6 @@ class WalkReader:
         found = [reasons[item.id] for item in ranked if item.id in reasons]
         paths = [(_path_of(reason, walk), reason.score) for reason in found or reasons.values()]
         return make_paths(paths, walk, self.store, preferred=[item.id for item in ranked])
-
-
-def _seed_name(reason: PassageReason, walk: GraphWalk) -> str:
-    return walk.entities[walk.start_of(reason.reached_from)].name
 
 
 def _path_of(reason: PassageReason, walk: GraphWalk) -> tuple[WalkStep, ...]:

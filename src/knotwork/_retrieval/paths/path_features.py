@@ -192,7 +192,7 @@ class PatternFeatures:
         """Return the smallest distance of matches from a span, as a share of the question."""
         if not places or target is None:
             return _FAR
-        return min(_distance(place.span, target) for place in places) / self._length
+        return min(place.span.distance(target) for place in places) / self._length
 
     def _answers(self, pattern: RelationPath, steps: Sequence[PathStep]) -> list[float]:
         wording = self._wording
@@ -236,10 +236,6 @@ class PatternFeatures:
                 max((edit_likeness(word, other) for other in words), default=0.0) for word in wanted
             ) / max(len(wanted), 1)
         return self._edits[relation]
-
-
-def _distance(one: Span, other: Span) -> int:
-    return max(one.start - other.end, other.start - one.end, 0)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -117,7 +117,7 @@ def _order(
 
 def _is_same_relation(first: _Link, second: _Link, text: str, *, shares: bool) -> bool:
     """Return True if two mentions mean one relation, as both words in "starred which actors"."""
-    if not set(first.names) & set(second.names) or _gap(first.span, second.span) > _CLOSE:
+    if not set(first.names) & set(second.names) or first.span.distance(second.span) > _CLOSE:
         return False
     if first.score < _WHOLE and second.score < _WHOLE:
         return not _PARTING.search(_between(first.span, second.span, text))
@@ -126,10 +126,6 @@ def _is_same_relation(first: _Link, second: _Link, text: str, *, shares: bool) -
 
 def _between(first: Span, second: Span, text: str) -> str:
     return text[min(first.end, second.end) : max(first.start, second.start)]
-
-
-def _gap(first: Span, second: Span) -> int:
-    return max(second.start - first.end, first.start - second.end)
 
 
 def _readings(links: Sequence[_Link], wording: AnswerWording) -> list[tuple[tuple[str, ...], ...]]:

@@ -78,7 +78,8 @@ def _on_numbers(
 ) -> tuple[PropertyCondition, ...]:
     if comparison.number is None or comparison.operator is Operator.DIFFERS:
         return ()
-    low = high = _plain(comparison.number)
+    number = comparison.number
+    low = high = int(number) if number.is_integer() else number
     if comparison.is_whole_years:
         low, high = int(comparison.first[:4]), int(comparison.last[:4])
     return tuple(
@@ -112,7 +113,3 @@ def _bounds(
     if operator is Operator.EQUALS and (low != high or is_time):
         return [(Operator.AT_LEAST, low), (Operator.AT_MOST, high)]
     return [(operator, high if operator in (Operator.MORE, Operator.AT_MOST) else low)]
-
-
-def _plain(number: float) -> float:
-    return int(number) if number.is_integer() else number

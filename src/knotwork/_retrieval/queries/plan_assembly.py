@@ -131,7 +131,9 @@ def _attach(
     for back, node in enumerate(reversed(order)):
         cost = tree.cost + _EARLIER_NODE_COST * back
         kind = tree.plan.nodes[node].kind
-        if kind == slot.kind and not slot.is_named and _can_merge(tree.plan.nodes[node], slot):
+        taken = {condition.property for condition in tree.plan.nodes[node].conditions}
+        is_free = taken.isdisjoint(condition.property for condition in slot.conditions)
+        if kind == slot.kind and not slot.is_named and is_free:
             skipped = sum(max(group.values()) for group in slot.wanted)
             plan = tree.plan
             for condition in slot.conditions:
@@ -140,11 +142,6 @@ def _attach(
         for path in find_schema_paths(schema, kind, slot.kind, slot.wanted, most=2):
             plan, end = _extend(tree.plan, node, path, slot)
             yield _Tree(plan, (*tree.slots, (number, end)), cost + path.cost)
-
-
-def _can_merge(node: PlanNode, slot: Slot) -> bool:
-    taken = {condition.property for condition in node.conditions}
-    return not any(condition.property in taken for condition in slot.conditions)
 
 
 def _extend(plan: QueryPlan, node: int, path: SchemaPath, slot: Slot) -> tuple[QueryPlan, int]:
@@ -178,7 +175,8 @@ def choose_answer(
     if wording.returned is Returned.COUNT:
         return replace(plan, returned=Returned.COUNT)
     if wording.returned in (Returned.AVERAGE, Returned.SUM):
-        number = asked if asked and asked.type in {"integer", "number"} else _number_of(kind)
+        shapes = (shape for shape in (asked, *kind.properties) if shape is not None)
+        number = next((s for s in shapes if s.type in {"integer", "number"}), None)
         if number is not None:
             return replace(plan, returned=wording.returned, property=number.name)
     found = _superlative(kind, reading, wording)
@@ -342,10 +340,6 @@ def _is_of_kind(comparison: AmountComparison, shape: PropertyShape) -> bool:
     if comparison.is_time:
         return shape.type == "date" or bool({"year", "born", "released"} & words)
     return "age" in words
-
-
-def _number_of(kind: KindShape) -> PropertyShape | None:
-    return next((s for s in kind.properties if s.type in {"integer", "number"}), None)
 
 
 LONGEST_PATH = 4

@@ -77,7 +77,9 @@ def read_slots(
     unsure = [
         m
         for m in named
-        if m not in values and m.found[0].nearness == 1.0 and not _is_schema(m, mentions)
+        if m not in values
+        and m.found[0].nearness == 1.0
+        and not any(s.score >= 0.75 and s.span.overlaps(m.span) for s in mentions)
     ]
     values = sorted([*values, *unsure], key=lambda m: m.span.start)
     kinds = _best_apart(
@@ -110,10 +112,6 @@ def is_sure(mention: ValueMention) -> bool:
     if not surface.isascii() or any(c.isdigit() for c in surface) or " " in surface.strip():
         return True
     return surface[:1].isupper() and (mention.span.start > 0 or mention.found[0].nearness == 1.0)
-
-
-def _is_schema(mention: ValueMention, mentions: Sequence[SchemaMention]) -> bool:
-    return any(m.score >= 0.75 and m.span.overlaps(mention.span) for m in mentions)
 
 
 def _counts_as_kind(mention: SchemaMention, text: str, wording: AnswerWording) -> bool:
@@ -266,8 +264,8 @@ def _find_answer(
     if not leading:
         return first
     wanted = leading[0].name
-    has_it = [n for n, s in enumerate(slots) if _has(schema, s.kind, wanted) and n >= first]
     owners = [kind.name for kind in schema.kinds if kind.property(wanted)]
+    has_it = [n for n, s in enumerate(slots) if s.kind in owners and n >= first]
     if has_it and has_it[0] == first:
         if not _is_same(
             _SlotDraft("", leading[0].span, False),
@@ -281,11 +279,6 @@ def _find_answer(
         return has_it[0]
     slots.insert(first, _SlotDraft(owners[0], leading[0].span, is_named=True))
     return first
-
-
-def _has(schema: TargetSchema, kind: str, name: str) -> bool:
-    shape = schema.by_name.get(kind)
-    return shape is not None and shape.property(name) is not None
 
 
 def _group_links(

@@ -115,7 +115,8 @@ class _TableReader:
             for m in mentions
             if m.element == "property"
             and m.score >= LEAST_SHARE
-            and self._may_be_column(m.span, m.score)
+            # A part of a name may be a word that states what to compute.
+            and (m.score >= 1 or not any(m.span.overlaps(o) for o in wording.covered))
         ]
         self._free = _best_columns(columns)
         self._tables = [m.span for m in mentions if m.element == "kind" and m.score >= LEAST_SHARE]
@@ -154,10 +155,6 @@ class _TableReader:
             value.span.overlaps(span) for span in taken
         )
 
-    def _may_be_column(self, span: Span, score: float) -> bool:
-        """Return True if words name a column and do not state what to compute."""
-        return score >= 1 or not any(span.overlaps(other) for other in self._wording.covered)
-
     def _compare(self) -> Iterator[PropertyCondition]:
         """Yield conditions for all comparisons. Raises QueryRefused for one without a column."""
         used: list[NamedColumn] = []
@@ -178,11 +175,11 @@ class _TableReader:
             column
             for column in self._free
             if conditions_of(comparison, PropertyShape(column.name, column.kind))
-            and _distance(column.span, comparison.span) <= _COMPARED_CHARACTERS
+            and column.span.distance(comparison.span) <= _COMPARED_CHARACTERS
             and (not is_year or _holds_times(column.name, column.kind))
         ]
         if fitting:
-            return min(fitting, key=lambda column: _distance(column.span, comparison.span))
+            return min(fitting, key=lambda column: column.span.distance(comparison.span))
         times = [
             NamedColumn(name, kind, comparison.span)
             for name, kind in self._table.columns
@@ -205,7 +202,7 @@ class _TableReader:
                 column
                 for column in self._free
                 if column.name in value.columns
-                and _distance(column.span, value.span) <= _HINT_CHARACTERS
+                and column.span.distance(value.span) <= _HINT_CHARACTERS
             ]
             if not hints and len(value.columns) > 1:
                 raise QueryRefused("A value occurs in several columns.")
@@ -252,7 +249,3 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
 def _holds_times(name: str, kind: str) -> bool:
     is_year = "year" in split_name(name).split() or name in ("年份", "年")
     return kind == "date" or (kind == "integer" and is_year)
-
-
-def _distance(one: Span, other: Span) -> int:
-    return max(one.start - other.end, other.start - one.end, 0)

@@ -253,7 +253,9 @@ def split_question(text: str, names: Sequence[Span]) -> QuestionSplit | None:
     """Return the parts of a question with names at these spans, or None if it is simple."""
     if len(reading_of(text).terms) > LONGEST_TERMS:
         return None
-    found = (_without_possessive(text, name) for name in names or _capitalised(text))
+    # Every text starts with a capital.
+    named = names or [Span(*m.span()) for m in _NAME.finditer(text) if m.start() > 0]
+    found = (_without_possessive(text, name) for name in named)
     inside = sorted(n for n in found if not NUMBER.fullmatch(text[n.start : n.end]))
     if compared := _compare(text, inside):
         return compared
@@ -266,11 +268,6 @@ def split_question(text: str, names: Sequence[Span]) -> QuestionSplit | None:
 def _without_possessive(text: str, name: Span) -> Span:
     ends = ("'s", "’s")
     return Span(name.start, name.end - 2) if text[: name.end].endswith(ends) else name
-
-
-def _capitalised(text: str) -> list[Span]:
-    """Return the spans of capitalised names, except at the start of the text."""
-    return [Span(*match.span()) for match in _NAME.finditer(text) if match.start() > 0]
 
 
 def _compare(text: str, names: Sequence[Span]) -> QuestionSplit | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork._stores.base import Store
@@ -15,7 +15,7 @@ from knotwork._synthesis.overviews.lines import SummaryLine, SummaryPiece, Summa
 from knotwork._text.chinese import HAN
 from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import SelectedSentence, weigh_alone
-from knotwork.records import Chunk, EdgeType, Label, Mention, Node, Span
+from knotwork.records import Chunk, EdgeType, Label, Node, Span
 
 USUAL_LIMIT = 5
 MOST_LISTED = 20
@@ -193,7 +193,8 @@ def _cite_entity(store: Store, item: _Counted) -> tuple[SelectedSentence | None,
     chunks = store.documents.chunks(item.chunk_ids)
     documents = len({chunk.document_id for chunk in chunks.values()})
     best: tuple[float, str, SelectedSentence] | None = None
-    for mention in _mentions_of(store, item):
+    named = (m for held in store.graph.mentions(item.chunk_ids).values() for m in held)
+    for mention in (m for m in named if m.entity_id in item.entity_ids):
         chunk = chunks[mention.chunk_id]
         for span in mention.spans[:1]:
             sentence = _sentence_at(chunk, [span.start])
@@ -201,11 +202,6 @@ def _cite_entity(store: Store, item: _Counted) -> tuple[SelectedSentence | None,
             if best is None or (worth, chunk.id) > best[:2]:
                 best = worth, chunk.id, sentence
     return (best[2] if best else None), documents
-
-
-def _mentions_of(store: Store, item: _Counted) -> Iterable[Mention]:
-    for mentions in store.graph.mentions(item.chunk_ids).values():
-        yield from (m for m in mentions if m.entity_id in item.entity_ids)
 
 
 def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> SelectedSentence:

@@ -7,6 +7,7 @@ put another name into the last question.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -22,12 +23,13 @@ from knotwork._inference.chat import (
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.question import EntityLink, read_question
+from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._synthesis.prompt_context import fill_prompt
-from knotwork._synthesis.questions.rewriting_checks import check_rewritten
+from knotwork._text.chinese import HAN, segment, simplify
 from knotwork._text.names import normal_form
+from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Span
 
@@ -38,11 +40,11 @@ LONGEST_FOLLOW_UP = 400
 _OPENING = re.compile(
     r"^\s*(?:那么?[,，]?|(?:(?:and|but|then)\b[\s,]*)?(?:(?:what|how) about\b\s*)?)", re.IGNORECASE
 )
-_FULL = re.compile(
-    r"^(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has"
-    r"|have|had|will|would|should)\b|[谁哪几吗]|什么|多少|何|怎",
-    re.IGNORECASE,
+_ASKING = (
+    "who|whom|whose|what|when|where|which|why|how|is|are|am|was|were|do|does|did|can|could|has|have"
+    "|had|will|would|should|shall|may|might|must"
 )
+_FULL = re.compile(rf"^(?:{_ASKING})\b|[谁哪几吗]|什么|多少|何|怎", re.IGNORECASE)
 _WITHOUT_SUBJECT = re.compile("^(?:什么时候|何时|哪一?年|几月|在哪|有多|是谁|是什么|叫什么)")
 _ENDING = re.compile(r"呢?[?？。.\s]*$")
 _FEW_WORDS = 6
@@ -263,10 +265,19 @@ def index_names(store: Store) -> NameReader:
             for link in question.links
             if link.trust == 1.0
         ]
-        pages = {link.span.start for link in question.links if _has_page(link)}
+        # A name that no passage is about may be an everyday word.
+        known_from = DEFAULT_WEIGHTS.link.known
+        about = (link for link in question.links if link.about)
+        pages = {link.span.start for link in about if link.about[0].score >= known_from}
         known = [name for name in known if name.is_proper or name.start in pages]
         others = capital_names(text)
-        kept = [name for name in known if not any(_contains(other, name) for other in others)]
+        kept = [
+            name
+            for name in known
+            if not any(
+                len(other.name) > len(name.name) and _overlap(other, name) for other in others
+            )
+        ]
         kept += [other for other in others if not any(_overlap(other, name) for name in kept)]
         found: dict[str, SpokenName] = {}
         for name in sorted(kept, key=lambda name: name.start):
@@ -277,18 +288,8 @@ def index_names(store: Store) -> NameReader:
     return read
 
 
-def _has_page(link: EntityLink) -> bool:
-    """Return True if a passage is about the entity, so that its name is no everyday word."""
-    return bool(link.about) and link.about[0].score >= DEFAULT_WEIGHTS.link.known
-
-
 def _surface(text: str, span: Span) -> str:
     return _POSSESSIVE.sub("", text[span.start : span.end])
-
-
-def _contains(outer: SpokenName, inner: SpokenName) -> bool:
-    """Return True if a name is a part of a longer one."""
-    return len(outer.name) > len(inner.name) and _overlap(outer, inner)
 
 
 def _overlap(one: SpokenName, other: SpokenName) -> bool:
@@ -447,3 +448,149 @@ def parse_rewritten(reply: ChatReply, question: str, said: Sequence[str]) -> str
         raise Unparsable("The reply is not one question.")
     check_rewritten(text, question, said)
     return text
+
+
+_ADDED_CHARACTERS = 80
+"""Room for a name and the words around it, beside the question and an earlier one."""
+_MOST_REPEATS = 2
+"""How much more often than before a term may occur."""
+
+_HAN_TEXT = re.compile(f"[{HAN}]")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_INTERROGATIVES = frozenset(
+    ("who", "whom", "whose", "what", "when", "where", "which", "why", "how")
+)
+_SAME_INTERROGATIVE = {"whom": "who"}
+_STATING_WORDS = frozenset(("is", "are", "am", "was", "were", "has", "had", "did", "does", "will"))
+_DECISIVE = "except before after more most less least only between against all both each every"
+_DECIDING = frozenset(_DECISIVE.split())
+"""Stop words that change what a question asks."""
+_NEGATION = re.compile(r"n['’]t\b", re.IGNORECASE)
+_ASKS_ZH = re.compile("[谁誰哪几幾吗嗎呢何]|什么|什麼|多少|怎|是否|是不是|有没有|有沒有|能否")
+_OPENS_ASKING = re.compile(rf"^\W*(?:{_ASKING})\b", re.IGNORECASE)
+_INTERROGATIVES_ZH = (
+    ("谁", "哪位", "哪个人"),
+    ("什么时候", "何时", "哪年", "哪一年", "哪天", "几月", "什么时间"),
+    ("哪里", "哪儿", "在哪", "何地", "何处", "什么地方"),
+    ("为什么", "为何", "什么原因", "怎么会"),
+    ("多少", "几", "多大", "多长", "多高", "多久", "多深", "多远"),
+)
+"""Forms of one question each; a rewritten question keeps the kind of its interrogative."""
+_NEGATIONS_ZH = re.compile("[不没無无非未別别]")
+_CHOICES_ZH = re.compile("是不是|有没有|能不能|会不会|可不可以|要不要|(.)不\\1|不过|非常|无论|没错")
+_EMPTY_ZH = frozenset(
+    "的了是在和与及或而也都就被把对从向于之其此该这那他她它们我你您吗呢吧啊呀么嘛谁什哪些几个位有"
+    "请问何多少怎样如为地得着过很还又再里中上下时候候里儿先然后"
+)
+"""Characters of function words, pronouns and interrogatives."""
+
+
+def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
+    """Raise Unparsable if ``text`` does not ask what ``question`` asks after the texts ``said``.
+
+    A model may resolve a pronoun and add what was said before. A reply that drops a name, a number,
+    a negation or another word of the question, adds a word that nobody said, answers, or repeats
+    itself is rejected.
+    """
+    _check_size(text, question, said)
+    _check_form(text, question)
+    _check_kept(text, question)
+    _check_added(text, question, said)
+
+
+def _check_size(text: str, question: str, said: Sequence[str]) -> None:
+    longest = max(map(len, said), default=0)
+    if len(text) > len(question) + longest + _ADDED_CHARACTERS:
+        raise Unparsable("The rewritten question is much longer than the question.")
+    before = Counter(terms(question))
+    for term, count in Counter(terms(text)).items():
+        if count > before[term] + _MOST_REPEATS and len(term) > 1:
+            raise Unparsable(f"The rewritten question repeats `{term}` {count} times.")
+
+
+def _check_form(text: str, question: str) -> None:
+    """Check that a question stays a question, and of the same kind."""
+    if _HAN_TEXT.search(text):
+        asked, asks = (bool(_ASKS_ZH.search(part)) for part in (question, text))
+        asks = asks or text.rstrip().endswith(("?", "？"))
+        kept = simplify(text)
+        for forms in _INTERROGATIVES_ZH:
+            if any(form in simplify(question) for form in forms) and not any(
+                form in kept for form in forms
+            ):
+                raise Unparsable(f"The rewritten question does not ask `{forms[0]}`.")
+    else:
+        asked = bool(_OPENS_ASKING.match(question)) or question.rstrip().endswith("?")
+        asks = bool(_OPENS_ASKING.match(text)) or text.rstrip().endswith("?")
+        words, before = _words(text), _words(question)
+        if missing := (before & _INTERROGATIVES) - words:
+            raise Unparsable(f"The rewritten question does not ask `{min(missing)}`.")
+        asks = asks or not (asked or (words - before) & _STATING_WORDS)
+        asked = True
+    if asked and not asks:
+        raise Unparsable("The reply is not a question.")
+
+
+def _check_kept(text: str, question: str) -> None:
+    kept = set(terms(text))
+    lost = [term for term in _own_terms(question) if term not in kept]
+    if _HAN_TEXT.search(question):
+        held = simplify(text)
+        lost += [c for c in _own_characters(question) if c not in held]
+        if _denials_zh(question) != _denials_zh(text):
+            raise Unparsable("The rewritten question adds or drops a negation.")
+    if lost:
+        raise Unparsable(f"The rewritten question has lost `{lost[0]}`.")
+    words, before = _words(text), _words(question)
+    if _denies(text) != _denies(question):
+        raise Unparsable("The rewritten question adds or drops a negation.")
+    if missing := (before & _DECIDING) - words:
+        raise Unparsable(f"The rewritten question has lost `{min(missing)}`.")
+
+
+def _check_added(text: str, question: str, said: Sequence[str]) -> None:
+    spoken = "\n".join((question, *said))
+    known = set(terms(spoken))
+    new = [term for term in _own_terms(text) if term not in known]
+    if _HAN_TEXT.search(text):
+        held = simplify(spoken)
+        new += [
+            word.simplified
+            for word in segment(text)
+            if _HAN_TEXT.search(word.text)
+            and word.simplified not in held
+            and not all(c in _EMPTY_ZH for c in word.simplified)
+        ]
+    if new:
+        raise Unparsable(f"The rewritten question adds `{new[0]}`, which nobody said.")
+
+
+def _own_terms(text: str) -> list[str]:
+    """Return the content terms of a text except Han ones, and the names that are stop words."""
+    found = [term for term in content_terms(text) if not _HAN_TEXT.search(term)]
+    words = list(_WORD.finditer(text))[1:]
+    stopped = (match[0] for match in words if match[0][0].isupper() and match[0] != "I")
+    return found + [term for word in stopped for term in terms(word) if term.isascii()]
+
+
+def _own_characters(text: str) -> list[str]:
+    """Return the characters of the content words of a Chinese text, simplified."""
+    found = []
+    for word in segment(text):
+        if _HAN_TEXT.search(word.text):
+            found += [c for c in word.simplified if c not in _EMPTY_ZH]
+    return found
+
+
+def _denials_zh(text: str) -> bool:
+    return bool(_NEGATIONS_ZH.search(_CHOICES_ZH.sub("", simplify(text))))
+
+
+def _denies(text: str) -> bool:
+    return bool(_NEGATION.search(text)) or not _words(text).isdisjoint(
+        ("not", "no", "never", "nor", "without", "cannot")
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {_SAME_INTERROGATIVE.get(word, word) for word in _WORD.findall(text.casefold())}
