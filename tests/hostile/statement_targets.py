@@ -17,7 +17,7 @@ import knotwork
 from knotwork._cypher import Limits, run_statement
 from knotwork._cypher.functions import _FUNCTIONS as CYPHER_FUNCTIONS
 from knotwork._indexing.commits import add_tables
-from knotwork._questions.reading import reading_of
+from knotwork._questions.stated_filters import find_stated_filter
 from knotwork._retrieval.filters import parse_filter, read_filter
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS, STEPS
@@ -384,7 +384,7 @@ def _run_filter(data: bytes) -> None:
 def _find_filters(data: bytes) -> None:
     from datetime import date
 
-    reading_of(decoded(data)).stated_filter(today=date(2024, 5, 1))
+    find_stated_filter(decoded(data), today=date(2024, 5, 1))
 
 
 _STATED = (

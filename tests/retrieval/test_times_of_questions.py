@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._questions.reading import reading_of
+from knotwork._questions.stated_filters import find_stated_filter
 from knotwork._text.dates import MONTHS, parse_date, read_date, read_day_range
 
 TODAY = date(2024, 3, 15)
@@ -14,7 +15,7 @@ TODAY = date(2024, 3, 15)
 
 def days_of_filter(question):
     """The first and the last day to which a question restricts the documents."""
-    stated = reading_of(question).stated_filter(today=TODAY)
+    stated = find_stated_filter(question, today=TODAY)
     assert stated is not None
     days = read_day_range(str(stated.filter).split("'")[1])
     return days.first, days.last
@@ -82,7 +83,7 @@ def test_a_day_that_does_not_exist_is_no_date_anywhere(written):
     assert read_date(written) == ""
     assert parse_date(written, day_first=True) == ""
     assert days_of_rows(f"orders on {written}") == ("", "")
-    assert reading_of(f"reports from {written}").stated_filter(today=TODAY) is None
+    assert find_stated_filter(f"reports from {written}", today=TODAY) is None
 
 
 @pytest.mark.parametrize(

@@ -256,9 +256,11 @@ class Retrievers:
         return self._search_models.open("keyword")
 
     def _find_scope(self, question: str, filters: FilterSpec | None) -> SearchScope:
-        from knotwork._retrieval.filters import read_filter
+        wanted = None
+        if filters:
+            from knotwork._retrieval.filters import read_filter
 
-        wanted = read_filter(filters)
+            wanted = read_filter(filters)
         if wanted is None:
             return self._find_stated_scope(question) or SearchScope(self._whole, question)
         part = self.filtered(wanted)
@@ -269,12 +271,12 @@ class Retrievers:
 
         None unless most documents have the field that it compares, and some match.
         """
-        from knotwork._questions.reading import reading_of
+        from knotwork._questions.stated_filters import find_stated_filter
 
         fields = self.store.capabilities.fields
         if not self.settings.retrieval.read_filters or fields is None:
             return None
-        stated = reading_of(question).stated_filter(today=datetime.now().astimezone().date())
+        stated = find_stated_filter(question, today=datetime.now().astimezone().date())
         if stated is None:
             return None
         counts = {item.name: item.documents for item in fields.fields()}

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
 from knotwork._questions.chinese import CHINESE
@@ -23,9 +21,6 @@ from knotwork._text.chinese import HAN, simplify
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Span
-
-if TYPE_CHECKING:
-    from knotwork._questions.stated_filters import StatedFilter
 
 MOST_PARTS = 4
 """A text with more questions is not divided: it is a list of tasks."""
@@ -215,12 +210,6 @@ class QuestionReading:
     def comparisons(self) -> tuple[AmountComparison, ...]:
         """Its comparisons with amounts, in order; a range is two with the same span."""
         return tuple(read_comparisons(self.text, self.amounts))
-
-    def stated_filter(self, *, today: date) -> StatedFilter | None:
-        """Return the only filter that it states, or None."""
-        from knotwork._questions.stated_filters import find_stated_filter
-
-        return find_stated_filter(self.text, today=today)
 
     @cached_property
     def scope(self) -> QuestionScope | None:

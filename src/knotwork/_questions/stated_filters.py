@@ -97,13 +97,13 @@ def find_stated_filter(question: str, *, today: date) -> StatedFilter | None:
 
     A question with a second time may compare documents of two times, so it states no filter.
     """
-    found = [*_find_times(question, today), *_find_versions(question)]
+    found = list(_find_all(question, today))
     if len(found) != 1 or _YEAR.search(question.replace(found[0].words, " ", 1)):
         return None
     return found[0]
 
 
-def _find_times(question: str, today: date) -> Iterator[StatedFilter]:
+def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
     for match in _OF_DOCUMENTS.finditer(question):
         if match["first"]:
             ends = [_as_date(match[name], today) for name in ("first", "last")]
@@ -123,9 +123,6 @@ def _find_times(question: str, today: date) -> Iterator[StatedFilter]:
         if value:
             comparison = _SIGNS_ZH.get(match["sign"] or "", Comparison.EQUAL)
             yield StatedFilter(Condition(DATE, comparison, (value,)), match[0], _without_zh(match))
-
-
-def _find_versions(question: str) -> Iterator[StatedFilter]:
     for match in _OF_VERSION.finditer(question):
         comparison = _SIGNS_BY_WORDS[" ".join(match["sign"].lower().split())]
         yield StatedFilter(Condition(VERSION, comparison, (match["number"],)), match[0], question)

@@ -77,6 +77,8 @@ def parse_specification(text: str) -> RetrieverPipeline:
         raise ConfigError(
             f"The specification has {len(text):,} characters, but at most {LONGEST:,} are allowed."
         )
+    if not is_expression(text):
+        return RetrieverPipeline((RetrieverCall(text.strip()),))
     parser = _Parser(text)
     tree = parser.expression(depth=0)
     parser.expect("end")
