@@ -346,7 +346,7 @@ def complete_sentences(pieces: Sequence[Piece], question: str) -> list[Piece]:
     known. One that such a sentence follows gets that one, unless the question asks for a value,
     which the first one gives. A piece that is now part of one before it is left out.
     """
-    asks_for_value = read_kinds(question).get(QuestionKind.VALUE, 0.0) >= LEAST_VALUE
+    asks_for_value = reading_of(question).kinds.get(QuestionKind.VALUE, 0.0) >= LEAST_VALUE
     completed: list[Piece] = []
     for piece in pieces:
         span = _before_too(piece)

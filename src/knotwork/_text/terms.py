@@ -61,10 +61,7 @@ _CHINESE_FUNCTION_CHARACTERS = (
 )
 
 _CHINESE_QUESTION = re.compile(
-    "[是指叫]?(?:什么|什麼|甚么|甚麼)(?:意思|样|樣|时候|時候|是)?"
-    "|哪(?!吒)[几幾一]?[个個些里裡裏儿兒位年种種天类類]?|为什么|為什麼|(?<!因)[为為]何"
-    "|怎(?:么|麼)?[样樣]?|如何|(?<!任)何[时時地处處]|多少|多久|[几幾][个個种種次]|[请請][问問]"
-    "|是不是|能不能|有[没沒]有"
+    r"[是指叫]?(?:什么|什麼|甚么|甚麼)(?:意思|东西|東西)?\W*$|^\W*(?:什么|什麼|甚么|甚麼)[是叫]"
 )
 
 STOP_WORDS: frozenset[str] = frozenset(
@@ -127,7 +124,7 @@ def held_terms(text: str, wanted: AbstractSet[str]) -> set[str]:
 def content_terms(text: str) -> list[str]:
     """Return the terms of ``text`` without stop words, in order, with repetitions.
 
-    Chinese text is cut at question words: in "怎样安装" no term is made of "样安".
+    The question in "索引是什么意思？" is no part of a term: of it, only 索引 is.
     """
     if not text.isascii():
         text = _CHINESE_QUESTION.sub(" ", text)
