@@ -309,8 +309,8 @@ MOST_DIFFERENCE = 3.5
 """A further piece is worth at most this much less than the first one, less for longer answers."""
 CHARACTERS = 400
 """As many characters of an answer take 1 off that difference; wide characters count twice."""
-LEAST_NOVELTY = 0.34
-"""The least share of the terms of a further piece that no piece before it has."""
+LEAST_NOVELTY, LEAST_OF_LINKS = 0.34, 0.1
+"""The least share of the terms of a further piece that no piece before it has, and of a link."""
 
 
 def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> list[Piece]:
@@ -322,20 +322,28 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     if not ranked:
         return []
     first, *others = ranked
-    chosen = [first, *_links_to(first, ranked, evidence)][:most]
-    known = {term for piece in chosen for term in content_terms(piece.text)}
-    length = sum(_length(piece) for piece in chosen)
+    chosen = [first]
+    known = set(content_terms(first.text))
+
+    def novelty(piece: Piece) -> float:
+        terms = set(content_terms(piece.text))
+        return len(terms - known) / max(len(terms), 1)
+
+    def choose(piece: Piece) -> None:
+        chosen.append(piece)
+        known.update(content_terms(piece.text))
+
+    for link in _links_to(first, ranked, evidence)[: most - 1]:
+        if novelty(link) >= LEAST_OF_LINKS:
+            choose(link)
     for piece in others:
         if len(chosen) >= most or piece.worth < first.worth - MOST_DIFFERENCE:
             break
-        price = (length + _length(piece)) / CHARACTERS
-        terms = set(content_terms(piece.text))
-        is_new = len(terms - known) >= LEAST_NOVELTY * len(terms)
+        price = sum(map(_length, (*chosen, piece))) / CHARACTERS
         is_worth_it = piece.worth >= first.worth - MOST_DIFFERENCE + price
-        if is_new and is_worth_it and not any(_overlap(piece, other) for other in chosen):
-            chosen.append(piece)
-            known |= terms
-            length += _length(piece)
+        is_new = novelty(piece) >= LEAST_NOVELTY
+        if is_worth_it and is_new and not any(_overlap(piece, other) for other in chosen):
+            choose(piece)
     return chosen
 
 
