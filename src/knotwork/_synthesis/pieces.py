@@ -309,6 +309,8 @@ MOST_DIFFERENCE = 3.5
 """A further piece is worth at most this much less than the first one, less for longer answers."""
 CHARACTERS = 400
 """As many characters of an answer take 1 off that difference; wide characters count twice."""
+DENIED = -7.0
+"""Log-odds of a reader below which a further piece is left out: it is about something else."""
 LEAST_NOVELTY, LEAST_OF_LINKS = 0.34, 0.1
 """The least share of the terms of a further piece that no piece before it has, and of a link."""
 
@@ -317,7 +319,7 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     """Return the best piece, the pieces that lead to it, and others that are worth their length.
 
     ``ranked`` are the pieces, best first. A piece leads to the best one if the evidence path of its
-    hit goes through it; the others must add terms.
+    hit goes through it; the others must add terms, and a reader may not deny them.
     """
     if not ranked:
         return []
@@ -341,10 +343,16 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
             break
         price = sum(map(_length, (*chosen, piece))) / CHARACTERS
         is_worth_it = piece.worth >= first.worth - MOST_DIFFERENCE + price
-        is_new = novelty(piece) >= LEAST_NOVELTY
-        if is_worth_it and is_new and not any(_overlap(piece, other) for other in chosen):
+        adds = novelty(piece) >= LEAST_NOVELTY and not _is_denied(piece)
+        if is_worth_it and adds and not any(_overlap(piece, other) for other in chosen):
             choose(piece)
     return chosen
+
+
+def _is_denied(piece: Piece) -> bool:
+    """Return whether a reader read the piece and gave each part of it low odds."""
+    odds = [part.odds for part in piece.parts if part.odds is not None]
+    return bool(odds) and max(odds) < DENIED
 
 
 def complete_sentences(pieces: Sequence[Piece], question: str) -> list[Piece]:
