@@ -270,7 +270,7 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
         return 0.0
     first = ranked[0]
     doubt = math.pow(min(1.0, evidence.confidence / FOUND_CONFIDENCE), DOUBT_POWER)
-    odds = max((part.odds for part in first.parts if part.odds is not None), default=None)
+    odds = first.odds
     model = (MODELS if odds is None else MODELS_WITH_READER).get(evidence.embedder)
     if model is None:
         found = min(max(evidence.confidence, 1e-6), 1 - 1e-6)

@@ -80,7 +80,7 @@ def _dedent(source: DocumentBlocks, span: Span) -> str:
 def _write_list(source: DocumentBlocks, span: Span, language: str) -> str:
     items = [block for block in source.index.inside(span) if block.kind is BlockKind.ITEM]
     if len(items) == 1:
-        return _ITEM_MARK.sub("", _dedent(source, span))
+        return _write_item(source, items[0].span, language)
     if len(items) <= MOST_ITEMS:
         return _dedent(source, span)
     shown = Span(span.start, items[MOST_ITEMS - 1].span.end)

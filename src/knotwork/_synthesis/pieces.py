@@ -131,6 +131,11 @@ class Piece:
         """The part that is worth most."""
         return max(self.parts, key=lambda part: part.worth)
 
+    @property
+    def odds(self) -> float | None:
+        """The highest log-odds that a reader gives a part; None if it read none."""
+        return max((part.odds for part in self.parts if part.odds is not None), default=None)
+
     @cached_property
     def text(self) -> str:
         return self.source.text(self.whole)
@@ -326,33 +331,28 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     first, *others = ranked
     chosen = [first]
     known = set(content_terms(first.text))
-
-    def novelty(piece: Piece) -> float:
-        terms = set(content_terms(piece.text))
-        return len(terms - known) / max(len(terms), 1)
-
-    def choose(piece: Piece) -> None:
-        chosen.append(piece)
-        known.update(content_terms(piece.text))
-
+    length = _length(first)
     for link in _links_to(first, ranked, evidence)[: most - 1]:
-        if novelty(link) >= LEAST_OF_LINKS:
-            choose(link)
+        terms = set(content_terms(link.text))
+        if len(terms - known) >= LEAST_OF_LINKS * len(terms):
+            chosen.append(link)
+            known |= terms
+            length += _length(link)
     for piece in others:
-        if len(chosen) >= most or piece.worth < first.worth - MOST_DIFFERENCE:
+        least = first.worth - MOST_DIFFERENCE
+        if len(chosen) >= most or piece.worth < least:
             break
-        price = sum(map(_length, (*chosen, piece))) / CHARACTERS
-        is_worth_it = piece.worth >= first.worth - MOST_DIFFERENCE + price
-        adds = novelty(piece) >= LEAST_NOVELTY and not _is_denied(piece)
-        if is_worth_it and adds and not any(_overlap(piece, other) for other in chosen):
-            choose(piece)
+        longer = length + _length(piece)
+        is_denied = piece.odds is not None and piece.odds < DENIED
+        if is_denied or piece.worth < least + longer / CHARACTERS:
+            continue
+        terms = set(content_terms(piece.text))
+        is_new = len(terms - known) >= LEAST_NOVELTY * len(terms)
+        if is_new and not any(_overlap(piece, other) for other in chosen):
+            chosen.append(piece)
+            known |= terms
+            length = longer
     return chosen
-
-
-def _is_denied(piece: Piece) -> bool:
-    """Return whether a reader read the piece and gave each part of it low odds."""
-    odds = [part.odds for part in piece.parts if part.odds is not None]
-    return bool(odds) and max(odds) < DENIED
 
 
 def complete_sentences(pieces: Sequence[Piece], question: str) -> list[Piece]:
@@ -362,32 +362,27 @@ def complete_sentences(pieces: Sequence[Piece], question: str) -> list[Piece]:
     known. One that such a sentence follows gets that one, unless the question asks for a value,
     which the first one gives. A piece that is now part of one before it is left out.
     """
-    asks_for_value = reading_of(question).kinds.get(QuestionKind.VALUE, 0.0) >= LEAST_VALUE
+    asks_for_value = reading_of(question).kinds[QuestionKind.VALUE] >= LEAST_VALUE
     completed: list[Piece] = []
     for piece in pieces:
-        span = _before_too(piece)
-        wider = replace(piece, span=span if asks_for_value else _after_too(piece, span))
+        wider = replace(piece, span=_complete_span(piece, is_followed=not asks_for_value))
         fits = [item for item in (wider, piece) if not any(_overlap(item, o) for o in completed)]
         completed += fits[:1]
     return completed
 
 
-def _before_too(piece: Piece) -> Span:
-    """Return the span of a piece; of a sentence, with the one before if it leans on that."""
-    sentences = piece.best.chunk.sentences
-    place = sentences.index(piece.span) if piece.span in sentences else 0
-    if piece.subject or not place or not _leans_on(sentences[place - 1], piece.span, piece):
-        return piece.span
-    return Span(sentences[place - 1].start, piece.span.end)
-
-
-def _after_too(piece: Piece, span: Span) -> Span:
-    """Return a span that ends with a piece, with the next sentence if that leans on the piece."""
-    sentences = piece.best.chunk.sentences
-    place = sentences.index(piece.span) + 1 if piece.span in sentences else len(sentences)
-    if place == len(sentences) or not _leans_on(piece.span, sentences[place], piece):
+def _complete_span(piece: Piece, *, is_followed: bool) -> Span:
+    """Return the span of a piece; of a sentence, with the neighbours that belong to it."""
+    span, sentences = piece.span, piece.best.chunk.sentences
+    if piece.grain is not Grain.SENTENCE or span not in sentences:
         return span
-    return Span(span.start, sentences[place].end)
+    place = sentences.index(span)
+    start, end = span
+    if place and not piece.subject and _leans_on(sentences[place - 1], span, piece):
+        start = sentences[place - 1].start
+    if is_followed and sentences[place + 1 :] and _leans_on(span, sentences[place + 1], piece):
+        end = sentences[place + 1].end
+    return Span(start, end)
 
 
 def _leans_on(first: Span, second: Span, piece: Piece) -> bool:
@@ -395,8 +390,7 @@ def _leans_on(first: Span, second: Span, piece: Piece) -> bool:
     source, pair = piece.source, Span(first.start, second.end)
     text = source.text(pair)
     return (
-        piece.grain is Grain.SENTENCE
-        and leans(source.text(second))
+        leans(source.text(second))
         and len(text) <= LONGEST_PAIR
         and "\n\n" not in text
         and not text.startswith("#")

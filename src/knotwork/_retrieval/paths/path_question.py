@@ -357,16 +357,17 @@ def find_seeds(text: str, store: Store) -> list[PathSeed]:
     seeds: dict[str, PathSeed] = {}
     for form in kept:
         entity, span = found[form], spans[form]
+        trust = LOWER_CASE_TRUST
+        if any(other.contains(span) for other in marked):
+            trust = MARKED_TRUST
+        elif not has_case or looks_like_a_name(text[span.start : span.end], first=not span.start):
+            trust = 1.0
         canonical = merged.canonical(entity.id)
         seed = PathSeed(
             entity=entity,
             span=span,
             ids=tuple(dict.fromkeys([entity.id, *merged.members(entity.id)])),
-            trust=MARKED_TRUST
-            if any(other.contains(span) for other in marked)
-            else 1.0
-            if not has_case or looks_like_a_name(text[span.start : span.end], first=span.start == 0)
-            else LOWER_CASE_TRUST,
+            trust=trust,
             rarity=rarity(entity.chunk_count, chunk_count),
             share=(span.end - span.start) / max(len(text), 1),
         )
