@@ -143,7 +143,7 @@ def test_answers_are_saved_labelled_and_judge_the_judge(judged, tmp_path):
     outcome = judged("--labels", path, "--json")
     agreement = outcome.json["settings"]["as set"]["judge"]["agreement"]
     # The judge of the tests compares words: it takes the rows of a table for unfaithful.
-    assert agreement["faithfulness"]["accuracy"] == 0.5
+    assert agreement["faithfulness"]["accuracy"] == 1.0
     assert agreement["context_recall"]["accuracy"] == 0.0
     assert agreement["context_recall"]["inapplicable"] == 1
     assert "The judge against 3 labelled answers" in judged("--labels", path).out

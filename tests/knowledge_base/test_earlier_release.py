@@ -68,7 +68,7 @@ def test_it_answers_with_sources(earlier, read_only, question, quote):
     with knotwork.open(earlier, embedding_model=MODEL, read_only=read_only) as kb:
         answer = kb.ask(question)
         assert answer.answered
-        assert quote in [citation.quote for citation in answer.citations]
+        assert any(quote in citation.quote for citation in answer.citations)
         assert kb.search(question, retriever="dense").hits
 
 

@@ -36,10 +36,16 @@ def test_passages_are_read_unless_the_reader_is_off(path):
         assert kb.reader is not None
         assert kb.reader is kb.reader
         assert other.reader is None
-        assert kb.ask(QUESTION).citations[0].quote.startswith("The head of the department")
+        assert (
+            kb.ask(QUESTION)
+            .citations[0]
+            .quote.endswith("The head of the department approves trips abroad.")
+        )
         assert other.ask(QUESTION).answered
         answer, evidence = ask_agent(kb, QUESTION)
-        assert answer.citations[0].quote.startswith("The head of the department")
+        assert answer.citations[0].quote.endswith(
+            "The head of the department approves trips abroad."
+        )
         assert any(hit.prediction is not None for hit in evidence.hits)
 
 

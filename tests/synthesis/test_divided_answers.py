@@ -24,7 +24,9 @@ TRAVEL = """# Travel policy
 
 Trips abroad are approved by the Travel Office. A hotel may cost 120 crowns a night.
 
-A lease lasts ten years. A licence ends after each season.
+A lease lasts ten years.
+
+A licence ends after each season.
 """
 KITCHEN = """# The kitchen
 
@@ -34,7 +36,9 @@ CHINESE = """# 差旅管理办法
 
 出差由部门主管审批。住宿费每晚不超过四百五十元。
 
-红灯表示停止作业。绿灯表示可以进港。
+红灯表示停止作业。
+
+绿灯表示可以进港。
 """
 TWO = "Who designed the lighthouse, and who approves trips abroad?"
 
@@ -58,13 +62,13 @@ def quotes(answer):
     return [citation.quote for citation in answer.citations]
 
 
-def test_each_part_has_its_sentence_in_the_order_of_the_question(base):
+def test_each_part_has_its_paragraph_in_the_order_of_the_question(base):
     answer = base.ask(TWO)
     check_citations(base, answer)
     assert answer.answered
     assert quotes(answer) == [
-        "The lighthouse was designed by Bram Ostrand in 1871.",
-        "Trips abroad are approved by the Travel Office.",
+        "The lighthouse was designed by Bram Ostrand in 1871. Its lamp is green.",
+        "Trips abroad are approved by the Travel Office. A hotel may cost 120 crowns a night.",
     ]
     turned = base.ask("Who approves trips abroad, and who designed the lighthouse?")
     assert quotes(turned) == quotes(answer)[::-1]
@@ -96,7 +100,9 @@ def test_the_answer_says_how_the_question_was_read(base):
 def test_a_part_that_nothing_answers_is_named(base):
     answer = base.ask("Who designed the lighthouse, and which parliament ratified zebra treaties?")
     assert answer.answered
-    assert quotes(answer) == ["The lighthouse was designed by Bram Ostrand in 1871."]
+    assert quotes(answer) == [
+        "The lighthouse was designed by Bram Ostrand in 1871. Its lamp is green."
+    ]
     assert answer.text.endswith(
         "No passage was found that clearly answers “Which parliament ratified zebra treaties?”"
     )
@@ -244,7 +250,7 @@ def test_a_conversation_is_understood_before_the_question_is_divided(base):
         "When did he design it, and who approves trips abroad?",
         turns=turns,
     )
-    assert "Trips abroad are approved by the Travel Office." in quotes(answer)
+    assert "Trips abroad are approved by the Travel Office." in answer.text
 
 
 def test_max_sentences_is_for_each_question_alone(path):

@@ -53,7 +53,9 @@ def said_of(quote):
 
 def test_the_answer_of_a_bridge_holds_both_ends(store):
     answer = ask(store, "Where did the director of Silver Lantern grow up?")
-    assert answer.text.startswith("[Marta Ilves] grew up in Tartu and died in 1988. [1]")
+    assert answer.text.startswith(
+        "Marta Ilves was an Estonian artist. She grew up in Tartu and died in 1988. [1]"
+    )
     assert {"Silver Lantern", "Marta Ilves"} <= {citation.title for citation in answer.citations}
 
 

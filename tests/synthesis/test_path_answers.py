@@ -88,7 +88,7 @@ def test_relations_of_texts_are_no_answer_by_themselves():
     assert found.paths[0].scores["probability"] > 0.5
     answer = compose_answer(found, store=store)
     assert "; over the same relations" not in answer.text
-    assert {piece.kind for piece in answer.pieces} == {"sentence"}
+    assert {piece.kind for piece in answer.pieces} == {"paragraph"}
 
 
 def test_more_answers_than_are_cited_are_told_apart(tmp_path):

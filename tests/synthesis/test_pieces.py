@@ -91,15 +91,20 @@ def test_an_entry_is_printed_with_its_term(base):
     assert "guard: seconds until the guard stops the motor" in piece.markdown
 
 
-def test_a_fact_is_printed_as_its_sentence(base):
-    piece = first_piece(base, "Where does the pump move brine?")
-    assert piece.kind == "sentence"
-    assert piece.markdown == "The pump moves brine from the tank to the filter. [1]"
-
-
-def test_a_sentence_that_leans_on_the_one_before_is_printed_with_it(base):
+def test_a_fact_is_printed_in_its_paragraph(base):
     piece = first_piece(base, "Who built the pump?")
-    assert piece.kind == "sentence"
+    assert piece.kind == "paragraph"
     assert piece.markdown == (
         "The pump moves brine from the tank to the filter. It was built by Nordmark in 2014. [1]"
     )
+
+
+def test_of_a_long_paragraph_a_sentence_is_printed(tmp_path):
+    shed = "The shed holds tools, hoses and spare belts for the summer season. " * 12
+    text = f"# Pump\n\nThe valve was cast in Lund. {shed}"
+    (tmp_path / "pump.md").write_text(text, encoding="utf-8")
+    with knotwork.open(tmp_path / "index.knot", embedding_model="none") as base:
+        base.index(tmp_path / "pump.md")
+        assert base.ask("Where was the valve cast?").pieces[0].markdown == (
+            "The valve was cast in Lund. [1]"
+        )

@@ -1,6 +1,7 @@
 """The selected sentences, and the confidence of the answer."""
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given
@@ -44,15 +45,18 @@ def evidence(question, *hits, confidence=1.0, embedder=""):
 
 def pieces_of(asked):
     """Return each sentence of the evidence as a piece, best first."""
+    ranked = rank_candidates(asked)
+    total = sum(math.exp(item.worth) for item in ranked)
     return [
         Piece(
-            Grain.SENTENCE,
+            Grain.PARAGRAPH,
             item.span,
             DocumentBlocks(Document("c", asked.hits[item.rank].chunk.text)),
             parts=[item],
             worth=item.worth,
+            share=math.exp(item.worth) / total,
         )
-        for item in rank_candidates(asked)
+        for item in ranked
     ]
 
 

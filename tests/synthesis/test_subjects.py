@@ -4,14 +4,19 @@ import pytest
 
 import knotwork
 
+LONG = " The doors are open from ten to five, in summer until seven." * 10
+"""Of a paragraph that is this long, one sentence is shown."""
+LONG_ZH = "博物馆每天上午十点开门，下午五点关门，夏天晚一些。" * 12
 PAGES = {
-    "keld.md": "# Oriane Keld\n\nOriane Keld is an engineer. She was born in Tarnby in 1950.",
+    "keld.md": "# Oriane Keld\n\nOriane Keld is an engineer.\n\nShe was born in Tarnby in 1950.",
     "museum.md": (
         "# Bridges\n\nThe Harbour Museum was founded by Mara Lindqvist in 1962. "
-        "She was born in Ystad. Its roof is made of copper."
+        f"She was born in Ystad. Its roof is made of copper.{LONG}"
     ),
-    "two.md": "# Talks\n\nAnna Berg met Carla Dahl in Rome. She paid for the supper with coins.",
-    "zh.md": "# 林黛\n\n林黛是一位画家。她出生于杭州。她的父亲是木匠。她们在上海见面。",
+    "two.md": (
+        "# Talks\n\nAnna Berg met Carla Dahl in Rome. She paid for the supper with coins." + LONG
+    ),
+    "zh.md": f"# 林黛\n\n林黛是一位画家。她出生于杭州。她的父亲是木匠。她们在上海见面。{LONG_ZH}",
 }
 
 

@@ -21,7 +21,7 @@ from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
-from knotwork._synthesis.pieces import Piece, choose_pieces, complete_sentences, rank_pieces
+from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
@@ -68,7 +68,6 @@ def compose_answer(
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
     name_subjects(pieces, evidence, store)
-    pieces = complete_sentences(pieces, question)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [piece.whole for piece in pieces])
     answered = bool(pieces) and confidence >= settings.abstain_below
@@ -236,8 +235,8 @@ class AnswerModel:
     """Coefficients of the logistic function that estimates the confidence of an answer.
 
     ``relevance`` multiplies that of the best sentence of the first piece, ``lead`` the share of
-    that piece in the softmax of the worth of all pieces, ``log_terms`` the logarithm of 1 plus the
-    number of question terms, ``odds`` the reader's log-odds that the first piece answers.
+    that piece, ``log_terms`` the logarithm of 1 plus the number of question terms, ``odds`` the
+    reader's log-odds that the first piece answers.
     """
 
     intercept: float
@@ -290,7 +289,7 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
     right = logistic(
         model.intercept
         + model.relevance * max(relevances, default=0.0)
-        + model.lead / sum(math.exp(piece.worth - first.worth) for piece in ranked)
+        + model.lead * first.share
         + model.log_terms * math.log1p(len(reading_of(question).terms))
         + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from knotwork._synthesis import messages
-from knotwork._synthesis.citations import gap_before_mark, show_sentence
+from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
 from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
 from knotwork._synthesis.subjects import with_subject
 from knotwork._text.sentences import is_wide
@@ -19,18 +19,22 @@ MOST_DEFINITION = 420
 """Characters of a definition that are printed, in whole paragraphs but for the first."""
 MOST_LINES = 30
 """Lines of code that are printed."""
+LEAST_BOLD = 0.0
+"""The least log-odds of a reader that a sentence answers, from which on it is bold."""
 _ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM)
 _ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 _PARAGRAPHS = re.compile(r"```.*?```|(?:(?!\n\n).)+", re.DOTALL)
+_BOLD = re.compile(r".*[^\s.!?。！？…]", re.DOTALL)
+"""A sentence without its stop: behind one, in Chinese, Markdown sees no end of bold text."""
 _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 
 
 def write_piece(piece: Piece, language: str) -> str:
     """Return a piece as Markdown, without its citation mark."""
     source = piece.source
-    if piece.grain is Grain.SENTENCE:
-        return with_subject(_write_sentence(source, piece.span), piece.subject)
+    if piece.grain is Grain.PARAGRAPH:
+        return _write_paragraph(piece)
     lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
     if piece.grain is Grain.LIST:
         body = _write_list(source, piece.span, language)
@@ -49,10 +53,26 @@ def write_piece(piece: Piece, language: str) -> str:
     return f"{lead}\n\n{body}" if lead else body
 
 
-def _write_sentence(source: DocumentBlocks, span: Span) -> str:
-    """Return a sentence, after the term that it is about unless it names that."""
-    shown = show_sentence(source.text(span))
-    about = (b.label for b in source.index.around(span) if b.kind in _ABOUT and b.label)
+def _write_paragraph(piece: Piece) -> str:
+    """Return prose, after the term that it is about unless it names that.
+
+    Of several sentences, the one that answers in the reader's view is bold.
+    """
+    source, whole, best = piece.source, piece.span, piece.best
+    spans = [whole]
+    if best.span != whole and best.odds is not None and best.odds > LEAST_BOLD:
+        spans = [Span(whole.start, best.span.start), best.span, Span(best.span.end, whole.end)]
+    shown = before = ""
+    for span in spans:
+        text = show_sentence(source.text(span))
+        if not text:
+            continue
+        written = text if before else with_subject(text, piece.subject)
+        if span != whole and span == best.span:
+            written = _BOLD.sub(r"**\g<0>**", written, count=1)
+        shown += (gap_between(before, text) if before else "") + written
+        before = text
+    about = (b.label for b in source.index.around(whole) if b.kind in _ABOUT and b.label)
     term = show_sentence(" > ".join(about)).rstrip(":： ")
     if not term or set(terms(term)) <= set(terms(shown)):
         return shown

@@ -1,16 +1,18 @@
 """Rank the pieces of documents that may answer a question.
 
-A piece is a sentence, an item, a whole list, rows of a table, a definition or code. The sentences
-of the evidence propose the pieces that they are in or introduce. A linear model ranks pieces by
-their relevance, by the prediction of the reader, by what introduces them, and by how well their
-kind fits the kind of answer that the question expects.
+A piece is a short paragraph, a sentence of a long one, an item, a whole list, rows of a table, a
+definition or code. The sentences of the evidence propose the pieces that they are in or introduce.
+A linear model ranks pieces by their relevance, by the prediction of the reader, by what introduces
+them, and by how well their kind fits the kind of answer that the question expects.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
@@ -29,8 +31,8 @@ from knotwork._synthesis.sentence_selection import (
 )
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.prose import weigh_prose
-from knotwork._text.sentences import is_wide
-from knotwork._text.statements import SelectedSentence, leans
+from knotwork._text.sentences import measure_width
+from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Block, BlockKind, Document, Evidence, Hit, Span
@@ -39,8 +41,8 @@ MOST_PROPOSING = 40
 """Best sentences that propose pieces."""
 LONGEST_PIECE = 6_000
 """Longer lists, tables and definitions are proposed by their parts alone."""
-LONGEST_PAIR = 600
-"""The most characters of a sentence and the neighbour that is shown with it."""
+LONGEST_PARAGRAPH = 600
+"""Of longer paragraphs, only a sentence is a piece; wide characters count twice."""
 _LONGEST_GAP = 4
 """Most characters of white space between a lead-in and what it introduces."""
 
@@ -48,7 +50,7 @@ _LONGEST_GAP = 4
 class Grain(StrEnum):
     """The kind of a piece."""
 
-    SENTENCE = "sentence"
+    PARAGRAPH = "paragraph"
     ITEM = "item"
     LIST = "list"
     ROW = "row"
@@ -70,6 +72,8 @@ _GRAIN_OF = {
 }
 _LONGEST = {Grain.ITEM: 1_200, Grain.SECTION: 1_500}
 _LED = (BlockKind.LIST, BlockKind.TABLE, BlockKind.CODE)
+_PARAGRAPHS = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
+_NO_PROSE = {BlockKind.CODE, BlockKind.ROW, BlockKind.TABLE}
 
 
 @dataclass(eq=False)
@@ -80,10 +84,24 @@ class DocumentBlocks:
 
     @cached_property
     def index(self) -> BlockIndex:
-        return BlockIndex(self.document.blocks)
+        """The blocks; of a document without any, its paragraphs."""
+        paragraphs = (
+            Block(BlockKind.PARAGRAPH, Span(*found.span()))
+            for found in _PARAGRAPHS.finditer(self.document.text)
+        )
+        return BlockIndex(self.document.blocks or paragraphs)
 
     def text(self, span: Span) -> str:
         return self.document.text[span.start : span.end]
+
+    def paragraph(self, sentence: Span) -> Span:
+        """Return the span of the paragraph that a sentence is in; that of the sentence if long."""
+        for block in self.index.around(sentence)[-1:]:
+            start, end = min(block.span.start, sentence.start), max(block.span.end, sentence.end)
+            is_short = measure_width(self.document.text[start:end]) <= LONGEST_PARAGRAPH
+            if block.kind is BlockKind.PARAGRAPH and is_short:
+                return Span(start, end)
+        return sentence
 
     def led_by(self, span: Span) -> list[Block]:
         """Return the lists, tables and code right behind a text that introduces them."""
@@ -108,8 +126,10 @@ class DocumentBlocks:
 class Piece:
     """A part of a document that may answer; ``parts`` are its sentences in the evidence.
 
-    ``block`` is the block that it is, None for a sentence. ``lead`` is the span of the sentence
-    that introduces it. ``subject`` is what the pronoun stands for that it begins with, if known.
+    ``block`` is the block that it is, None for a paragraph or a sentence of one. ``lead`` is the
+    span of the sentence that introduces it. ``share`` is the probability that it is the best one,
+    the softmax of the worth of all. ``subject`` is what the pronoun stands for that it
+    begins with, if known.
     """
 
     grain: Grain
@@ -119,6 +139,7 @@ class Piece:
     lead: Span | None = None
     parts: list[SelectedSentence] = field(default_factory=list)
     worth: float = 0.0
+    share: float = 0.0
     subject: str = ""
 
     @property
@@ -166,9 +187,8 @@ def propose_pieces(candidates: Sequence[SelectedSentence], store: Store) -> list
 
 def _pieces_around(item: SelectedSentence, source: DocumentBlocks) -> Iterator[Piece]:
     around = source.index.around(item.span)
-    kinds = {block.kind for block in around}
-    if not kinds & {BlockKind.CODE, BlockKind.ROW, BlockKind.TABLE}:
-        yield Piece(Grain.SENTENCE, item.span, source)
+    if not {block.kind for block in around} & _NO_PROSE:
+        yield Piece(Grain.PARAGRAPH, source.paragraph(item.span), source)
     for block in (*around, *source.led_by(item.span)):
         grain = _GRAIN_OF.get(block.kind)
         longest = _LONGEST.get(grain, LONGEST_PIECE) if grain is not None else 0
@@ -206,8 +226,6 @@ MOST_OWED = 0.8
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
-LEAST_VALUE = 0.5
-"""The least probability that a question asks for a value, which one sentence gives."""
 
 
 class FeatureReader:
@@ -266,7 +284,7 @@ class FeatureReader:
             "words": len(asked & (own | names)) * share,
             "lead": len(asked & lead) * share,
             "label": len(asked & label) / max(len(label), 1) if label else 0.0,
-            "prose": weigh_prose(piece.text) if piece.grain is Grain.SENTENCE else 0.5,
+            "prose": weigh_prose(piece.text) if piece.grain is Grain.PARAGRAPH else 0.5,
             "expected": self._expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
@@ -307,13 +325,15 @@ def rank_pieces(
         pieces = [piece for piece in pieces if piece.grain is not Grain.SECTION]
     for piece in pieces:
         piece.worth = model.worth(reader.read(piece))
-    return sorted(pieces, key=lambda piece: -piece.worth)
+    pieces.sort(key=lambda piece: -piece.worth)
+    weights = [math.exp(piece.worth - pieces[0].worth) for piece in pieces]
+    for piece, weight in zip(pieces, weights, strict=True):
+        piece.share = weight / sum(weights)
+    return pieces
 
 
-MOST_DIFFERENCE = 3.5
-"""A further piece is worth at most this much less than the first one, less for longer answers."""
-CHARACTERS = 400
-"""As many characters of an answer take 1 off that difference; wide characters count twice."""
+LEAST_SHARE = 0.1
+"""The least probability of a further piece that it is the best one."""
 DENIED = -7.0
 """Log-odds of a reader below which a further piece is left out: it is about something else."""
 LEAST_NOVELTY, LEAST_OF_LINKS = 0.34, 0.1
@@ -321,7 +341,7 @@ LEAST_NOVELTY, LEAST_OF_LINKS = 0.34, 0.1
 
 
 def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> list[Piece]:
-    """Return the best piece, the pieces that lead to it, and others that are worth their length.
+    """Return the best piece, the pieces that lead to it, and others that may be the best.
 
     ``ranked`` are the pieces, best first. A piece leads to the best one if the evidence path of its
     hit goes through it; the others must add terms, and a reader may not deny them.
@@ -329,77 +349,21 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     if not ranked:
         return []
     first, *others = ranked
+    further = [(link, LEAST_OF_LINKS) for link in _links_to(first, ranked, evidence)]
+    further += [
+        (piece, LEAST_NOVELTY)
+        for piece in others
+        if piece.share >= LEAST_SHARE and (piece.odds is None or piece.odds >= DENIED)
+    ]
     chosen = [first]
     known = set(content_terms(first.text))
-    length = _length(first)
-    for link in _links_to(first, ranked, evidence)[: most - 1]:
-        terms = set(content_terms(link.text))
-        if len(terms - known) >= LEAST_OF_LINKS * len(terms):
-            chosen.append(link)
-            known |= terms
-            length += _length(link)
-    for piece in others:
-        least = first.worth - MOST_DIFFERENCE
-        if len(chosen) >= most or piece.worth < least:
-            break
-        longer = length + _length(piece)
-        is_denied = piece.odds is not None and piece.odds < DENIED
-        if is_denied or piece.worth < least + longer / CHARACTERS:
-            continue
+    for piece, novelty in further:
         terms = set(content_terms(piece.text))
-        is_new = len(terms - known) >= LEAST_NOVELTY * len(terms)
-        if is_new and not any(_overlap(piece, other) for other in chosen):
+        is_new = len(terms - known) >= novelty * len(terms)
+        if len(chosen) < most and is_new and not any(_overlap(piece, item) for item in chosen):
             chosen.append(piece)
             known |= terms
-            length = longer
     return chosen
-
-
-def complete_sentences(pieces: Sequence[Piece], question: str) -> list[Piece]:
-    """Return the pieces with each sentence as the reader needs it: with what it leans on.
-
-    A sentence such as "This is called a lease." gets the sentence before it, unless its subject is
-    known. One that such a sentence follows gets that one, unless the question asks for a value,
-    which the first one gives. A piece that is now part of one before it is left out.
-    """
-    asks_for_value = reading_of(question).kinds[QuestionKind.VALUE] >= LEAST_VALUE
-    completed: list[Piece] = []
-    for piece in pieces:
-        wider = replace(piece, span=_complete_span(piece, is_followed=not asks_for_value))
-        fits = [item for item in (wider, piece) if not any(_overlap(item, o) for o in completed)]
-        completed += fits[:1]
-    return completed
-
-
-def _complete_span(piece: Piece, *, is_followed: bool) -> Span:
-    """Return the span of a piece; of a sentence, with the neighbours that belong to it."""
-    span, sentences = piece.span, piece.best.chunk.sentences
-    if piece.grain is not Grain.SENTENCE or span not in sentences:
-        return span
-    place = sentences.index(span)
-    start, end = span
-    if place and not piece.subject and _leans_on(sentences[place - 1], span, piece):
-        start = sentences[place - 1].start
-    if is_followed and sentences[place + 1 :] and _leans_on(span, sentences[place + 1], piece):
-        end = sentences[place + 1].end
-    return Span(start, end)
-
-
-def _leans_on(first: Span, second: Span, piece: Piece) -> bool:
-    """Return whether a sentence follows another in its paragraph and cannot do without it."""
-    source, pair = piece.source, Span(first.start, second.end)
-    text = source.text(pair)
-    return (
-        leans(source.text(second))
-        and len(text) <= LONGEST_PAIR
-        and "\n\n" not in text
-        and not text.startswith("#")
-        and source.index.around(pair)[-1:] == source.index.around(second)[-1:]
-    )
-
-
-def _length(piece: Piece) -> int:
-    return sum(1 + is_wide(character) for character in piece.text)
 
 
 def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:

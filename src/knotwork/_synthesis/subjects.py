@@ -27,7 +27,7 @@ def name_subjects(pieces: Iterable[Piece], evidence: Evidence, store: Store) -> 
     opening = [
         (piece, match)
         for piece in pieces
-        if piece.grain is Grain.SENTENCE and (match := _opening(piece.text))
+        if piece.grain is Grain.PARAGRAPH and (match := _opening(piece.text))
     ]
     if not opening:
         return

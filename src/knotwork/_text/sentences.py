@@ -372,9 +372,17 @@ def join_lines(lines: Iterable[str]) -> str:
 _WIDE_MARKS = "，。、；：！？）》」』”’—…"
 
 
+_WIDE_CHARACTERS = re.compile("[\u3040-\u9fff\U00020000-\U0002ffff]")
+
+
 def is_wide(character: str) -> bool:
     """Return True for a Chinese or Japanese character."""
-    return "\u3040" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0002ffff"
+    return _WIDE_CHARACTERS.match(character) is not None
+
+
+def measure_width(text: str) -> int:
+    """Return the length of a text; Chinese and Japanese characters count twice."""
+    return len(text) + len(_WIDE_CHARACTERS.findall(text))
 
 
 def _is_surely_wrapped(line: str, following: str) -> bool:
