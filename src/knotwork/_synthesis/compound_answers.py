@@ -16,7 +16,7 @@ from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import part_not_found
-from knotwork._synthesis.piece_texts import with_mark
+from knotwork._synthesis.piece_texts import mark_also, unmark, with_mark
 from knotwork._synthesis.structured_answers import find_leading_path, find_leading_result
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, AnswerPiece, Citation, Evidence
@@ -85,7 +85,7 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
     """Join the answers of the parts; a part without an answer gets a message.
 
     The joined answer is right if all parts are, so its confidence is the product of theirs; parts
-    that cite the same sentences count once.
+    that cite the same pieces count once.
     """
     language = reading_of(question).language
     asked = f"Answered in parts: {' / '.join(item.part.text for item in parts)}"
@@ -98,9 +98,18 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
             texts.append(part_not_found(language, question=part.asked))
             continue
         own, text = _renumber(answer, citations)
-        if text not in texts:  # one sentence may answer two parts
+        same = next((i for i, item in enumerate(texts) if unmark(item) == unmark(text)), None)
+        if same is None:
             texts.append(text)
             pieces += own
+        else:  # one paragraph answers two parts
+            texts[same] = mark_also(texts[same], text)
+            pieces = [
+                replace(piece, markdown=mark_also(piece.markdown, text))
+                if unmark(piece.markdown) == unmark(text)
+                else piece
+                for piece in pieces
+            ]
     return replace(
         parts[0].answer,
         question=question,

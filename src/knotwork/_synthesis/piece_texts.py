@@ -87,6 +87,19 @@ def with_mark(text: str, number: int) -> str:
     return f"{text}{gap_before_mark(text)}[{number}]"
 
 
+def unmark(text: str) -> str:
+    """Return a text with nothing in bold."""
+    return text.replace("**", "")
+
+
+def mark_also(text: str, other: str) -> str:
+    """Return a text in which the words that are bold in ``other``, the same text, are bold too."""
+    for marked in re.findall(r"\*\*(.+?)\*\*", other):
+        if f"**{marked}**" not in text:
+            text = text.replace(marked, f"**{marked}**", 1)
+    return text
+
+
 def _dedent(source: DocumentBlocks, span: Span) -> str:
     """Return a text without the indent of its block and the marks of quotes around it."""
     start = source.document.text.rfind("\n", 0, span.start) + 1
