@@ -25,8 +25,8 @@ def commands():
 
 
 def squeeze(text):
-    """Return a text without spaces, since a terminal wraps lines, times and scores."""
-    return "".join(MEASURED.sub("<measured>", text).split())
+    """Return a text without what a terminal shows otherwise (spaces, bold), times and scores."""
+    return "".join(MEASURED.sub("<measured>", text.replace("**", "")).split())
 
 
 def pattern_of(shown):
