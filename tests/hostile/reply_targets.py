@@ -25,12 +25,12 @@ from knotwork._retrieval.queries.cypher_templates import Template, parse_choice
 from knotwork._retrieval.queries.model_translators import parse_plan, parse_statement
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.steps import step_prompts
-from knotwork._synthesis.drift_answers import parse_questions
-from knotwork._synthesis.map_reduce_answers import parse_points, parse_ratings
 from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.mode_answers import parse_questions
 from knotwork._synthesis.questions import keywords
 from knotwork._synthesis.questions.follow_ups import parse_rewritten
 from knotwork._synthesis.reply_reader import parse_answer_reply
+from knotwork._synthesis.report_points import parse_points, parse_ratings
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal

@@ -4,8 +4,8 @@ from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support
 
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
-from knotwork._synthesis.global_answers import Theme, compose_themes, covered_share, report_evidence
 from knotwork._synthesis.messages import no_match, not_clear
+from knotwork._synthesis.report_themes import Theme, compose_themes, covered_share, report_evidence
 from knotwork.records import Finding, Query
 
 

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork._inference.chat import ChatReply
-from knotwork._synthesis.drift_answers import parse_questions
-from knotwork._synthesis.map_reduce_answers import (
+from knotwork._synthesis.mode_answers import parse_questions
+from knotwork._synthesis.questions.keywords import add_found, parse_keywords
+from knotwork._synthesis.report_points import (
     MOST_POINTS,
     ReportPoint,
     pack_points,
     parse_points,
     parse_ratings,
 )
-from knotwork._synthesis.questions.keywords import add_found, parse_keywords
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import Unparsable
 from knotwork.records import Evidence, Hit, Query

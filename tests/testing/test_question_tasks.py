@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from knotwork._inference.chat import ChatReply, Message
-from knotwork._synthesis.drift_answers import parse_questions
-from knotwork._synthesis.map_reduce_answers import parse_points, parse_ratings
+from knotwork._synthesis.mode_answers import parse_questions
 from knotwork._synthesis.prompt_context import fill_prompt
+from knotwork._synthesis.report_points import parse_points, parse_ratings
 from knotwork.testing._brains import RuleBrain
 
 REPORTS = (

@@ -179,6 +179,8 @@ class AnswerEngine:
             quoted = compose_answer(evidence, store=sources.store, settings=settings)
             yield AskEvent(AskEventKind.FINISHED, answer=quoted)
             return
+        from knotwork._synthesis.mode_answers import answer_in_mode
+
         if mode in _FROM_REPORTS:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
             reports = sources.reports.updated(models.summarize if models else None)
@@ -196,7 +198,7 @@ class AnswerEngine:
             concurrency=calls_at_once(self._settings.llm, "answer"),
             fallback=fallback,
         )
-        yield from _answer_in_mode(inquiry, evidence)
+        yield from answer_in_mode(inquiry, evidence)
 
     def _quote(
         self,
@@ -382,20 +384,3 @@ def _expand_evidence(
     if not forms:
         return evidence
     return add_found(evidence, sources.searcher.search(" ".join(forms)), keywords=forms)
-
-
-def _answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
-    """Yield the steps of a mode; each is imported when it is asked for."""
-    from knotwork._synthesis.drift_answers import answer_by_drift
-    from knotwork._synthesis.global_answers import answer_globally
-    from knotwork._synthesis.local_answers import answer_by_both, answer_locally
-    from knotwork._synthesis.map_reduce_answers import answer_by_map_reduce
-
-    ways = {
-        AskMode.LOCAL: answer_locally,
-        AskMode.GLOBAL: answer_globally,
-        AskMode.MAP_REDUCE: answer_by_map_reduce,
-        AskMode.HYBRID: answer_by_both,
-        AskMode.DRIFT: answer_by_drift,
-    }
-    return ways[inquiry.mode](inquiry, evidence)

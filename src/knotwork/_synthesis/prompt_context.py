@@ -254,9 +254,15 @@ class ContextShares:
     facts: float
     reports: float
 
+    @property
+    def sections(self) -> int:
+        """The number of sections that have a share."""
+        return sum(share > 0 for share in (self.passages, self.facts, self.reports))
+
 
 LOCAL_SHARES = ContextShares(passages=0.58, facts=0.22, reports=0.2)
 HYBRID_SHARES = ContextShares(passages=0.46, facts=0.16, reports=0.38)
+GLOBAL_SHARES = ContextShares(passages=0.0, facts=0.0, reports=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +288,9 @@ def pack_context(
     ``facts`` and ``reports`` are in order of relevance. Those without support in the documents of
     the store are left out.
     """
-    left = budget_tokens - 3 * _SECTION_TOKENS
-    passages = pack_evidence(evidence, budget_tokens=int(shares.passages * left), count=count)
+    left = budget_tokens - shares.sections * _SECTION_TOKENS
+    for_passages = int(shares.passages * left)
+    passages = pack_evidence(evidence, budget_tokens=for_passages, count=count)
     left -= sum(count(passage.text) for passage in passages)
     numbering = PassageNumbering(store, passages)
     rest = shares.facts + shares.reports

@@ -18,7 +18,6 @@ from knotwork._synthesis.extractive_answers import (
     compose_answer,
     estimate_confidence,
 )
-from knotwork._synthesis.global_answers import main_themes
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.overviews.counts import count_mentions, rank_entities
@@ -42,6 +41,7 @@ from knotwork._synthesis.overviews.summaries import (
     summarize_whole,
 )
 from knotwork._synthesis.pieces import rank_pieces
+from knotwork._synthesis.report_themes import main_themes
 from knotwork._synthesis.sentence_selection import rank_candidates
 from knotwork._text.statements import SelectedSentence, read_statements
 from knotwork._text.terms import content_terms

@@ -12,8 +12,8 @@ from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._synthesis.map_reduce_answers import usable_lines
 from knotwork._synthesis.prompt_context import fill_prompt
+from knotwork._synthesis.report_points import says_nothing, usable_lines
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
 from knotwork.records import Evidence, Hit
@@ -29,7 +29,6 @@ _OUTPUT_TOKENS = 150
 _LONGEST = 60
 _BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s+)+")
 _PARTED = re.compile(r"\s*[;；,，、]\s*")
-_NOTHING = re.compile(r"\W*(?:none|nothing|无|没有|沒有)\W*", re.IGNORECASE)
 _MODE = re.compile(
     r"\W*(?:(?:the )?(?:mode|answer|category|type|kind|模式|答案|类型)(?:\s+is\b|\s*是)?\W*)?"
     r"(?P<mode>global|local|basic)\W*(?:$|[\s*`\"'”]*[-–—:：;,，.。(（|\n].*)",
@@ -60,10 +59,10 @@ def parse_keywords(reply: ChatReply) -> tuple[str, ...]:
         head, _, rest = re.sub("｜", "|", _BULLET.sub("", line)).strip("|` ").partition("|")
         forms = [head, *_PARTED.split(rest)[:_MOST_FORMS]]
         for form in (f.strip(" \t*\"“”'`()") for f in forms):
-            is_word = 0 < len(form) <= _LONGEST and not _NOTHING.fullmatch(form)
+            is_word = 0 < len(form) <= _LONGEST and not says_nothing(form)
             if is_word and content_terms(form):
                 found.setdefault(form.casefold(), form)
-    if not found and not _NOTHING.fullmatch(reply.text.strip()):
+    if not found and not says_nothing(reply.text.strip()):
         raise Unparsable("The reply has no keyword.")
     return tuple(found.values())
 

@@ -1,11 +1,11 @@
-"""Mode global: answer a question about the whole corpus from the nearest community reports.
+"""Find the community reports nearest to a question, and answer with their themes without a model.
 
-Without a model the answer lists themes, each with cited findings of its report.
+An answer lists themes, each with cited findings of its report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knotwork._config import AnswerSettings
@@ -14,26 +14,15 @@ from knotwork._retrieval.community_search import (
     ReportSource,
     find_communities,
     find_topic,
-    holds_written_reports,
 )
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
-from knotwork._synthesis.answer_writer import ANSWER_STAGE, NOT_ASKED
-from knotwork._synthesis.ask_request import (
-    FIRST_REPORTS_TOKENS,
-    FURTHER_REPORTS_TOKENS,
-    GLOBAL_TOKENS,
-    AskEvent,
-    AskEventKind,
-    AskMode,
-)
 from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.extractive_answers import (
     FOUND_CONFIDENCE,
     LOW_CONFIDENCE,
     NO_EVIDENCE,
-    compose_answer,
 )
 from knotwork._synthesis.inquiry import Inquiry
 from knotwork._synthesis.messages import (
@@ -44,68 +33,15 @@ from knotwork._synthesis.messages import (
     say,
 )
 from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, write_lines
-from knotwork._synthesis.prompt_context import (
-    PassageNumbering,
-    make_sections,
-    pack_reports,
-)
 from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query, Span
 
-MOST_REPORTS = 12
-"""As many as fit the usual budget: the answer is as broad as the reports that it reads."""
-OUTPUT_TOKENS = 700
-GLOBAL_SHARE = 1.5
 NO_REPORTS_NOTE = (
     "There are no community reports, so this answer is from passages alone. `knotwork communities` "
     "builds reports."
 )
-
-
-def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
-    """Yield the steps to an answer from the reports nearest to the question.
-
-    Without reports the passages of ``evidence`` answer, and a note says so; without a model the
-    reports' findings do.
-    """
-    spent = inquiry.spent_tokens()
-    is_first = not holds_written_reports(inquiry.store) if inquiry.model else False
-    allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS
-    themes = find_themes(inquiry, evidence, most=MOST_REPORTS, spend_tokens=allowed)
-    if not is_first:  # the first question also pays for the reports that it has written
-        spent = inquiry.spent_tokens()
-    quoted, reported = answer_from_themes(inquiry, evidence, themes)
-    if themes:
-        yield AskEvent(AskEventKind.FOUND, evidence=reported)
-    if inquiry.writer is None:
-        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
-        return
-    if not themes:
-        for event in inquiry.writer.write(evidence):
-            answer = event.answer
-            yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event
-        return
-    budget = inquiry.material_tokens(
-        "global",
-        output_tokens=OUTPUT_TOKENS,
-        ceiling=GLOBAL_TOKENS,
-        share=GLOBAL_SHARE,
-        spent=spent,
-    )
-    numbering = PassageNumbering(inquiry.store)
-    reports = [theme.report for theme in themes]
-    lines = pack_reports(reports, numbering, inquiry.question, budget_tokens=budget - 12)
-    passages = numbering.passages()
-    if not passages:
-        yield inquiry.writer.finish(quoted, NOT_ASKED)
-        return
-    material = make_sections([("reports", lines)])
-    request = inquiry.make_request(
-        "global", stage=ANSWER_STAGE, output_tokens=OUTPUT_TOKENS, material=material
-    )
-    yield from inquiry.writer.write_from(request, passages, quoted)
 
 
 def find_themes(
@@ -136,18 +72,11 @@ def find_themes(
 
 
 def answer_from_themes(
-    inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme]
+    inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme], *, retriever: str
 ) -> tuple[Answer, Evidence]:
-    """Return an answer composed without a model, and its evidence."""
-    if not themes:
-        quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
-        return inquiry.label(quoted, (NO_REPORTS_NOTE,)), evidence
+    """Return an answer composed without a model, and its evidence; ``themes`` has some."""
     reported = report_evidence(
-        inquiry.question,
-        themes,
-        store=inquiry.store,
-        found=evidence,
-        retriever=AskMode.GLOBAL.value,
+        inquiry.question, themes, store=inquiry.store, found=evidence, retriever=retriever
     )
     quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
     return inquiry.label(quoted), reported

@@ -1,0 +1,302 @@
+"""Collect points from parts of the material, each read by a call of its own, and reduce them.
+
+A point is a line of a reply: a score, a bar and a text with the numbers that it cites. Modes
+map-reduce and drift answer from points; they differ in the parts that are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
+
+from knotwork._inference.call_limits import work_ordered
+from knotwork._inference.chat import ChatReply, complete_checked
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._synthesis.inquiry import Inquiry
+from knotwork._synthesis.prompt_context import MOST_MARKS, PassageNumbering
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
+from knotwork.records import Answer
+
+MAP_OUTPUT_TOKENS = 300
+REDUCE_OUTPUT_TOKENS = 700
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+
+def ask_model(
+    inquiry: Inquiry,
+    task: str,
+    parse: Callable[[ChatReply], T],
+    *,
+    output_tokens: int,
+    material: str,
+    **blanks: str,
+) -> T | KnotworkError:
+    """Return what ``parse`` makes of the reply to a task, or the error if there is none."""
+    assert inquiry.model is not None, "a task is for a model"
+    request = inquiry.make_request(
+        task, stage=task, output_tokens=output_tokens, material=material, **blanks
+    )
+    try:
+        return complete_checked(inquiry.model, request, parse)
+    except (ModelError, StoreError) as error:
+        return error
+
+
+def work_through(
+    inquiry: Inquiry, label: str, work: Callable[[P], T], parts: Sequence[P]
+) -> Generator[AskEvent, None, list[T]]:
+    """Do a work for all parts concurrently; yield how many are finished, and return the results."""
+    found: list[T] = []
+    yield AskEvent(AskEventKind.STEP, label, total=len(parts))
+    workers = max(min(inquiry.concurrency, len(parts)), 1)
+    for result in work_ordered(work, parts, concurrency=workers):
+        found.append(result)
+        yield AskEvent(AskEventKind.STEP, label, done=len(found), total=len(parts))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialPart:
+    """A part of the material: the question for it, its text, and its passage numbers.
+
+    ``renumber`` leads from these numbers to those of the whole material, if they differ.
+    """
+
+    question: str
+    material: str
+    numbers: Collection[int]
+    renumber: Callable[[int], int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedPoints:
+    """What became of each part: its points, or an error."""
+
+    outcomes: tuple[ParsedPoints | KnotworkError, ...] = ()
+
+    @property
+    def points(self) -> list[ReportPoint]:
+        """The points of all parts."""
+        return list(chain.from_iterable(parsed.points for parsed in self._parsed))
+
+    @property
+    def dropped(self) -> int:
+        """The number of unusable lines."""
+        return sum(parsed.dropped for parsed in self._parsed)
+
+    @property
+    def errors(self) -> list[KnotworkError]:
+        """The errors, the most informative first: a failed call rather than an unusable reply."""
+        failed = (error for error in self.outcomes if isinstance(error, KnotworkError))
+        return sorted(failed, key=lambda error: isinstance(error, Unparsable))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether all parts failed."""
+        return 0 < len(self.errors) == len(self.outcomes)
+
+    @property
+    def _parsed(self) -> list[ParsedPoints]:
+        return [parsed for parsed in self.outcomes if isinstance(parsed, ParsedPoints)]
+
+
+def collect_points(
+    inquiry: Inquiry, parts: Sequence[MaterialPart], *, label: str
+) -> Generator[AskEvent, None, CollectedPoints]:
+    """Ask for the points of all parts concurrently; yield how many are finished.
+
+    A part that fails has no points. If all parts fail and the inquiry has no fallback, raises
+    ModelError as `complete_checked`, or StoreError.
+    """
+
+    def ask(part: MaterialPart) -> ParsedPoints | KnotworkError:
+        return ask_model(
+            replace(inquiry, question=part.question),
+            "map",
+            lambda reply: parse_points(reply, part.numbers),
+            output_tokens=MAP_OUTPUT_TOKENS,
+            material=part.material,
+        )
+
+    outcomes = yield from work_through(inquiry, label, ask, parts)
+    collected = CollectedPoints(
+        tuple(
+            outcome.renumbered(part.renumber) if isinstance(outcome, ParsedPoints) else outcome
+            for part, outcome in zip(parts, outcomes, strict=True)
+        )
+    )
+    if collected.is_lost and not inquiry.fallback:
+        raise collected.errors[0]
+    return collected
+
+
+def reduce_points(
+    inquiry: Inquiry,
+    collected: CollectedPoints,
+    numbering: PassageNumbering,
+    quoted: Answer,
+    *,
+    budget_tokens: int,
+    parts: str,
+    notes: Sequence[str] = (),
+) -> Iterator[AskEvent]:
+    """Yield the steps to an answer from points, which cite numbers of ``numbering``.
+
+    ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
+    point in what it read, the documents do not answer. ``parts`` is what notes call the parts.
+    """
+    writer, model = inquiry.writer, inquiry.model
+    assert writer is not None
+    assert model is not None
+    notes = [*notes, *_describe_failures(collected, parts)]
+    points = collected.points
+    if not points:
+        quoted = replace(quoted, notes=(*quoted.notes, *notes))
+        if collected.is_lost:
+            lost = f"Sentences are quoted, because {model.name} gave no answer: "
+            yield writer.finish(quoted, f"{lost}{collected.errors[0]}")
+        else:  # without parts the model was not asked
+            yield writer.finish(writer.decline(quoted) if collected.outcomes else quoted)
+        return
+    kept = pack_points(points, budget_tokens=budget_tokens)
+    passages = numbering.passages({number for point in kept for number in point.numbers})
+    yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
+    request = inquiry.make_request(
+        "reduce",
+        stage="reduce",
+        output_tokens=REDUCE_OUTPUT_TOKENS,
+        points="\n".join(point.line for point in kept),
+    )
+    yield from writer.write_from(request, passages, quoted, notes=notes)
+
+
+def _describe_failures(collected: CollectedPoints, parts: str) -> Iterator[str]:
+    """Yield notes on parts and lines that are missing from an answer."""
+    if collected.errors and not collected.is_lost:
+        yield (
+            f"{len(collected.errors)} of {len(collected.outcomes)} {parts} could not be read and "
+            f"are missing from the answer: {collected.errors[0]}"
+        )
+    if collected.dropped:
+        lines = "line" if collected.dropped == 1 else "lines"
+        yield f"Left out {collected.dropped} {lines} of the model without a valid citation."
+
+
+MOST_POINTS = 12
+"""The maximum number of points read from one reply: twice as many as are asked for."""
+
+_LEAD = re.compile(r"^[\s\-–*•>|｜`#(]*(?:\d{1,2}[.)]\s+(?=\d))?")
+_POINT = re.compile(r"^\W{0,3}(\d{1,3})(?:\s*/\s*100)?\W{0,3}\s*[|｜\t:：]\s*(\S.*)$")
+_RATING = re.compile(r"^\W{0,3}(\d{1,4})\W{0,3}\s*[|｜\t:：]\s*\W{0,3}(\d)(?:\D.*)?$")
+_MARK = re.compile(r"[ \t]*[\[【［]\s*(\d[\d\s,，、;；]*)[\]】］]")
+_NOTHING = re.compile(r"\W*(?:none|nothing|no points?|无|没有|沒有)\W*", re.IGNORECASE)
+_LONGEST_POINT = 600
+_BEST_RATING = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPoint:
+    """The text of one line without its marks; ``numbers`` are the passages that it cites."""
+
+    score: int
+    text: str
+    numbers: tuple[int, ...]
+
+    @property
+    def line(self) -> str:
+        """The line that a model reads in the reduce step."""
+        marks = "".join(f"[{number}]" for number in self.numbers[:MOST_MARKS])
+        return f"{self.score} | {self.text} {marks}"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPoints:
+    """The points of a reply; ``dropped`` counts unusable lines."""
+
+    points: tuple[ReportPoint, ...]
+    dropped: int = 0
+
+    def renumbered(self, renumber: Callable[[int], int] | None) -> ParsedPoints:
+        """Return the points with other numbers; the same without a function for them."""
+        if renumber is None:
+            return self
+        points = (replace(p, numbers=tuple(map(renumber, p.numbers))) for p in self.points)
+        return replace(self, points=tuple(points))
+
+
+def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
+    """Parse the points of a reply that may cite ``numbers``.
+
+    Lines without a score or a valid number are dropped and counted. The last line of a reply that
+    was cut off is ignored. Raises Unparsable for an empty reply, and for one without a usable line
+    that does not say "none".
+    """
+    lines = usable_lines(reply)
+    points: list[ReportPoint] = []
+    for line in lines:
+        match = _POINT.match(_LEAD.sub("", line).strip("|｜ "))
+        if match is None:
+            continue
+        marks = " ".join(_MARK.findall(match[2]))
+        found = [n for n in map(int, re.findall(r"\d+", marks)) if n in numbers]
+        text = " ".join(_MARK.sub("", match[2]).split()).strip("|｜ ")
+        score = min(int(match[1]), 100)
+        if found and text and score and len(text) <= _LONGEST_POINT:
+            points.append(ReportPoint(score, text, tuple(dict.fromkeys(found))))
+    silent = sum(map(says_nothing, lines))
+    if not points and not silent:
+        raise Unparsable("The reply has no point that cites a source.")
+    kept = tuple(points[:MOST_POINTS])
+    return ParsedPoints(kept, len(lines) - len(kept) - silent)
+
+
+def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, int]:
+    """Parse the rating of each number, from 0 to 5; numbers without a rating are absent.
+
+    Raises Unparsable for a reply without a rating.
+    """
+    ratings: dict[int, int] = {}
+    for line in usable_lines(reply):
+        match = _RATING.match(line.strip("|｜ `*-"))
+        if match and int(match[1]) in numbers:
+            ratings.setdefault(int(match[1]), min(int(match[2]), _BEST_RATING))
+    if not ratings:
+        raise Unparsable("The reply rates none of the reports.")
+    return ratings
+
+
+def says_nothing(line: str) -> bool:
+    """Return True for a line by which a model says that it has nothing to name."""
+    return _NOTHING.fullmatch(line) is not None
+
+
+def usable_lines(reply: ChatReply) -> list[str]:
+    """Return the complete lines of a reply. Raises Unparsable if it is empty or was withheld."""
+    if reply.finish_reason == "filter":
+        raise Unparsable("The reply was withheld by the server.")
+    lines = [line.strip() for line in reply.text.splitlines() if line.strip(" \t`|-")]
+    if reply.finish_reason == "length" and len(lines) > 1:
+        lines.pop()
+    if not lines:
+        raise Unparsable("The reply is empty.")
+    return lines
+
+
+def pack_points(points: Sequence[ReportPoint], *, budget_tokens: int) -> list[ReportPoint]:
+    """Return the best points that fit the budget, best first, without repeated texts."""
+    kept: list[ReportPoint] = []
+    seen: set[str] = set()
+    left = budget_tokens
+    for point in sorted(points, key=lambda p: (-p.score, p.numbers, p.text)):
+        key, cost = point.text.casefold(), count_tokens(point.line)
+        if key not in seen and cost <= left:
+            kept.append(point)
+            seen.add(key)
+            left -= cost
+    return kept
