@@ -10,7 +10,7 @@ keep the order of the hits. Numbers in the prompt lead back to passages and sent
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -51,8 +51,6 @@ ROWS_SHARE = 0.4
 """The largest share of the budget for the rows of a query."""
 MOST_PACKED_ROWS = 50
 
-TokenCounter = Callable[[str], int]
-
 
 @dataclass(frozen=True, slots=True)
 class PromptPassage:
@@ -84,13 +82,10 @@ class _Candidate:
         return -max(self.worths.values()), self.rank, self.part.sentences[0]
 
 
-def pack_evidence(
-    evidence: Evidence, *, budget_tokens: int, count: TokenCounter = count_tokens
-) -> list[PromptPassage]:
+def pack_evidence(evidence: Evidence, *, budget_tokens: int) -> list[PromptPassage]:
     """Pack the best blocks into passages, numbered from 1, of at most ``budget_tokens``.
 
-    A sentence that several documents repeat is included once. ``count`` counts the tokens of a
-    text.
+    A sentence that several documents repeat is included once.
     """
     found: dict[str, Hit] = {}
     for hit in (*evidence.hits, *evidence.further):
@@ -98,10 +93,11 @@ def pack_evidence(
     hits = list(found.values())
     stating = [rank for rank, hit in enumerate(hits) if hit.scores.get(ROWS_SCORE)]
     leading = find_leading_result(evidence, least=0.0) if stating else None
-    rows = _row_line(leading, int(ROWS_SHARE * budget_tokens), count)
+    for_rows = int(ROWS_SHARE * budget_tokens)
+    rows = _row_line(leading, for_rows)
     own = next((r for r in evidence.results if r.source == RETRIEVAL_QUERY), None)
-    own_rows = _row_line(own, int(ROWS_SHARE * budget_tokens) - count(rows), count)
-    packing = _Packing(hits, budget_tokens - count(rows) - count(own_rows), count)
+    own_rows = _row_line(own, for_rows - count_tokens(rows))
+    packing = _Packing(hits, budget_tokens - count_tokens(rows) - count_tokens(own_rows))
     for candidate in sorted(packing.candidates(), key=lambda candidate: candidate.order):
         packing.add(candidate)
     passages = []
@@ -121,10 +117,9 @@ def pack_evidence(
 class _Packing:
     """Fills a budget with parts of hits; ``left`` are the tokens that are not used yet."""
 
-    def __init__(self, hits: Sequence[Hit], left: int, count: TokenCounter) -> None:
+    def __init__(self, hits: Sequence[Hit], left: int) -> None:
         self.left = left
         self._hits = hits
-        self._count = count
         self._chunks = [ChunkParts(hit.chunk) for hit in hits]
         self._chosen: dict[int, set[int]] = {}
         self._costs: dict[int, int] = {}
@@ -164,10 +159,10 @@ class _Packing:
     def _add(self, candidate: _Candidate, places: set[int]) -> bool:
         """Add sentences of a part if they fit, and return True if so."""
         rank = candidate.rank
-        if self._count(self._said(rank, places)) > self.left:
+        if count_tokens(self._said(rank, places)) > self.left:
             return False
         wanted = self._chosen.get(rank, set()) | places | candidate.part.needs
-        cost = self._count(self._write(rank, wanted, len(self._hits)))
+        cost = count_tokens(self._write(rank, wanted, len(self._hits)))
         added = cost - self._costs.get(rank, 0)
         if added > self.left:
             return False
@@ -197,16 +192,16 @@ def holds_rows(evidence: Evidence) -> bool:
     return is_stated and find_leading_result(evidence, least=0.0) is not None
 
 
-def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[str], int]) -> str:
+def _row_line(result: QueryResult | None, budget_tokens: int) -> str:
     """Return as many rows of a query as fit, on one line; "" without rows."""
     if result is None:
         return ""
     head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"
     shown: list[str] = []
-    left = budget_tokens - count(head) - count(GAP)
+    left = budget_tokens - count_tokens(head) - count_tokens(GAP)
     for row in result.rows[:MOST_PACKED_ROWS]:
         line = escape_passage(show_row(result.columns, row))
-        left -= count(line) + 1
+        left -= count_tokens(line) + 1
         if left < 0:
             break
         shown.append(line)
@@ -281,7 +276,6 @@ def pack_context(
     store: Store,
     budget_tokens: int,
     shares: ContextShares = LOCAL_SHARES,
-    count: TokenCounter = count_tokens,
 ) -> PromptContext:
     """Pack passages, facts and findings of reports into at most ``budget_tokens``.
 
@@ -289,24 +283,17 @@ def pack_context(
     the store are left out.
     """
     left = budget_tokens - shares.sections * _SECTION_TOKENS
-    for_passages = int(shares.passages * left)
-    passages = pack_evidence(evidence, budget_tokens=for_passages, count=count)
-    left -= sum(count(passage.text) for passage in passages)
+    passages = pack_evidence(evidence, budget_tokens=int(shares.passages * left))
+    left -= sum(count_tokens(passage.text) for passage in passages)
     numbering = PassageNumbering(store, passages)
     rest = shares.facts + shares.reports
     for_facts = int(left * shares.facts / rest) if reports else left
     for_facts = min(for_facts, int(2 * shares.facts * budget_tokens))
-    lines = pack_facts(facts, numbering, budget_tokens=for_facts, count=count)
-    left -= sum(count(line) for line in lines)
+    lines = pack_facts(facts, numbering, budget_tokens=for_facts)
+    left -= sum(count_tokens(line) for line in lines)
     for_reports = min(left, int(2 * shares.reports * budget_tokens))
-    found = pack_reports(
-        reports, numbering, evidence.query.text, budget_tokens=for_reports, count=count
-    )
-    sections = (
-        ("context", [p.text for p in passages]),
-        ("facts", lines),
-        ("reports", found),
-    )
+    found = pack_reports(reports, numbering, evidence.query.text, budget_tokens=for_reports)
+    sections = (("context", [p.text for p in passages]), ("facts", lines), ("reports", found))
     return PromptContext(make_sections(sections), tuple(numbering.passages()))
 
 
@@ -318,27 +305,27 @@ def make_sections(sections: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def pack_facts(
-    facts: Iterable[GraphFact],
-    numbering: PassageNumbering,
-    *,
-    budget_tokens: int,
-    count: TokenCounter = count_tokens,
+    facts: Sequence[GraphFact], numbering: PassageNumbering, *, budget_tokens: int
 ) -> list[str]:
     """Return the lines of facts, in order, as many as fit, without repetitions."""
-    facts = list(facts)
     numbering.read(support for fact in facts for support in fact.supports)
+    return _pack_lines(facts, numbering, budget_tokens)
+
+
+def _pack_lines(
+    stated: Iterable[GraphFact | Finding], numbering: PassageNumbering, left: int
+) -> list[str]:
     lines: list[str] = []
     seen: set[str] = set()
-    left = budget_tokens
-    for fact in facts:
-        key = fact.text.casefold()
-        # A fact that does not fit must not get a number, so its length is checked first.
-        if key in seen or count(make_line("[000][000]", fact.text)) > left:
+    for item in stated:
+        key = item.text.casefold()
+        # What does not fit must not get a number, so its length is checked first.
+        if key in seen or count_tokens(make_line("[000][000]", item.text)) > left:
             continue
-        if mark := numbering.mark(fact.supports):
-            lines.append(make_line(mark, fact.text))
+        if mark := numbering.mark(item.supports):
+            lines.append(make_line(mark, item.text))
             seen.add(key)
-            left -= count(lines[-1])
+            left -= count_tokens(lines[-1])
     return lines
 
 
@@ -348,7 +335,6 @@ def pack_reports(
     question: str,
     *,
     budget_tokens: int,
-    count: TokenCounter = count_tokens,
 ) -> list[str]:
     """Return reports as lines: a title, then findings, each with the numbers that support it.
 
@@ -359,31 +345,21 @@ def pack_reports(
     lines: list[str] = []
     left = budget_tokens
     for place, report in enumerate(reports):
-        found = _report_lines(report, numbering, question, left // (len(reports) - place), count)
+        found = _report_lines(report, numbering, question, left // (len(reports) - place))
         lines += found
-        left -= sum(count(line) for line in found)
+        left -= sum(count_tokens(line) for line in found)
     return lines
 
 
 def _report_lines(
-    report: CommunityReport,
-    numbering: PassageNumbering,
-    question: str,
-    budget: int,
-    count: TokenCounter,
+    report: CommunityReport, numbering: PassageNumbering, question: str, budget: int
 ) -> list[str]:
-    title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS, count)}"
+    title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS)}"
     if report.source != EXTRACTIVE_SOURCE:  # an extractive summary repeats the findings
         summary = escape_passage(show_sentence(report.summary))
-        title += f": {clip(summary, _SUMMARY_TOKENS, count)}"
-    left = budget - count(title)
-    lines: list[str] = []
-    for finding in rank_findings(report, question):
-        if count(make_line("[000][000]", finding.text)) > left:
-            continue
-        if mark := numbering.mark(finding.supports):
-            lines.append(make_line(mark, finding.text))
-            left -= count(lines[-1])
+        title += f": {clip(summary, _SUMMARY_TOKENS)}"
+    found = rank_findings(report, question)
+    lines = _pack_lines(found, numbering, budget - count_tokens(title))
     return [title, *lines] if lines else []
 
 
@@ -403,18 +379,18 @@ def describe_report(report: CommunityReport, *, tokens: int) -> str:
     """Return a report in a line of at most ``tokens``: its title and the beginning of its text."""
     is_extractive = report.source == EXTRACTIVE_SOURCE
     said = (report.findings[0].text if is_extractive and report.findings else "") or report.summary
-    title = clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS, count_tokens)
-    return clip(f"{title}: {escape_passage(show_sentence(said))}", tokens, count_tokens)
+    title = clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS)
+    return clip(f"{title}: {escape_passage(show_sentence(said))}", tokens)
 
 
-def clip(text: str, tokens: int, count: TokenCounter = count_tokens) -> str:
+def clip(text: str, tokens: int) -> str:
     """Return the beginning of a text with at most ``tokens`` tokens, cut between words."""
-    if count(text) <= tokens:
+    if count_tokens(text) <= tokens:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(text[:middle]) < tokens else (low, middle - 1)
+        low, high = (middle, high) if count_tokens(text[:middle]) < tokens else (low, middle - 1)
     cut = text[:low]
     space = cut.rfind(" ")
     return (cut[:space] if space > 0.7 * len(cut) else cut).rstrip() + "…"

@@ -25,13 +25,7 @@ from knotwork._synthesis.extractive_answers import (
     NO_EVIDENCE,
 )
 from knotwork._synthesis.inquiry import Inquiry
-from knotwork._synthesis.messages import (
-    count_units,
-    introduce_themes,
-    no_match,
-    not_clear,
-    say,
-)
+from knotwork._synthesis.messages import count_units, no_match, not_clear
 from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, write_lines
 from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
@@ -165,7 +159,8 @@ def compose_themes(
     count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
     lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
     has_focus = bool(find_topic(question))
-    intro = introduce_themes(language, count=len(lines), has_focus=has_focus)
+    many = messages.one_theme_head if len(lines) == 1 else messages.themes_head
+    intro = (messages.on_this_head if has_focus else many)(language, count=len(lines))
     text, pieces, sources = write_lines(SummaryText(intro, lines), language, is_numbered=True)
     covered = covered_share(question, [theme.report for theme in themes])
     answered = bool(sources) and (
@@ -281,7 +276,7 @@ def _note_extent(theme: Theme, language: str) -> str:
     if not theme.passages:
         return ""
     extent = count_units(theme.passages, "passage", language)
-    return say(messages.WITH_EXTENT, language, title="", extent=extent)
+    return messages.with_extent(language, title="", extent=extent)
 
 
 def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:

@@ -12,7 +12,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark
-from knotwork._synthesis.messages import also_reached, more_rows
+from knotwork._synthesis.messages import also_reached, also_reached_more, more_rows
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Answer,
@@ -255,7 +255,9 @@ def _format_names(
     text = separator.join(parts)
     if others:
         room = max(MOST_NAMES - len(named), 0)
-        text += also_reached(language, names=separator.join(others[:room]), left=len(others[room:]))
+        left = len(others[room:])
+        head = also_reached_more if left else also_reached
+        text += head(language, names=separator.join(others[:room]), left=left)
     return text
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.messages import count_units, say
+from knotwork._synthesis.messages import count_units
 from knotwork._synthesis.overviews.lines import SummaryLine, SummaryPiece, SummaryText
 from knotwork._text.chinese import HAN
 from knotwork._text.prose import weigh_prose
@@ -65,7 +65,7 @@ def rank_entities(
     """
     nodes = _entities_of(store, noun)
     if not nodes:
-        return SummaryText(say(messages.NO_ENTITIES, language, noun=noun), [])
+        return SummaryText(messages.no_entities(language, noun=noun), [])
     wanted = min(limit or USUAL_LIMIT, MOST_LISTED)
     importance = _importances(store) if by_importance else {}
     nodes.sort(
@@ -77,8 +77,8 @@ def rank_entities(
     )
     counted = _count_groups(store, nodes, wanted * _CANDIDATES, importance)
     counted.sort(key=lambda c: (-c.importance * len(c.chunk_ids), -len(c.chunk_ids), c.name))
-    intro = say(
-        messages.MOST_IMPORTANT if by_importance else messages.MOST_OFTEN,
+    head = messages.most_important if by_importance else messages.most_often
+    intro = head(
         language,
         count=f"{len(nodes):,}",
         noun=noun if language == "zh" or noun != "who" else "people",
@@ -87,8 +87,7 @@ def rank_entities(
     for item in counted[:wanted]:
         source, documents = _cite_entity(store, item)
         if source is not None:
-            text = say(
-                messages.RANKED,
+            text = messages.ranked(
                 language,
                 name=item.name,
                 passages=count_units(len(item.chunk_ids), "passage", language),
@@ -113,10 +112,9 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
             if not chunk.is_parent and (matches := list(form.finditer(chunk.text))):
                 held[chunk.document_id].append((chunk, matches))
     if not held:
-        return SummaryText(say(messages.NEVER, language, subject=subject, total=f"{total:,}"), [])
+        return SummaryText(messages.never(language, subject=subject, total=f"{total:,}"), [])
     times = {key: sum(len(m) for _, m in rows) for key, rows in held.items()}
-    intro = say(
-        messages.MENTIONED,
+    intro = messages.mentioned(
         language,
         subject=subject,
         times=count_units(sum(times.values()), "time", language),
@@ -129,7 +127,7 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
         chunk, matches = max(held[key], key=lambda row: (len(row[1]), -row[0].ordinal))
         source = _sentence_at(chunk, [chunk.span.start + m.start() for m in matches])
         extent = count_units(times[key], "time", language)
-        label = say(messages.WITH_EXTENT, language, title=chunk.document_title, extent=extent)
+        label = messages.with_extent(language, title=chunk.document_title, extent=extent)
         lines.append(SummaryLine("", (SummaryPiece(label, source),)))
     return SummaryText(intro, lines)
 

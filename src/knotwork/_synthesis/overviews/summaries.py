@@ -12,7 +12,7 @@ from statistics import median
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.messages import count_more, count_units, say
+from knotwork._synthesis.messages import count_more, count_units
 from knotwork._synthesis.overviews.lines import SummaryLine, SummaryPiece, SummaryText
 from knotwork._synthesis.overviews.outline import (
     DocumentOutline,
@@ -124,11 +124,11 @@ def summarize_whole(
         for line in themes
         if not any(s and shown & {s.span, s.chunk.document_id} for _, s in line.pieces)
     ]
-    intro = say(messages.EXTENT_HEAD, language, extent=count)
+    intro = messages.extent_head(language, extent=count)
     summary = _list_titles(store, SummaryText(intro, lines), others, unit, language)
     if not fresh:
         return summary
-    caption = SummaryLine(say(messages.THEMES_HEAD, language))
+    caption = SummaryLine(messages.themes_caption(language))
     return replace(summary, lines=[*summary.lines, caption, *fresh[:MOST_THEMES]])
 
 
@@ -247,8 +247,7 @@ def summarize_topic(
 def _count_sections(sections: int, documents: int, language: str) -> str:
     if sections < 2:
         return ""
-    return say(
-        messages.FROM_SECTIONS,
+    return messages.from_sections(
         language,
         sections=count_units(sections, "section", language),
         documents=count_units(documents, "document", language),
@@ -264,7 +263,7 @@ def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
     intro = (
         _introduce(head, count, language)
         if head is not None
-        else say(messages.EXTENT_HEAD, language, extent=extent)
+        else messages.extent_head(language, extent=extent)
     )
     lines = []
     for above, parts in groups:
@@ -337,7 +336,7 @@ def _note_titles(parts: Sequence[OutlinePart], language: str) -> str:
     titles = ("；" if language == "zh" else "; ").join(map(bare_title, parts))
     if not titles or len(titles) > _LONGEST_NOTE:
         return ""
-    return say(messages.WITH_EXTENT, language, title="", extent=titles)
+    return messages.with_extent(language, title="", extent=titles)
 
 
 def _introduce(part: OutlinePart, sections: int, language: str) -> str:
@@ -345,7 +344,7 @@ def _introduce(part: OutlinePart, sections: int, language: str) -> str:
     if sections < 2:
         return f"**{title}**{'：' if language == 'zh' else ':'}"
     extent = count_units(sections, "section", language)
-    return say(messages.PART_HEAD, language, title=title, extent=extent)
+    return messages.part_head(language, title=title, extent=extent)
 
 
 def _extent(part: OutlinePart, chunks: Sequence[Chunk]) -> int:
@@ -377,7 +376,7 @@ def _list_titles(
     ]
     if len(parts) > MOST_TITLES:
         pieces.append(SummaryPiece(count_more(len(parts) - MOST_TITLES, unit, language), None))
-    label = say(messages.ALSO_SECTIONS, language) if summary.lines else ""
+    label = messages.also_sections(language) if summary.lines else ""
     line = SummaryLine(label, tuple(pieces), unit, is_list=True)
     return SummaryText(summary.intro, [*summary.lines, line], list(filter(None, headings)))
 
