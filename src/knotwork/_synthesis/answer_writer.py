@@ -16,7 +16,6 @@ from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
-from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
@@ -27,8 +26,8 @@ from knotwork._synthesis.memory_evidence import add_memory, fact_passages, state
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import (
     PromptPassage,
-    fill_prompt,
     holds_rows,
+    make_request,
     pack_evidence,
 )
 from knotwork._synthesis.reply_reader import (
@@ -258,15 +257,7 @@ def make_answer_request(
     question: str, passages: Sequence[PromptPassage], prompts: OwnPrompts = BUILT_IN
 ) -> ChatRequest:
     """Return the request that asks a question of packed passages, in the question's language."""
-    language = reading_of(question).language
-    messages = fill_prompt(
-        "answer",
-        language,
-        {
-            "question": escape_passage(question.strip()),
-            "context": "\n".join(passage.text for passage in passages),
-            "unknown": no_answer(language),
-        },
-        prompts,
+    context = "\n".join(passage.text for passage in passages)
+    return make_request(
+        "answer", question, prompts, output_tokens=ANSWER_OUTPUT_TOKENS, context=context
     )
-    return ChatRequest(messages, max_output_tokens=ANSWER_OUTPUT_TOKENS, stage=ANSWER_STAGE)

@@ -18,14 +18,14 @@ from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import part_not_found
 from knotwork._synthesis.piece_texts import mark_also, unmark, with_mark
 from knotwork._synthesis.structured_answers import find_leading_path, find_leading_result
+from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, AnswerPiece, Citation, Evidence
 
 PART_SCORE = "part"
 """The key, in the scores of a hit, of what a part of the question contributed."""
 
-_MARK = re.compile(r"\s*\[\d+\]$")
-_MARKS = re.compile(r"\[(\d+)\]")
+_LAST_MARK = re.compile(rf"{CITATION_MARK.pattern}$")
 
 
 class AnsweredPart(NamedTuple):
@@ -177,11 +177,15 @@ def _renumber(answer: Answer, joined: list[Citation]) -> tuple[list[AnswerPiece]
     pieces = [
         replace(
             piece,
-            markdown=with_mark(_MARK.sub("", piece.markdown), numbers[piece.citation]),
+            markdown=with_mark(_LAST_MARK.sub("", piece.markdown), numbers[piece.citation]),
             citation=numbers[piece.citation],
         )
         for piece in answer.pieces
     ]
     if pieces:
         return pieces, "\n\n".join(piece.markdown for piece in pieces)
-    return [], _MARKS.sub(lambda m: f"[{numbers.get(int(m[1]), m[1])}]", answer.text)
+
+    def mark_of(match: re.Match[str]) -> str:
+        return match[0].replace(match[1], str(numbers.get(int(match[1]), match[1])))
+
+    return [], CITATION_MARK.sub(mark_of, answer.text)

@@ -10,12 +10,9 @@ from knotwork._config import AnswerSettings, Settings
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_material import escape_passage
-from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import ReportSource, StoredReports
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._synthesis.messages import no_answer
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import Answer, Evidence
 
@@ -99,48 +96,33 @@ class Inquiry:
     concurrency: int = 4
     fallback: bool = True
 
-    @property
-    def language(self) -> str:
-        """The language of the question: that of prompts and of messages."""
-        return reading_of(self.question).language
-
-    @property
-    def unknown(self) -> str:
-        """The sentence agreed on for "I don't know"."""
-        return no_answer(self.language)
-
     def spent_tokens(self) -> int:
         """Return the tokens that the question has cost so far."""
         total = self.model.meter.total() if self.model else None
         return total.input_tokens + total.output_tokens if total else 0
 
     def make_request(
-        self, prompt: str, *, stage: str, output_tokens: int, **blanks: str
+        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
     ) -> ChatRequest:
-        """Return the request of a prompt about the question, in its language."""
-        from knotwork._synthesis.prompt_context import fill_prompt
+        """Return the request of a task about the question, in its language."""
+        from knotwork._synthesis.prompt_context import make_request
 
-        values = {
-            "question": escape_passage(self.question.strip()),
-            "unknown": self.unknown,
-            "material": "",
-            "points": "",
-            **blanks,
-        }
-        messages = fill_prompt(prompt, self.language, values, prompts_of(self.model))
-        return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)
+        prompts = prompts_of(self.model)
+        return make_request(
+            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
+        )
 
     def material_tokens(
-        self, prompt: str, *, output_tokens: int, ceiling: int, share: float, spent: int = 0
+        self, task: str, *, output_tokens: int, ceiling: int, share: float, spent: int = 0
     ) -> int:
-        """Return how many tokens of material fit beside a prompt, the question and its reply.
+        """Return how many tokens of material fit beside a task, the question and its reply.
 
         It is ``share`` of the setting, or what ``ceiling`` leaves of it for this one call, after
         ``spent`` tokens; the ceiling grows with the setting.
         """
         from knotwork._inference.call_costs import count_request
 
-        empty = self.make_request(prompt, stage="", output_tokens=output_tokens)
+        empty = self.make_request(task, output_tokens=output_tokens, material="")
         wanted = self.settings.context_tokens
         most = int(ceiling * max(wanted / USUAL_CONTEXT_TOKENS, 1.0))
         room = most - spent - count_request(empty, count_tokens) - output_tokens

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from knotwork._inference import prompt_files
+from knotwork._inference.chat import ChatRequest
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.local_context import GraphFact
@@ -22,6 +24,7 @@ from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
 from knotwork._synthesis.chunk_parts import GAP, ChunkPart, ChunkParts, sentences_of
 from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.prose import weigh_prose
 from knotwork._text.terms import content_terms
@@ -473,3 +476,26 @@ def make_line(mark: str, text: str) -> str:
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")
 """Return the messages of a prompt of answers, given its task, a language and its blanks."""
+
+
+def make_request(
+    task: str,
+    question: str,
+    prompts: OwnPrompts = BUILT_IN,
+    *,
+    output_tokens: int,
+    stage: str = "",
+    **blanks: str,
+) -> ChatRequest:
+    """Return the request of a task about a question, in its language.
+
+    The stage is the task, unless another one is given.
+    """
+    language = reading_of(question).language
+    values = {
+        "question": escape_passage(question.strip()),
+        "unknown": no_answer(language),
+        **blanks,
+    }
+    messages = fill_prompt(task, language, values, prompts)
+    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage or task)

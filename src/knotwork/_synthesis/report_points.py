@@ -39,9 +39,7 @@ def ask_model(
 ) -> T | KnotworkError:
     """Return what ``parse`` makes of the reply to a task, or the error if there is none."""
     assert inquiry.model is not None, "a task is for a model"
-    request = inquiry.make_request(
-        task, stage=task, output_tokens=output_tokens, material=material, **blanks
-    )
+    request = inquiry.make_request(task, output_tokens=output_tokens, material=material, **blanks)
     try:
         return complete_checked(inquiry.model, request, parse)
     except (ModelError, StoreError) as error:
@@ -169,7 +167,6 @@ def reduce_points(
     yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
     request = inquiry.make_request(
         "reduce",
-        stage="reduce",
         output_tokens=REDUCE_OUTPUT_TOKENS,
         points="\n".join(point.line for point in kept),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from knotwork._config import AnswerSettings
@@ -60,17 +61,15 @@ def compose_query_answer(
     At most twice ``settings.max_sentences`` rows or sentences are cited, as rows are short.
     """
     language = reading_of(evidence.query.text).language
-    cited = cite_rows(evidence, result, most=2 * settings.max_sentences)
-    sentences = list(dict.fromkeys(sentence for _, sentence in cited))
-    numbers = {sentence: number for number, sentence in enumerate(sentences, start=1)}
-    marks: dict[int, str] = {}
-    for row, sentence in cited:
-        marks[row] = marks.get(row, "") + f"[{numbers[sentence]}]"
+    numbers: dict[SelectedSentence, int] = {}
+    marks: defaultdict[int, str] = defaultdict(str)
+    for row, sentence in cite_rows(evidence, result, most=2 * settings.max_sentences):
+        marks[row] += f"[{numbers.setdefault(sentence, len(numbers) + 1)}]"
     return Answer(
         question=evidence.query.text,
         text=format_rows(result, marks, language),
         answered=True,
-        citations=cite_sentences(sentences, store),
+        citations=cite_sentences(list(numbers), store),
         confidence=result.confidence,
         retriever=evidence.retriever,
         notes=evidence.notes,
@@ -114,7 +113,7 @@ def cite_rows(
     return cited
 
 
-def format_rows(result: QueryResult, marks: dict[int, str], language: str) -> str:
+def format_rows(result: QueryResult, marks: Mapping[int, str], language: str) -> str:
     """Return rows as text: a value, values in a line, or a table in Markdown.
 
     ``marks`` are citation marks by row number, or `ALL_ROWS`.
@@ -144,7 +143,7 @@ def _with_mark(text: str, mark: str) -> str:
     return text + gap_before_mark(text) + mark if mark else text
 
 
-def _table_lines(result: QueryResult, marks: dict[int, str]) -> Iterator[str]:
+def _table_lines(result: QueryResult, marks: Mapping[int, str]) -> Iterator[str]:
     """Yield the lines of a Markdown table with aligned columns."""
     body = [
         [*map(_show_cell, row), marks.get(number, "")]
@@ -234,7 +233,7 @@ def compose_path_answer(
         answered=True,
         citations=tuple(
             replace(citation, score=probability)
-            for citation in cite_sentences(cited.sentences, store)
+            for citation in cite_sentences(list(cited.numbers), store)
         ),
         confidence=probability,
         retriever=evidence.retriever,
@@ -247,8 +246,7 @@ def _format_names(
 ) -> str:
     separator = _SEPARATORS.get(language, _SEPARATORS["en"])
     parts = [
-        name + gap_before_mark(name) + "".join(f"[{number}]" for number in numbers)
-        for name, numbers in named
+        _with_mark(name, "".join(f"[{number}]" for number in numbers)) for name, numbers in named
     ]
     known = {name for name, _ in named}
     others = [name for name in dict.fromkeys(answers) if name not in known]
@@ -271,43 +269,26 @@ class _CitedHops:
         stating = find_imported_chunks(chunks.values(), store)
         self._chunks = {key: chunk for key, chunk in chunks.items() if key in stating}
         self._most = most
-        self._numbers: dict[tuple[str, Span], int] = {}
-        self.sentences: list[SelectedSentence] = []
+        self.numbers: dict[SelectedSentence, int] = {}
 
     def cite(self, hops: Iterable[Hop]) -> tuple[int, ...]:
         """Return the numbers of the sentences that state these hops.
 
         Empty if a hop is not stated, or if there would be too many sentences.
         """
-        stated = [(hop.chunk_id, hop.span) for hop in hops]
-        found = [
-            (self._chunks[chunk_id], sentence)
-            for chunk_id, span in stated
-            if span is not None and chunk_id in self._chunks
-            for sentence in _sentence_of(self._chunks[chunk_id], span)
-        ]
-        if len(found) < len(stated) or not stated:
+        found = [self._sentence_of(hop) for hop in hops]
+        stated = dict.fromkeys(sentence for sentence in found if sentence)
+        if None in found or len(self.numbers.keys() | stated.keys()) > self._most:
             return ()
-        new = dict.fromkeys(k for c, s in found if (k := (c.id, s)) not in self._numbers)
-        if len(self.sentences) + len(new) > self._most:
-            return ()
-        for chunk, sentence in found:
-            self._add(chunk, sentence)
-        return tuple(dict.fromkeys(self._numbers[chunk.id, s] for chunk, s in found))
+        for sentence in stated:
+            self.numbers.setdefault(sentence, len(self.numbers) + 1)
+        return tuple(self.numbers[sentence] for sentence in stated)
 
-    def _add(self, chunk: Chunk, sentence: Span) -> None:
-        key = (chunk.id, sentence)
-        if key in self._numbers:
-            return
-        rank = len(self.sentences)
-        self._numbers[key] = rank + 1
-        text = chunk.text_at(sentence)
-        self.sentences.append(SelectedSentence(chunk, sentence, text, 1.0, rank))
-
-
-def _sentence_of(chunk: Chunk, span: Span) -> Iterator[Span]:
-    """Yield the sentence of a chunk in which a span begins."""
-    for sentence in chunk.sentences:
-        if sentence.start <= span.start < sentence.end:
-            yield sentence
-            return
+    def _sentence_of(self, hop: Hop) -> SelectedSentence | None:
+        """Return the sentence in which the span of a hop begins."""
+        chunk, span = self._chunks.get(hop.chunk_id), hop.span
+        if chunk is None or span is None:
+            return None
+        around = (s for s in chunk.sentences if s.start <= span.start < s.end)
+        found = next(around, None)
+        return SelectedSentence(chunk, found, chunk.text_at(found), 1.0, 0) if found else None

@@ -1,9 +1,11 @@
-"""Strip links from Markdown, split numbers off headings, and rows of tables into cells."""
+"""Read the marks of citations and links, the numbers of headings, and the rows of tables."""
 
 from __future__ import annotations
 
 import re
 
+CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
+"""A citation mark such as "[1]", with the white space before it."""
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)")
 
 

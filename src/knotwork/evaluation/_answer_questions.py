@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.plain_text import CITATION_MARK
 from knotwork.errors import ConfigError
 from knotwork.evaluation._datasets import place_of, read_objects
 
-CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
-"""A citation mark such as "[1]", with the white space before it."""
 _UNSPACED = re.compile(f"[{HAN_AND_KANA}]")
 _INSIDE_WORD = rf"[^\W_{HAN_AND_KANA}]"
 """A letter or digit of a script that puts spaces between words."""

@@ -17,10 +17,10 @@ from knotwork._inference.call_budget import Ceiling, parse_ceiling
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._synthesis.ask_request import AskOptions
 from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import BudgetExceeded
 from knotwork.evaluation._answer_questions import (
-    CITATION_MARK,
     AnswerQuestion,
     normalize_as_printed,
     states,

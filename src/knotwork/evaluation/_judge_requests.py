@@ -23,9 +23,10 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
+from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
-from knotwork.evaluation._answer_questions import CITATION_MARK, AnswerParts
+from knotwork.evaluation._answer_questions import AnswerParts
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
-    ChatRequest,
     complete_checked,
     require_whole,
 )
@@ -26,7 +25,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._synthesis.prompt_context import fill_prompt
+from knotwork._synthesis.prompt_context import make_request
 from knotwork._text.chinese import HAN, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
@@ -415,7 +414,6 @@ def _may_be(kind: PronounKind, name: SpokenName) -> bool:
     return kind is PronounKind.ANY or name.type != "PERSON"
 
 
-UNDERSTAND_STAGE = "understand"
 UNDERSTAND_OUTPUT_TOKENS = 120
 SHOWN_TURNS = 3
 SHOWN_CHARACTERS = 300
@@ -430,10 +428,12 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     """
     shown = turns[-SHOWN_TURNS:]
     before = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)
-    blanks = {"question": escape_passage(question.strip()), "turns": escape_passage(before)}
-    messages = fill_prompt("understand", reading_of(question).language, blanks, prompts_of(model))
-    request = ChatRequest(
-        messages, max_output_tokens=UNDERSTAND_OUTPUT_TOKENS, stage=UNDERSTAND_STAGE
+    request = make_request(
+        "understand",
+        question,
+        prompts_of(model),
+        output_tokens=UNDERSTAND_OUTPUT_TOKENS,
+        turns=escape_passage(before),
     )
     said = [text for turn in shown for text in (turn.question, turn.answer) if text]
     return complete_checked(model, request, lambda reply: parse_rewritten(reply, question, said))

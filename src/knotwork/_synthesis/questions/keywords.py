@@ -6,20 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_material import escape_passage
-from knotwork._questions.reading import reading_of
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._synthesis.prompt_context import fill_prompt
+from knotwork._synthesis.prompt_context import make_request
 from knotwork._synthesis.report_points import says_nothing, usable_lines
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
 from knotwork.records import Evidence, Hit
 
-KEYWORDS_STAGE = "keywords"
-ROUTE_STAGE = "route"
 EXPANDED_SHARE = 0.5
 """The factor on scores of hits that only the expanded search finds."""
 
@@ -43,9 +39,7 @@ def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
 
     Raises ModelError as `complete_checked`.
     """
-    request = _keyword_request(
-        "keywords", question, model, stage=KEYWORDS_STAGE, output_tokens=_OUTPUT_TOKENS
-    )
+    request = make_request("keywords", question, prompts_of(model), output_tokens=_OUTPUT_TOKENS)
     return complete_checked(model, request, parse_keywords)
 
 
@@ -99,7 +93,7 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
-    request = _keyword_request("route", question, model, stage=ROUTE_STAGE, output_tokens=8)
+    request = make_request("route", question, prompts_of(model), output_tokens=8)
     return complete_checked(model, request, parse_mode)
 
 
@@ -110,11 +104,3 @@ def parse_mode(reply: ChatReply) -> AskMode:
     if found is None or len(named) != 1:
         raise Unparsable("The reply names no mode, or more than one.")
     return AskMode(found["mode"].lower())
-
-
-def _keyword_request(
-    task: str, question: str, model: ChatModel, *, stage: str, output_tokens: int
-) -> ChatRequest:
-    blanks = {"question": escape_passage(question.strip())}
-    messages = fill_prompt(task, reading_of(question).language, blanks, prompts_of(model))
-    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)

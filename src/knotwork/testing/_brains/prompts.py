@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from knotwork._inference.chat import Message, MessagePicture
+from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.terms import content_terms
 from knotwork.testing._brains.reading import sentences_of
 
@@ -145,7 +146,6 @@ class LineForm:
 
 
 _PASSAGE_NUMBER = re.compile(r"^[ \t]*\[(\d{1,4})\][ \t]*", re.MULTILINE)
-_CITATION_MARKS = re.compile(r"\s*\[\d{1,4}\]")
 _FULL_STOPS = "。！？"
 _MIN_SHARE = 0.3
 """Minimum share of the question's terms for a sentence to be relevant."""
@@ -205,7 +205,7 @@ def cite(sentence: str, number: int) -> str:
     """Append a citation mark to a sentence, without a space after Chinese punctuation."""
     if not number:
         return sentence
-    bare = _CITATION_MARKS.sub("", sentence).strip()
+    bare = CITATION_MARK.sub("", sentence).strip()
     return f"{bare}[{number}]" if bare.endswith(tuple(_FULL_STOPS)) else f"{bare} [{number}]"
 
 
