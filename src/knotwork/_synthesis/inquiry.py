@@ -10,10 +10,11 @@ from knotwork._config import AnswerSettings, Settings
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._retrieval.community_search import ReportSource, StoredReports
+from knotwork._retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._text.token_counts import count_tokens
+from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Answer, Evidence
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from knotwork._synthesis.answer_writer import AnswerWriter
 
 
+OLD_NOTE = "The communities are out of date with the documents: {reason}"
 USUAL_CONTEXT_TOKENS = 4_000
 """The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
 
@@ -43,28 +45,44 @@ class CommunityReports:
     settings: Settings
     part: Store | None = None
 
-    def stored(self) -> ReportSource:
+    def stored(self, *, notes: tuple[str, ...] = ()) -> ReportSource:
         """Return the reports that the index holds now."""
-        return StoredReports(self.index if self.part is None else self.part)
+        return StoredReports(self.index if self.part is None else self.part, notes=notes)
 
     def updated(self, model: CachedChatModel | None) -> ReportSource:
         """Update the communities, and return their reports.
 
         ``model`` writes missing reports; what it spends is counted with the question. It writes
-        none for a part of the index, since a community is of the whole index.
+        none for a part of the index, since a community is of the whole index. If the index cannot
+        be written to, the reports are those that it holds, and a note has the reason.
         """
         # What finds and writes communities is imported only for questions about the whole.
-        from knotwork._indexing.communities import CommunityOptions
-        from knotwork._synthesis.lazy_reports import open_reports
+        from knotwork._indexing.communities.detection import CommunityOptions
+        from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+        from knotwork._indexing.embedding import Embedding
+        from knotwork._synthesis.lazy_reports import LazyReports
 
-        opened = open_reports(
+        options = CommunityOptions.of(self.settings.communities)
+        try:
+            # Fails at once if the index is read-only, before a model is called.
+            with self.index.transaction():
+                if not is_current(self.index, options=options):
+                    bring_up_to_date(self.index, options=options)
+        except IndexDamaged:
+            raise
+        except StoreError as error:
+            held = self.index.capabilities.communities
+            is_old = held is not None and not is_current(self.index)
+            return self.stored(notes=(OLD_NOTE.format(reason=error.message),) if is_old else ())
+        if model is None or self.part is not None:
+            return self.stored()
+        has_vectors = self.index.vectors(REPORT_INDEX).count() > 0
+        return LazyReports(
             self.index,
-            model if self.part is None else None,
-            models=self.models,
-            options=CommunityOptions.of(self.settings.communities),
+            model,
+            embedding=Embedding(self.models.query_embedder) if has_vectors else None,
             concurrency=calls_at_once(self.settings.llm, "summarize"),
         )
-        return opened if self.part is None else StoredReports(self.part, notes=opened.notes)
 
 
 @dataclass(frozen=True, slots=True)

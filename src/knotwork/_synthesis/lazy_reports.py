@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from knotwork._indexing.communities.detection import CommunityOptions
-from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current, write_reports
+from knotwork._indexing.communities.index_reports import write_reports
 from knotwork._indexing.communities.report_writer import ReportWriter
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.call_cache import CachedChatModel
-from knotwork._inference.model_registry import QueryModels
-from knotwork._retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
+from knotwork._retrieval.community_search import StoredReports
 from knotwork._stores.base import Store
 from knotwork.errors import IndexDamaged, ModelError, StoreError
 from knotwork.records import CommunityReport
@@ -22,41 +20,7 @@ REPORT_TOKENS = 850
 _LEAST_TOKENS = 1_000
 """The maximum cost of a report that is written alone."""
 
-OLD_NOTE = "The communities are out of date with the documents: {reason}"
-
 _log = logging.getLogger("knotwork.synthesis")
-
-
-def open_reports(
-    store: Store,
-    model: CachedChatModel | None,
-    *,
-    models: QueryModels,
-    options: CommunityOptions | None = None,
-    concurrency: int = 4,
-) -> ReportSource:
-    """Update the communities with ``options``, and return a source of their reports.
-
-    If the index cannot be written to, the source has the stored reports, and a note with the
-    reason.
-    """
-    try:
-        # Fails at once if the index is read-only, before a model is called.
-        with store.transaction():
-            if not is_current(store, options=options):
-                bring_up_to_date(store, options=options)
-    except IndexDamaged:
-        raise
-    except StoreError as error:
-        is_old = store.capabilities.communities is not None and not is_current(store)
-        return StoredReports(
-            store, notes=(OLD_NOTE.format(reason=error.message),) if is_old else ()
-        )
-    if model is None:
-        return StoredReports(store)
-    has_vectors = store.vectors(REPORT_INDEX).count() > 0
-    embedding = Embedding(models.query_embedder) if has_vectors else None
-    return LazyReports(store, model, embedding=embedding, concurrency=concurrency)
 
 
 class LazyReports:
