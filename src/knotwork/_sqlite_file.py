@@ -64,8 +64,9 @@ class DamagedValue(ValueError):
     """A stored value cannot be decoded; the message names the kind of value."""
 
 
-FULL, NORMAL = "full", "normal"
+FULL, NORMAL, OFF = "full", "normal", "off"
 SYNCHRONOUS = (FULL, NORMAL)
+"""What a user may choose. ``off`` is for files that end with their process."""
 
 
 class Migration(NamedTuple):
@@ -289,8 +290,8 @@ def sync_commits(connection: apsw.Connection, synchronous: str = FULL) -> None:
     """Choose what a power failure may cost a file with a write-ahead log; call this first.
 
     With "full", a commit returns when it is on the disk. With "normal", the log is written to the
-    disk before a checkpoint, so that the last commits may be lost, and the file stays intact. A
-    killed process loses no commit with either.
+    disk before a checkpoint, so that the last commits may be lost, and the file stays intact. With
+    "off", nothing waits for the disk. A killed process loses no commit with any of them.
     """
     is_full = synchronous == FULL
     connection.pragma("synchronous", synchronous)

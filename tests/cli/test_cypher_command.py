@@ -9,7 +9,7 @@ from tests.stores.minimal_store import MinimalStore
 from knotwork import KnowledgeBase
 from knotwork._cli.session import read_parameter
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, MissingCapability
 from knotwork.records import PropertyNode, Relationship
 
@@ -78,7 +78,7 @@ def test_a_parameter_is_json_or_text():
 
 
 def test_a_knowledge_base_takes_parameters_by_name():
-    with KnowledgeBase(MemoryStore()) as base:
+    with KnowledgeBase(open_store("memory:")) as base:
         result = base.graph.cypher("RETURN $a + $b AS sum", {"a": 1}, b=2)
         assert result.columns == ("sum",)
         assert result.rows == ((3,),)

@@ -9,7 +9,7 @@ import json
 from knotwork._cli.answers import print_evidence, show_rows
 from knotwork._cli.json_output import describe_evidence
 from knotwork._cli.terminal import Terminal, write_json
-from knotwork._stores.memory.store import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
 
 HOP = Hop("a", "Ada\x1b[2J", "designed", "b", "Kestrel", False, "c1", Span(3, 9), 2.0)
@@ -58,7 +58,7 @@ def test_what_is_cut_off_or_empty_is_said():
 
 def test_json_has_every_hop_and_row():
     printed = io.StringIO()
-    write_json(describe_evidence(EVIDENCE, MemoryStore()), printed)
+    write_json(describe_evidence(EVIDENCE, open_store("memory:")), printed)
     described = json.loads(printed.getvalue())
     (path,) = described["paths"]
     assert path["hops"][0]["span"] == [3, 9]

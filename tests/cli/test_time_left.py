@@ -15,7 +15,7 @@ from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.report import EventKind
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.base import Store
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ class Clock:
         self.now_s += seconds
 
 
-class SlowStore(MemoryStore):
+class SlowStore(Store):
     """Takes time to write."""
 
     def __init__(self, clock, write_s):

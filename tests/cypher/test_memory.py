@@ -15,7 +15,7 @@ from knotwork import KnowledgeBase
 from knotwork._config import QuerySettings, Settings
 from knotwork._cypher import Limits, run_statement
 from knotwork._query_memory import MB, POOL, QueryMemory, Reservation
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import QueryRefused, QueryTimeout, RetrievalError
 
 _ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def test_the_memory_of_a_statement_that_fails_is_given_back() -> None:
 
 def test_settings_set_the_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(POOL, "ceilings", QueryMemory())
-    KnowledgeBase(MemoryStore(), Settings(query=QuerySettings(3, 5, 2)))
+    KnowledgeBase(open_store("memory:"), Settings(query=QuerySettings(3, 5, 2)))
     assert POOL.ceilings == QueryMemory(3 * MB, 5 * MB, 2 * MB)
     assert Limits().memory_bytes == 3 * MB
     assert Limits().result_bytes == 2 * MB

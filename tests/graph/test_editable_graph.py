@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork import Graph
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Edge, EdgeType, Node, Subgraph, entity_id
 from knotwork.testing._graph_contract import add_edges
@@ -105,7 +105,7 @@ def test_the_graph_around_an_entity_is_that_of_networkx(triples, name, depth):
     st.integers(0, 12),
 )
 def test_a_walk_is_that_of_a_store(edges, names, direction, depth, fan, limit):
-    store = MemoryStore()
+    store = open_store("memory:")
     add_edges(store, *edges)
     everything = [entity_id(name) for name in "abcdef"]
     graph = Graph.from_subgraph(store.graph.explore(everything, depth=9, fan=99, limit=999))

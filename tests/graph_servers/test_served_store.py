@@ -9,7 +9,7 @@ from knotwork._config import GraphSettings
 from knotwork._graph_servers.served_graphs import ServedGraphs
 from knotwork._graph_servers.served_store import ServedStore
 from knotwork._stores.base import Store
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import UnknownName
 from knotwork.testing import GraphStoreContract, StoreContract
 from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
@@ -22,12 +22,12 @@ def _serve(store: Store) -> ServedStore:
 
 @pytest.fixture
 def store() -> Store:
-    return _serve(MemoryStore())
+    return _serve(open_store("memory:"))
 
 
 @pytest.fixture
 def other_store() -> Store:
-    return _serve(MemoryStore())
+    return _serve(open_store("memory:"))
 
 
 class TestStore(StoreContract):
@@ -56,5 +56,5 @@ def test_statements_without_a_connection_run_on_the_index(store):
 
 
 def test_a_store_without_cypher_stays_without_it():
-    assert _serve(MinimalStore(MemoryStore())).capabilities.cypher is None
-    assert _serve(MinimalStore(MemoryStore())).capabilities.live_graphs is None
+    assert _serve(MinimalStore(open_store("memory:"))).capabilities.cypher is None
+    assert _serve(MinimalStore(open_store("memory:"))).capabilities.live_graphs is None

@@ -23,7 +23,7 @@ from knotwork._retrieval.paths.path_ranking import read_trees
 from knotwork._retrieval.queries.cypher_templates import read_templates
 from knotwork._service.job_store import JobStore
 from knotwork._service.keys import KeyFile, KeyRole
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.recorded_extractor import Recording
 from knotwork._transform.model.schema_discovery import schema_of_examples
@@ -186,7 +186,7 @@ def _rank_paths(path: Path) -> None:
 
 
 def _import(path: Path) -> None:
-    store = MemoryStore()
+    store = open_store("memory:")
     with contextlib.closing(store):
         for _ in import_graph_steps(store, [path]):
             pass

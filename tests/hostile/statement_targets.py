@@ -22,8 +22,9 @@ from knotwork._retrieval.filters import parse_filter, read_filter
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS, STEPS
 from knotwork._retrieval.specification_grammar import parse_specification, show_specification
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.base import Store
 from knotwork._stores.table_file import TableFile
+from knotwork._stores.urls import open_store
 from knotwork.records import Document, Query
 from knotwork.testing._store_contract import add_document
 
@@ -413,8 +414,8 @@ _STATED = (
 
 
 @cache
-def _store() -> MemoryStore:
-    store = MemoryStore()
+def _store() -> Store:
+    store = open_store("memory:")
     add_document(store, "a.md", ["Ada Lovelace", "Charles Babbage"], link=True)
     return store
 

@@ -12,7 +12,6 @@ from knotwork._indexing import discovery, sources
 from knotwork._indexing.changes import RACY_NS
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.sources import select_files
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 
 OLD, NEW = "Ada pays 100", "Ada pays 900"
@@ -24,7 +23,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.store = MemoryStore()
+        self.store = open_store("memory:")
         self.now_ns = 0
         self.loaded: list[str] = []
         path.mkdir()

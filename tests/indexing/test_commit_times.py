@@ -10,7 +10,6 @@ from knotwork._indexing.embedding import EMBEDDING_CHUNKS, Embedding
 from knotwork._indexing.kept_vectors import KEPT_META
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.reembedding import Reembedding
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 from knotwork._stores.vectors import staged_name
 from knotwork.errors import LoadError
@@ -106,7 +105,7 @@ def kept(store):
 @EMBEDDERS
 def test_a_killed_run_repeats_a_few_seconds_of_embedding(store, clock, embedder_type):
     texts = short(36)
-    whole = MemoryStore()
+    whole = open_store("memory:")
     index(whole, texts, embedder_type(Clock()), Clock())
     index_until_killed(store, texts, killed := embedder_type(clock, killed_at=100), clock)
     assert store.documents.document_count() >= 20  # 36 documents of 4 chunks, 25 embedded
@@ -120,7 +119,7 @@ def test_a_killed_run_repeats_a_few_seconds_of_embedding(store, clock, embedder_
 @EMBEDDERS
 def test_the_vectors_of_an_unfinished_document_are_kept(store, clock, embedder_type):
     texts = {"a.txt": document(1, paragraphs=3), "long.txt": document(2, paragraphs=300)}
-    whole = MemoryStore()
+    whole = open_store("memory:")
     index(whole, texts, embedder_type(Clock()), Clock())
     total = 303
     passages = 0
@@ -196,12 +195,12 @@ def test_a_slow_embedder_gets_fewer_chunks_in_a_call(clock):
             return super().embed_passages(passages)
 
     texts = {"long.txt": document(2, paragraphs=600)}
-    index(MemoryStore(), texts, Server(clock), clock)
+    index(open_store("memory:"), texts, Server(clock), clock)
     assert max(calls) == calls[0] == 16
     assert set(calls[4:-1]) <= {2, 4}
 
     calls.clear()
-    index(MemoryStore(), texts, Server(Clock()), clock)
+    index(open_store("memory:"), texts, Server(Clock()), clock)
     assert max(calls) == EMBEDDING_CHUNKS
 
 
@@ -219,6 +218,6 @@ def test_embedding_an_index_again_commits_by_time(store, clock):
     rest = SlowEmbedder(clock, dimension=32)
     embed(rest)
     assert (killed.passages + rest.passages - total) * PASSAGE_S <= MOST_WORK_S
-    whole = MemoryStore()
+    whole = open_store("memory:")
     index(whole, texts, SlowEmbedder(Clock(), dimension=32), Clock())
     assert snapshot(store) == snapshot(whole)

@@ -35,7 +35,7 @@ from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Candidate, document_source
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS
 from knotwork._indexing.worker_pool import end_kept
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.records import Document
 from knotwork.testing._embedders import HashingEmbedder
@@ -216,7 +216,7 @@ def test_what_is_stored_of_documents_can_be_sent_to_another_writer():
     chunks = [chunk for p in keyed for chunk in p.leaves]
     keys = [key for p in keyed for key in p.keys]
     vectors = dict(zip(keys, embedding.embed_chunks(chunks), strict=True))
-    here, there = MemoryStore(), MemoryStore()
+    here, there = open_store("memory:"), open_store("memory:")
     commit_documents(here, keyed, vectors=vectors, embedding=embedding)
     sent, sent_vectors = pickle.loads(pickle.dumps((keyed, vectors)))
     commit_documents(there, sent, vectors=sent_vectors, embedding=embedding)

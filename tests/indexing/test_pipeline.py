@@ -8,7 +8,7 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.report import OUTCOMES, EventKind, Failure, IndexingInterrupted
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, SchemaMismatch
 from knotwork.testing._embedders import HashingEmbedder
 
@@ -36,7 +36,7 @@ def index(
 
 @pytest.fixture
 def store():
-    return MemoryStore()
+    return open_store("memory:")
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_what_is_gone_is_removed_only_where_the_run_covers_it(store, embedder):
 
     report, _ = index(store, rest, embedder=embedder)
     assert report.removed == ("d02.txt",)
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     index(fresh, rest, embedder=HashingEmbedder())
     assert snapshot(store) == snapshot(fresh)
 
@@ -224,7 +224,7 @@ def test_an_embedder_that_comes_later_embeds_everything(store, embedder):
     index(store, texts)
     report, _ = index(store, texts, embedder=embedder, settings="with vectors")
     assert report.changed == 4
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     index(fresh, texts, embedder=embedder, settings="with vectors")
     assert snapshot(store) == snapshot(fresh)
 
@@ -247,9 +247,9 @@ def test_context_is_part_of_the_full_text(store):
 @pytest.mark.parametrize("batch", [1, 4, 7, 1_000])
 def test_batches_do_not_shape_the_result(batch):
     texts = corpus(6)
-    expected = MemoryStore()
+    expected = open_store("memory:")
     index(expected, texts, embedder=HashingEmbedder())
-    store = MemoryStore()
+    store = open_store("memory:")
     batches = {"batch_chunks": batch, "embedding_chunks": max(1, batch // 2)}
     report, _ = index(store, texts, embedder=HashingEmbedder(), batches=batches)
     assert report.added == 6
@@ -283,7 +283,7 @@ def test_ctrl_c_keeps_the_finished_documents_and_the_next_run_continues(store, a
 
     report, _ = index(store, texts, embedder=HashingEmbedder())
     assert (report.unchanged, report.added) == (after // 3, 4 - after // 3)
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     index(fresh, texts, embedder=HashingEmbedder())
     assert snapshot(store) == snapshot(fresh)
 

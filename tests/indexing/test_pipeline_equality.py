@@ -10,7 +10,6 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_te
 from tests.indexing.snapshots import snapshot
 
 from knotwork._indexing.pipeline import Pipeline
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 from knotwork.testing._embedders import HashingEmbedder
 
@@ -28,7 +27,7 @@ def bring_up_to_date(store, texts, *, order=None, embedder=None):
 
 
 def fresh_build(texts):
-    store = MemoryStore()
+    store = open_store("memory:")
     bring_up_to_date(store, texts)
     return snapshot(store)
 
@@ -68,7 +67,7 @@ def test_any_history_in_the_embedded_store_equals_a_fresh_build(tmp_path, seed):
 @settings(max_examples=25, deadline=None)
 def test_any_history_in_memory_equals_a_fresh_build(seed):
     random_ = random.Random(seed)
-    store = MemoryStore()
+    store = open_store("memory:")
     texts: dict[str, str] = {}
     for _ in range(4):
         texts = change(texts, random_)
@@ -132,7 +131,7 @@ def test_adding_one_document_costs_the_same_in_a_small_and_a_large_index():
     newcomer = make_text(random.Random("new"))
     costs = []
     for size in (5, 50, 200):
-        counter = CountingStore(MemoryStore())
+        counter = CountingStore(open_store("memory:"))
         texts = {f"d{i}": make_text(random.Random(i)) for i in range(size)}
         bring_up_to_date(counter, texts)
         counter.rows = 0

@@ -16,7 +16,6 @@ from knotwork._indexing.loaders import Content, load_document
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.sources import select_entries, select_files, store_roots
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 from knotwork.records import Block, BlockKind, Span
 from knotwork.testing._embedders import HashingEmbedder
@@ -91,7 +90,7 @@ def texts(store):
 def index_site(tmp_path, pages):
     """Return a new index of the folder `site`, made to hold these pages."""
     write(tmp_path / "site", pages)
-    store = MemoryStore()
+    store = open_store("memory:")
     return store, index(store, tmp_path / "site")
 
 
@@ -222,7 +221,7 @@ def test_pages_edited_without_a_change_of_size_and_time_count_with_their_new_lin
         os.utime(path, ns=(modified_ns, modified_ns))
 
     index(store, site)
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     index(fresh, site)
     assert texts(store) == texts(fresh)
     assert [(e.edge_keys, e.repeated) for e in store.ledger.entries()] == [
@@ -234,7 +233,7 @@ def test_all_pages_are_read_again_when_what_repeats_changes(tmp_path):
     site = tmp_path / "site"
     pages = {f"{n}.html": page(f"Page {n}", body(n), below=BELOW) for n in range(5)}
     write(site, {name: pages[name] for name in list(pages)[:4]})
-    store = MemoryStore()
+    store = open_store("memory:")
     index(store, site)
     write(site, pages)
 

@@ -7,7 +7,6 @@ from tests.indexing.snapshots import snapshot
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.report import EventKind
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import SchemaMismatch
 from knotwork.records import Document, Extraction, Mention
@@ -145,7 +144,7 @@ def test_a_model_that_learns_a_language_embeds_what_lacked_vectors(store):
     report = run(store, wider)
     assert (report.changed, report.without_vectors, report.notes) == (3, 0, ())
     assert not any(ENGLISH in text for text in wider.seen)
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     run(fresh, wider)
     assert snapshot(store) == snapshot(fresh)
 
@@ -155,7 +154,7 @@ def test_another_model_takes_an_index_without_vectors_and_refuses_one_with(store
     assert run(store, LatinEmbedder(), texts=river).without_vectors == 2
     report = run(store, HashingEmbedder(48), texts=river)
     assert (report.changed, report.embedder, report.without_vectors) == (1, "hashing:48", 0)
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     run(fresh, HashingEmbedder(48), texts=river)
     assert snapshot(store) == snapshot(fresh)
     with pytest.raises(SchemaMismatch):
@@ -164,10 +163,10 @@ def test_another_model_takes_an_index_without_vectors_and_refuses_one_with(store
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_batches_and_interruptions_do_not_shape_the_result(batch):
-    whole = MemoryStore()
+    whole = open_store("memory:")
     run(whole, LatinEmbedder())
     for stop_after in range(5):
-        store = MemoryStore()
+        store = open_store("memory:")
         embedder = LatinEmbedder()
         inner, calls = embedder.embed_passages, 0
 
@@ -191,7 +190,7 @@ def test_batches_and_interruptions_do_not_shape_the_result(batch):
 
 
 def test_progress_counts_every_chunk_once_and_in_small_steps():
-    store, embedder = MemoryStore(), LatinEmbedder()
+    store, embedder = open_store("memory:"), LatinEmbedder()
     text = "\n\n".join(f"Ada helps Bo in room {n}" for n in range(200))
     sources = [text_source("many.txt", text), text_source("river.txt", TEXTS["river.txt"])]
     events = list(Pipeline(store, make_stages(embedder)).run(sources))

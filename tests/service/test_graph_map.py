@@ -10,7 +10,7 @@ from tests.service.serving import API, await_job, copy_index, make_settings, ope
 import knotwork
 from knotwork._service.graph_map import MAP_SUFFIX, MapCache, build_map, load_map, map_key, save_map
 from knotwork._service.server import ServerConfig
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 
 OPEN = f"{API}/workspaces/open"
 
@@ -198,7 +198,7 @@ def test_a_map_that_cannot_be_read_is_drawn_anew(sample_index, tmp_path, caplog)
 
 
 def test_an_index_without_communities_has_an_empty_map(tmp_path):
-    store = MemoryStore()
+    store = open_store("memory:")
     drawn = build_map(store, map_key(store))
     save_map(drawn, tmp_path / "empty.map")
     held = load_map(tmp_path / "empty.map")

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import Capabilities
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.removal import remove_documents
+from knotwork._stores.urls import open_store
 
 
 class MinimalStore:
@@ -18,7 +18,7 @@ class MinimalStore:
     def __init__(
         self, whole: Store | None = None, capabilities: Capabilities | None = None
     ) -> None:
-        self.whole = whole or MemoryStore()
+        self.whole = whole or open_store("memory:")
         self.capabilities = capabilities or Capabilities()
         self.documents = self.whole.documents
         self.graph = self.whole.graph

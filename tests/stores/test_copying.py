@@ -24,7 +24,6 @@ from knotwork._stores.base import (
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.transfer import parts
 from knotwork._stores.transfer.copying import (
@@ -34,6 +33,7 @@ from knotwork._stores.transfer.copying import (
     copy_store,
 )
 from knotwork._stores.transfer.digest import store_digest
+from knotwork._stores.urls import open_store as open_url
 from knotwork.errors import MissingCapability, StoreError, UnknownName
 from knotwork.records import content_id, entity_id
 from knotwork.testing._contents_contract import fill_store
@@ -51,7 +51,7 @@ def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenS
 
     def open_new(kind: str) -> Store:
         if kind == "memory":
-            store: Store = MemoryStore()
+            store: Store = open_url("memory:")
         elif kind == "embedded":
             store = EmbeddedStore.open(tmp_path / f"{len(opened)}.knot", create=True)
         else:
@@ -313,7 +313,7 @@ def test_the_unfinished_copy_of_another_store_is_refused(
 
 @pytest.mark.parametrize("name", COPIED_CAPABILITIES)
 def test_what_the_target_lacks_is_refused_or_left_out(name: str, open_store: OpenStore) -> None:
-    source, whole = open_store("memory"), MemoryStore()
+    source, whole = open_store("memory"), open_store("memory")
     fill_store(source)
     held = {field.name: getattr(whole.capabilities, field.name) for field in fields(Capabilities)}
     target = MinimalStore(whole, Capabilities(**{**held, name: None}))
@@ -329,7 +329,7 @@ def test_what_the_target_lacks_is_refused_or_left_out(name: str, open_store: Ope
 
 
 def test_a_part_that_the_source_does_not_use_may_be_missing(open_store: OpenStore) -> None:
-    source, whole = open_store("embedded"), MemoryStore()
+    source, whole = open_store("embedded"), open_store("memory")
     add_document(source, "a.md", ["Ada"], link=True)
     (chunk,) = source.documents.chunks(_chunk_ids(source)).values()
     source.texts("chunk").add([(chunk.id, chunk.searched_text)])
@@ -338,7 +338,7 @@ def test_a_part_that_the_source_does_not_use_may_be_missing(open_store: OpenStor
 
 
 def test_a_target_that_cannot_list_its_contents_is_not_verified(open_store: OpenStore) -> None:
-    source, whole = open_store("memory"), MemoryStore()
+    source, whole = open_store("memory"), open_store("memory")
     fill_store(source)
     held = {field.name: getattr(whole.capabilities, field.name) for field in fields(Capabilities)}
     target = MinimalStore(whole, Capabilities(**{**held, "contents": None}))

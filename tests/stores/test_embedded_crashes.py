@@ -16,7 +16,7 @@ from tests.stores.crashing_writer import names_of
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.verification import find_faults
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import StoreError
 from knotwork.testing._store_contract import add_document, snapshot
 
@@ -40,7 +40,7 @@ def run_and_kill(writer: subprocess.Popen[bytes], path: Path, lines: int, bytes_
 
 
 def expected_after(documents: int) -> Store:
-    store = MemoryStore()
+    store = open_store("memory:")
     final = {number: number for number in range(documents)}
     for number in range(4, documents, 5):
         final[number - 2] = number

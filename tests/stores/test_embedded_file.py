@@ -11,9 +11,9 @@ import pytest
 from tests.stores.raw_files import opened
 
 from knotwork._sqlite_file import Migration
+from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.schema import MIGRATIONS
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import (
     SchemaMismatch,
@@ -198,7 +198,7 @@ def test_a_damaged_page_is_named(filled: Path) -> None:
 
 
 def test_addresses_name_stores(filled: Path, tmp_path: Path) -> None:
-    assert isinstance(open_store("memory:"), MemoryStore)
+    assert isinstance(open_store("memory:"), Store)
     for address in (str(filled), f"file:{filled}", f"file://{filled}"):
         store = open_store(address, read_only=True)
         assert isinstance(store, EmbeddedStore)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from knotwork._stores.base import Store
 from knotwork._stores.export import FORMATS, export_graph
 from knotwork._stores.export.formats import format_literal
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import MissingExtra, StoreBusy, UnknownName
 from knotwork.records import (
@@ -98,8 +98,8 @@ def fill(store: Store, names: tuple[str, ...], *, reverse: bool = False) -> None
 
 
 @pytest.fixture
-def store() -> Iterator[MemoryStore]:
-    store = MemoryStore()
+def store() -> Iterator[Store]:
+    store = open_store("memory:")
     fill(store, HOSTILE)
     yield store
     store.close()
@@ -175,7 +175,7 @@ def read_cells(folder: Path) -> Iterator[str]:
 
 
 def test_no_cell_of_a_csv_export_is_a_formula(tmp_path):
-    store = MemoryStore()
+    store = open_store("memory:")
     fill(store, FORMULAS)
     export_graph(store, tmp_path / "safe", format="csv")
     export_graph(store, tmp_path / "raw", format="csv", raw=True)
@@ -278,7 +278,7 @@ def test_a_cypher_literal_reads_back(text):
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_equal_indexes_give_equal_bytes(name, store, tmp_path):
-    other = MemoryStore()
+    other = open_store("memory:")
     fill(other, HOSTILE, reverse=True)
     first = export_graph(store, tmp_path / "first", format=name)
     second = export_graph(other, tmp_path / "second", format=name)
@@ -288,7 +288,7 @@ def test_equal_indexes_give_equal_bytes(name, store, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_an_empty_index_is_exported(name, tmp_path):
-    report = export_graph(MemoryStore(), tmp_path / "empty", format=name)
+    report = export_graph(open_store("memory:"), tmp_path / "empty", format=name)
     assert (report.nodes, report.edges) == (0, 0)
     assert all(file.exists() for file in report.files)
 
@@ -319,7 +319,7 @@ def test_files_are_readable_by_the_group_as_the_mask_allows(store, tmp_path):
 
 
 def test_a_lone_surrogate_survives_as_an_escape(tmp_path):
-    store = MemoryStore()
+    store = open_store("memory:")
     fill(store, ("name \ud800",))
     export_graph(store, Path(tmp_path / "graph.json"), format="json")
     graph = json.loads((tmp_path / "graph.json").read_bytes().decode("utf-8"))
@@ -328,7 +328,7 @@ def test_a_lone_surrogate_survives_as_an_escape(tmp_path):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_an_entity_has_what_a_model_says_of_it(tmp_path, reverse):
-    store = MemoryStore()
+    store = open_store("memory:")
     fill(store, ("Ada", "Bob"))
     first, second, third = sorted(content_id("c", *place) for place in ((0, 0), (0, 1), (1, 0)))
     descriptions = [
@@ -358,7 +358,7 @@ def test_an_entity_has_what_a_model_says_of_it(tmp_path, reverse):
 
 
 def test_an_entity_under_another_name_leads_to_the_one_that_stands_for_it(tmp_path):
-    store = MemoryStore()
+    store = open_store("memory:")
     fill(store, ("Ada", "Ada Lovelace", "Bob", "Bobby"))
     first, second = sorted(map(entity_id, ("ada", "ada lovelace")))
     apart = sorted(map(entity_id, ("bob", "bobby")))

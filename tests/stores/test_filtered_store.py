@@ -18,7 +18,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import StoreReadOnly
 from knotwork.records import (
     ENTITY_EDGES,
@@ -109,7 +109,7 @@ def always_there(store) -> None:
 @contextmanager
 def opened(kind) -> Iterator[Store]:
     if kind == "memory":
-        yield MemoryStore()
+        yield open_store("memory:")
         return
     with tempfile.TemporaryDirectory() as folder:
         store = EmbeddedStore.open(Path(folder) / "store.knot", create=True)
@@ -154,7 +154,7 @@ def shown(store) -> dict[str, object]:
 @given(given_sources=st.lists(sources(), max_size=5), wanted=filters)
 def test_it_equals_a_fresh_store_of_what_is_allowed(kind, given_sources, wanted) -> None:
     by_uri = {f"f/{n}": source for n, source in enumerate(given_sources)}
-    oracle = MemoryStore()
+    oracle = open_store("memory:")
     always_there(oracle)
     for uri, source in by_uri.items():
         put(oracle, uri, source)
@@ -297,7 +297,7 @@ def test_it_cannot_be_written_to(store) -> None:
 
 
 def test_it_has_the_optional_parts_of_its_store() -> None:
-    whole = MemoryStore()
+    whole = open_store("memory:")
     selection = whole.fields.select(where("title", "=", "none"))
     plain = FilteredStore(MinimalStore(whole), whole.fields, selection)
     assert plain.capabilities == Capabilities()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.records import Edge, entity_id
 from knotwork.testing._graph_contract import add_edges
 
@@ -63,7 +63,7 @@ def explore_by_description(
     st.integers(0, 12),
 )
 def test_explore_does_what_it_says(edges, names, direction, depth, fan, limit):
-    store = MemoryStore()
+    store = open_store("memory:")
     add_edges(store, *edges)
     seeds = [key for key in map(entity_id, names) if store.graph.entities([key])]
     options = {"direction": direction, "depth": depth, "fan": fan, "limit": limit}

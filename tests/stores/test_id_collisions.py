@@ -13,9 +13,7 @@ import knotwork
 from knotwork import KnowledgeBase
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.verification import find_all_faults
 from knotwork._stores.graph_view import question_id
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.transfer.digest import store_digest
 from knotwork.errors import IdCollision
 from knotwork.records import Relation, content_id, entity_id
@@ -29,12 +27,6 @@ BITS = 12
 DOCUMENTS = 60
 PLACES = ["Lisbon", "Oslo", "Turin", "Quito", "Perth", "Dakar", "Hanoi", "Lyon"]
 PEOPLE = ["Ada Byron", "Alan Moore", "Grace Hill", "Tim Lee", "Joan Clarke", "Max Born"]
-
-
-class TestMemory(IdCollisionContract):
-    @pytest.fixture
-    def store(self) -> Store:
-        return MemoryStore()
 
 
 class TestEmbedded(IdCollisionContract):
@@ -79,17 +71,15 @@ def write_documents(folder: Path) -> None:
         (folder / f"visit {number}.md").write_text(text, encoding="utf-8")
 
 
-def open_index(kind: str, folder: Path, name: str) -> KnowledgeBase:
-    url = "memory:" if kind == "memory" else str(folder / f"{name}.knot")
-    return knotwork.open(url, embedding_model="none")
+def open_index() -> KnowledgeBase:
+    return knotwork.open("memory:", embedding_model="none")
 
 
-@pytest.mark.parametrize("kind", ["memory", "embedded"])
-def test_a_run_leaves_out_what_collides_and_nothing_else(kind: str, tmp_path: Path) -> None:
+def test_a_run_leaves_out_what_collides_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     write_documents(folder)
     with short_ids(BITS):
-        with open_index(kind, tmp_path, "all") as kb:
+        with open_index() as kb:
             report = kb.index(folder)
             failed = [failure.uri for failure in report.failures]
             assert 3 < len(failed) < DOCUMENTS - 3
@@ -103,10 +93,10 @@ def test_a_run_leaves_out_what_collides_and_nothing_else(kind: str, tmp_path: Pa
             retried = kb.index(folder, retry=True)
             assert sorted(failure.uri for failure in retried.failures) == sorted(failed)
             assert store_digest(kb.store).differing(digest) in ((), ("ledger",))
-            if isinstance(kb.store, EmbeddedStore):
-                assert find_all_faults(kb.store._database) == []
+            assert isinstance(kb.store, EmbeddedStore)
+            assert kb.store.check_fully() == []
         for uri in failed:
             (folder / Path(uri).name).unlink()
-        with open_index(kind, tmp_path, "rest") as rest:
+        with open_index() as rest:
             assert rest.index(folder).failures == ()
             assert set(store_digest(rest.store).differing(digest)) <= {"ledger", "settings"}

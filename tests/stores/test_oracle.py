@@ -1,16 +1,17 @@
-"""The embedded store shows the same as the memory store after any sequence of operations."""
+"""An index shows what follows from its contributions after any sequence of operations."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stores.plain_store import PlainGraph
 
 from knotwork._stores.base import (
     Store,
@@ -21,7 +22,7 @@ from knotwork._stores.base import (
     require_resolutions,
 )
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.records import (
     PERSON_SOURCE,
     Description,
@@ -274,7 +275,8 @@ def both_stores() -> Iterator[tuple[Store, Store]]:
     with tempfile.TemporaryDirectory() as folder:
         embedded = EmbeddedStore.open(Path(folder) / "index.knot", create=True)
         try:
-            yield MemoryStore(), embedded
+            with closing(open_store("memory:")) as other:
+                yield other, embedded
         finally:
             embedded.close()
 
@@ -306,11 +308,28 @@ def compare(memory: Store, embedded: Store, options: dict[str, object], query: s
 def test_after_any_operations(
     steps: list[Operation], options: dict[str, object], query: str
 ) -> None:
-    with both_stores() as (memory, embedded):
+    with both_stores() as (at_once, embedded):
+        with at_once.transaction():
+            for step in steps:
+                step(at_once)
         for step in steps:
-            step(memory)
             step(embedded)
-        compare(memory, embedded, options, query)
+        compare(at_once, embedded, options, query)
+        check_graph(embedded, options)
+
+
+def check_graph(store: Store, options: dict[str, object]) -> None:
+    """Compare the graph of a store with the one that its contributions make."""
+    plain, graph = PlainGraph(store, CHUNKS), store.graph
+    entities = plain.entities()
+    assert graph.entities(SEEDS) == entities
+    assert graph.entity_count() == sum(not entity.is_keyword for entity in entities.values())
+    assert list(graph.edges()) == plain.edges()
+    ids = [*SEEDS, *CHUNKS, *store.documents.document_ids()]
+    for direction, fan in (("both", 2), ("out", None), ("in", 1)):
+        found = graph.neighbours(ids, direction=direction, fan=fan)
+        assert found == plain.neighbours(ids, direction=direction, fan=fan)
+    assert list(graph.explore(SEEDS[::2], **options).edges) == plain.explore(SEEDS[::2], **options)
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,8 +11,8 @@ from itertools import count
 import pytest
 
 from knotwork._stores.base import Store
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.postgres import PostgresStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import IdCollision, StoreBusy
 from knotwork.records import Chunk, Document, Relation, Section, content_id, entity_id
 from knotwork.testing._short_ids import short_ids
@@ -90,7 +90,7 @@ def test_the_later_of_two_writers_is_refused(
     with pytest.raises(IdCollision) as caught:
         write_while_the_other_does()
     assert (caught.value.new, caught.value.held) == (new, held)
-    alone = MemoryStore()
+    alone = open_store("memory:")
     early(alone)
     assert contents(store) == contents(alone)
     early(store)  # the ids that were refused are forgotten

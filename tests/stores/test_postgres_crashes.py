@@ -13,8 +13,8 @@ from tests.stores.postgres_writer import names_of, uri_of
 from tests.stores.test_postgres_writers import comparable
 
 from knotwork._stores.base import Store
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.postgres import PostgresStore
+from knotwork._stores.urls import open_store
 from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def expected_after(documents: int) -> Store:
         final[uri_of(0, place)] = names_of(place * 4)
         if place % 5 == 4:
             final[uri_of(0, place - 2)] = names_of(place * 4)
-    store = MemoryStore()
+    store = open_store("memory:")
     for uri, names in final.items():
         add_document(store, uri, names, link=True)
     return store

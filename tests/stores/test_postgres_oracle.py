@@ -21,8 +21,8 @@ from tests.stores.test_oracle import (
 )
 
 from knotwork._stores.base import Store, require_resolutions
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.postgres import PostgresStore
+from knotwork._stores.urls import open_store
 from knotwork.records import content_id
 from knotwork.testing._store_contract import add_document
 
@@ -37,7 +37,7 @@ def both_stores(new_index: Callable[[], str]) -> Callable[..., object]:
     def open_both() -> Iterator[tuple[Store, Store]]:
         server = PostgresStore.open(new_index(), create=True)
         try:
-            yield MemoryStore(), server
+            yield open_store("memory:"), server
         finally:
             server.close()
 

@@ -13,8 +13,8 @@ import pytest
 from tests.stores.postgres_writer import WRITERS, final_names
 
 from knotwork._stores.base import Store
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.postgres import PostgresStore
+from knotwork._stores.urls import open_store
 from knotwork.testing._store_contract import add_document, snapshot
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ StartProcess = Callable[..., "subprocess.Popen[bytes]"]
 
 
 def expected() -> Store:
-    store = MemoryStore()
+    store = open_store("memory:")
     for uri, names in final_names(_DOCUMENTS).items():
         add_document(store, uri, names, link=True)
     return store

@@ -1,18 +1,16 @@
-"""Relations come back from both stores as they were contributed, chunk by chunk."""
+"""Relations come back as they were contributed, chunk by chunk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._stores.base import Store
-from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.records import Mention, Relation, Span, content_id, entity_id
 from knotwork.testing._store_contract import add_document
 
@@ -35,14 +33,9 @@ contributions = st.builds(
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Iterator[list[Store]]:
-    opened: list[Store] = [
-        MemoryStore(),
-        EmbeddedStore.open(tmp_path / "index.knot", create=True),
-    ]
-    yield opened
-    for store in opened:
-        store.close()
+def store() -> Iterator[Store]:
+    with closing(open_store("memory:")) as opened:
+        yield opened
 
 
 def write(store: Store, relations: list[Relation]) -> None:
@@ -60,30 +53,27 @@ def key(relation: Relation) -> tuple[str, str, str]:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(contributions, max_size=12))
-def test_both_stores_give_back_what_they_were_given(relations):
+def test_relations_come_back_as_they_were_given(relations):
     kept = {(r.chunk_id, *key(r)): r for r in relations}
     expected = {
         chunk: sorted((r for r in kept.values() if r.chunk_id == chunk), key=key)
         for chunk in CHUNKS
     }
-    with TemporaryDirectory() as folder:
-        for store in (MemoryStore(), EmbeddedStore.open(Path(folder, "index.knot"), create=True)):
-            write(store, relations)
-            graph = store.graph
-            found = graph.relations([*CHUNKS, content_id("absent"), "no id"])
-            assert found == {chunk: rows for chunk, rows in expected.items() if rows}
-            store.close()
+    with closing(open_store("memory:")) as store:
+        write(store, relations)
+        graph = store.graph
+        found = graph.relations([*CHUNKS, content_id("absent"), "no id"])
+        assert found == {chunk: rows for chunk, rows in expected.items() if rows}
 
 
-def test_relations_go_with_their_chunk(stores):
-    for store in stores:
-        add_document(store, "a.md", ["Ada", "Bob"])
-        (chunks,) = store.documents.chunk_ids_of([content_id("document", "a.md")]).values()
-        ada, bob = entity_id("ada"), entity_id("bob")
-        store.graph.upsert(
-            mentions=[Mention(c, f, f) for c in chunks for f in ("ada", "bob")],
-            relations=[Relation(chunk, ada, "leads", bob, description="why") for chunk in chunks],
-        )
-        assert store.graph.relations(chunks).keys() == set(chunks)
-        store.remove_documents([content_id("document", "a.md")])
-        assert store.graph.relations(chunks) == {}
+def test_relations_go_with_their_chunk(store: Store):
+    add_document(store, "a.md", ["Ada", "Bob"])
+    (chunks,) = store.documents.chunk_ids_of([content_id("document", "a.md")]).values()
+    ada, bob = entity_id("ada"), entity_id("bob")
+    store.graph.upsert(
+        mentions=[Mention(c, f, f) for c in chunks for f in ("ada", "bob")],
+        relations=[Relation(chunk, ada, "leads", bob, description="why") for chunk in chunks],
+    )
+    assert store.graph.relations(chunks).keys() == set(chunks)
+    store.remove_documents([content_id("document", "a.md")])
+    assert store.graph.relations(chunks) == {}

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.stores.plain_store import PlainTexts
 
+from knotwork._stores.base import TextIndex
 from knotwork._stores.bm25 import QueryTermWeights
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
 from knotwork.records import content_id
 
 pytestmark = pytest.mark.slow
@@ -22,21 +23,22 @@ _WORDS = [f"word{n}" for n in range(400)]
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryStore, EmbeddedStore]]:
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TextIndex, PlainTexts]]:
     chance = random.Random(2)
     weights = [1 / (rank + 2) for rank in range(len(_WORDS))]
     texts = [
         (content_id(n), " ".join(chance.choices(_WORDS, weights, k=chance.randint(0, 40))))
         for n in range(_ITEMS)
     ]
-    memory = MemoryStore()
+    plain = PlainTexts()
     path: Path = tmp_path_factory.mktemp("ranking") / "index.knot"
     embedded = EmbeddedStore.open(path, create=True)
-    for store in (memory, embedded):
-        store.texts("chunk").add(texts)
-        store.texts("chunk").remove([identifier for identifier, _ in texts[::7]])
-        store.texts("chunk").add((identifier, text + " word1") for identifier, text in texts[::5])
-    yield memory, embedded
+    index = embedded.texts("chunk")
+    for changed in (plain, index):
+        changed.add(texts)
+        changed.remove([identifier for identifier, _ in texts[::7]])
+        changed.add((identifier, text + " word1") for identifier, text in texts[::5])
+    yield index, plain
     embedded.close()
 
 
@@ -50,19 +52,19 @@ def questions() -> list[str]:
 
 
 @pytest.mark.parametrize("k", [1, 10, 300])
-def test_the_best_are_those_of_the_oracle(stores, k: int) -> None:
-    memory, embedded = (store.texts("chunk") for store in stores)
+def test_the_best_are_those_of_the_oracle(indexes, k: int) -> None:
+    embedded, plain = indexes
     for question in questions():
-        found, expected = embedded.search(question, k=k), memory.search(question, k=k)
+        found, expected = embedded.search(question, k=k), plain.search(question, k=k)
         assert [scored.id for scored in found] == [scored.id for scored in expected]
         assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
 
 
-def test_few_postings_are_held(stores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_postings_are_held(indexes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knotwork._stores.embedded.text_pages._MOST_KEPT", 100)
-    memory, embedded = (store.texts("chunk") for store in stores)
+    embedded, plain = indexes
     for question in questions():
-        found, expected = embedded.search(question, k=10), memory.search(question, k=10)
+        found, expected = embedded.search(question, k=10), plain.search(question, k=10)
         assert [scored.id for scored in found] == [scored.id for scored in expected]
 
 
@@ -73,13 +75,13 @@ def test_postings_follow_what_is_written(tmp_path: Path) -> None:
         [("c", "cat cat"), ("a", "bird")],
         [("d", "dog"), ("b", "cat and dog and bird")],
     ]
-    writer, memory = EmbeddedStore.open(path, create=True), MemoryStore()
+    writer, plain = EmbeddedStore.open(path, create=True), PlainTexts()
     reader = EmbeddedStore.open(path, read_only=True)
     for changes in with_changes:
         items = [(content_id(name), text) for name, text in changes]
-        for store in (writer, memory):
-            store.texts("chunk").add(items)
-        expected = memory.texts("chunk").search("cat dog bird", k=5)
+        writer.texts("chunk").add(items)
+        plain.add(items)
+        expected = plain.search("cat dog bird", k=5)
         for store in (writer, reader, writer, reader):
             found = store.texts("chunk").search("cat dog bird", k=5)
             assert [scored.id for scored in found] == [scored.id for scored in expected]
@@ -93,12 +95,12 @@ def test_postings_follow_what_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("among", [3, 200, 1_400])
-def test_among_some_items(stores, among: int) -> None:
-    memory, embedded = (store.texts("chunk") for store in stores)
+def test_among_some_items(indexes, among: int) -> None:
+    embedded, plain = indexes
     some = [content_id(n) for n in random.Random(4).sample(range(_ITEMS), among)]
     for question in questions()[::4]:
         found = embedded.search(question, k=20, where=some)
-        expected = memory.search(question, k=20, where=some)
+        expected = plain.search(question, k=20, where=some)
         assert [scored.id for scored in found] == [scored.id for scored in expected]
         assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stores.earlier_files import undo_migrations
+from tests.stores.plain_store import PlainTexts
 from tests.stores.raw_files import change, opened
 
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore, text_pages
 from knotwork._stores.embedded.text_pages import ItemTerms
-from knotwork._stores.memory import MemoryStore
 from knotwork._stores.packed_terms import pack_terms
 from knotwork.errors import IndexDamaged
 from knotwork.records import content_id
@@ -46,9 +46,9 @@ class TestPagedTexts(TextIndexContract):
     pass
 
 
-def check(store: Store, memory: Store) -> None:
+def check(store: Store, plain: PlainTexts) -> None:
     """Compare an index with the oracle."""
-    index, oracle = store.texts("chunk"), memory.texts("chunk")
+    index, oracle = store.texts("chunk"), plain
     found, expected = index.search(_QUESTION, k=500), oracle.search(_QUESTION, k=500)
     assert [hit.id for hit in found] == [hit.id for hit in expected]
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-9)
@@ -66,7 +66,7 @@ def rows_of(path: Path, table: str) -> int:
 @pytest.mark.usefixtures("small_pages")
 def test_what_is_found_follows_any_sequence_of_writes(tmp_path: Path) -> None:
     path, chance = tmp_path / "index.knot", random.Random(5)
-    memory = MemoryStore()
+    plain = PlainTexts()
     with (
         closing(EmbeddedStore.open(path, create=True)) as writer,
         closing(EmbeddedStore.open(path, read_only=True)) as reader,
@@ -79,15 +79,15 @@ def test_what_is_found_follows_any_sequence_of_writes(tmp_path: Path) -> None:
                         for _ in range(chance.randrange(8))
                     ]
                     gone = [content_id(chance.randrange(50)) for _ in range(chance.randrange(6))]
-                    for changed in (writer, memory):
-                        changed.texts("chunk").add(texts)
-                        changed.texts("chunk").remove(gone)
+                    for changed in (writer.texts("chunk"), plain):
+                        changed.add(texts)
+                        changed.remove(gone)
                     if step % 9 == 0:
-                        check(writer, memory)
-            check(writer, memory)
-            check(reader, memory)
+                        check(writer, plain)
+            check(writer, plain)
+            check(reader, plain)
             with closing(EmbeddedStore.open(path, read_only=True)) as other:
-                check(other, memory)
+                check(other, plain)
             assert rows_of(path, "text_chunk_change") < 4
         assert 2 < rows_of(path, "text_chunk_page") <= 2 * 50 / 4 + 1
         assert writer.check_fully() == []
@@ -95,7 +95,7 @@ def test_what_is_found_follows_any_sequence_of_writes(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_pages")
 def test_a_transaction_that_is_rolled_back_leaves_no_page(tmp_path: Path) -> None:
-    path, memory = tmp_path / "index.knot", MemoryStore()
+    path, plain = tmp_path / "index.knot", PlainTexts()
     with closing(EmbeddedStore.open(path, create=True)) as writer:
         for names, is_kept in (("abcde", True), ("fghijkl", False), ("mnopq", True)):
             texts = [(content_id(name), f"word{place}") for place, name in enumerate(names)]
@@ -105,8 +105,8 @@ def test_a_transaction_that_is_rolled_back_leaves_no_page(tmp_path: Path) -> Non
                 writer.texts("chunk").search(_QUESTION, k=9)
                 interrupt(not is_kept)
             if is_kept:
-                memory.texts("chunk").add(texts)
-            check(writer, memory)
+                plain.add(texts)
+            check(writer, plain)
 
 
 def interrupt(is_wanted: bool) -> None:
@@ -119,9 +119,9 @@ def test_an_index_with_tables_of_fts5_is_brought_up_to_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("knotwork._stores.embedded.database._LARGE_BYTES", 10_000)
-    path, memory = tmp_path / "index.knot", MemoryStore()
+    path, plain = tmp_path / "index.knot", PlainTexts()
     texts = [(content_id(n), f"word{n} word{n % 3} word1") for n in range(30)]
-    memory.texts("chunk").add(texts)
+    plain.add(texts)
     with closing(EmbeddedStore.open(path, create=True)) as writer:
         writer.texts("chunk").add(texts)
     undo_migrations(path, since="0014")
@@ -134,7 +134,7 @@ def test_an_index_with_tables_of_fts5_is_brought_up_to_date(
     assert caplog.messages == []
     for _ in range(2):  # only the first one updates the file
         with closing(EmbeddedStore.open(path)) as store:
-            check(store, memory)
+            check(store, plain)
             assert store.check_fully() == []
     (message,) = caplog.messages
     assert message.startswith("updating `")

@@ -5,7 +5,7 @@ from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
 import knotwork
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, compose_answer
 from knotwork.records import Document, Query
 
@@ -81,7 +81,7 @@ def test_documents_beside_the_graph_answer_as_before(kb):
 
 
 def test_relations_of_texts_are_no_answer_by_themselves():
-    store = put_triples(MemoryStore(), FILMS)
+    store = put_triples(open_store("memory:"), FILMS)
     found = build_retriever("paths", store=store).retrieve(
         Query("Which films were directed by Marta Ilves?")
     )

@@ -1,7 +1,7 @@
 """Stores with approximate indexes made of real parts, as a server has them.
 
 `IvfStore` searches the inverted lists of the nearest centroids, `FtsStore` ranks by the bm25() of
-SQLite's FTS5 over tokens of its own. All else is a memory store's.
+SQLite's FTS5 over tokens of its own. All else is that of an index in memory.
 """
 
 from __future__ import annotations
@@ -14,15 +14,24 @@ import apsw
 import apsw.fts5
 import numpy as np
 
-from knotwork._stores.base import FloatMatrix, IntMatrix, Scored
-from knotwork._stores.memory import MemoryStore
-from knotwork._stores.memory.documents import MemoryVectors
+from knotwork._stores.base import FloatMatrix, IntMatrix, Scored, require_contents
+from knotwork._stores.urls import open_store
 from knotwork._stores.vectors import as_query, matrix_search_error
 from knotwork._text.terms import terms
 
 
-class IvfStore(MemoryStore):
-    """A memory store whose vectors are in inverted lists (IVF)."""
+class WrappedStore:
+    """An index in memory whose members can be replaced."""
+
+    def __init__(self) -> None:
+        self.whole = open_store("memory:")
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.whole, name)
+
+
+class IvfStore(WrappedStore):
+    """An index in memory whose vectors are in inverted lists (IVF)."""
 
     lists = 12
     probes = 8
@@ -53,17 +62,21 @@ class InvertedLists:
         self.list_of = (self.rows @ self.centroids.T).argmax(axis=1)
 
 
-class IvfVectors(MemoryVectors):
+class IvfVectors:
     """An index that reads the lists of the nearest centroids, and more if a filter needs more."""
 
     def __init__(self, store: IvfStore, name: str) -> None:
-        super().__init__(store._access, name)
         self._store = store
+        self._name = name
+        self._exact = store.whole.vectors(name)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._exact, name)
 
     def search(
         self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
     ) -> list[Scored]:
-        if k <= 0 or not self.count():
+        if k <= 0 or not self._exact.count():
             return []
         index = self._lists()
         as_query(vector, index.rows.shape[1])
@@ -83,16 +96,17 @@ class IvfVectors(MemoryVectors):
     def _lists(self) -> InvertedLists:
         known = self._store.trained.get(self._name)
         if known is None or known[0] != self._store.generation() or self._store.writing:
-            if any(len(item.rows) != 1 for item in self._items().values()):
+            items = require_contents(self._store.whole).vector_items(self._name, "", limit=100_000)
+            if any(len(item.matrix) != 1 for item in items):
                 raise matrix_search_error(self._name)
-            held = {key: item.rows[0] for key, item in self._items().items()}
+            held = {item.id: item.matrix[0] for item in items}
             known = self._store.generation(), InvertedLists(held, self._store.lists)
             self._store.trained[self._name] = known
         return known[1]
 
 
-class FtsStore(MemoryStore):
-    """A memory store whose texts are in FTS5 tables."""
+class FtsStore(WrappedStore):
+    """An index in memory whose texts are in FTS5 tables."""
 
     def __init__(self) -> None:
         super().__init__()

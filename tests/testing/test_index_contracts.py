@@ -6,7 +6,7 @@ import pytest
 from tests.testing.approximate_indexes import FtsStore, FtsTexts, IvfStore, IvfVectors
 
 from knotwork._stores.base import Scored
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.testing import (
     ApproximateTextIndexContract,
     ApproximateVectorIndexContract,
@@ -44,7 +44,7 @@ class TestExactVectors(ApproximateVectorIndexContract):
 
     @pytest.fixture
     def store(self):
-        return MemoryStore()
+        return open_store("memory:")
 
 
 class TestExactTexts(ApproximateTextIndexContract):
@@ -53,7 +53,7 @@ class TestExactTexts(ApproximateTextIndexContract):
 
     @pytest.fixture
     def store(self):
-        return MemoryStore()
+        return open_store("memory:")
 
 
 class OneProbe(IvfStore):

@@ -521,10 +521,10 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
 ) -> KnowledgeBase:
     """Open the knowledge base at ``path``, and create it if it does not exist; load no model.
 
-    ``path`` is a file, ``memory:``, the URL of a plugin's store, or a store, which `close` closes;
-    by default it is ``store.path``. ``settings`` are Settings, or the file to read them from, by
-    default `knotwork.toml` and the environment. ``overrides`` are single settings as SECTION_KEY,
-    for example ``index_chunk_tokens=300``.
+    ``path`` is a file, ``memory:`` for a new index that is gone once it is closed, the URL of a
+    plugin's store, or a store, which `close` closes; by default it is ``store.path``. ``settings``
+    are Settings, or the file to read them from, by default `knotwork.toml` and the environment.
+    ``overrides`` are single settings as SECTION_KEY, for example ``index_chunk_tokens=300``.
 
     ``embedder``, ``chat_model``, ``reranker``, ``splitter`` and ``extractor`` are objects that
     replace those of the settings, or names, as the settings have them. The names of a splitter and

@@ -16,7 +16,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 STORES: Registry[Store] = Registry(
     "stores",
     (
-        Entry("memory", "knotwork._stores.memory:MemoryStore", "memory:"),
+        Entry("memory", "knotwork._stores.urls:open_temporary", "memory:"),
         Entry("file", "knotwork._stores.urls:open_index_file", "file:PATH"),
         Entry(
             "postgresql",
@@ -60,6 +60,13 @@ def open_store(
         synchronous=synchronous,
         limits=limits or StoreSettings(),
     )
+
+
+def open_temporary() -> Store:
+    """Open a new, empty index that is gone once it is closed, with the URL ``memory:``."""
+    from knotwork._stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open_temporary("memory:")
 
 
 def open_index_file(*, url: str, read_only: bool, create: bool, synchronous: str = FULL) -> Store:

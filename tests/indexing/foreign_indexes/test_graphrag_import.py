@@ -23,8 +23,9 @@ from knotwork._indexing.communities.index_reports import find_topics, is_current
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.foreign_indexes import import_index, import_steps
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import ReadingStatus, entity_id
 from knotwork.testing._embedders import HashingEmbedder
@@ -36,8 +37,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
+def store() -> Store:
+    return open_store("memory:")
 
 
 def test_text_units_are_chunks_with_their_exact_spans(store, folder):
@@ -204,7 +205,7 @@ def test_the_older_layout_comes_in_alike(store, folder, tmp_path):
         older_tables(),
         "create_final_",
     )
-    now, then = import_index(store, folder), import_index(other := MemoryStore(), older)
+    now, then = import_index(store, folder), import_index(other := open_store("memory:"), older)
     assert other.graph.entity_count() == store.graph.entity_count()
     assert edges_of(other) == edges_of(store)
     assert dict(then.held) == dict(now.held)
@@ -245,7 +246,7 @@ def test_a_second_import_replaces_the_first(store, folder):
     write_tables(folder, tables)
     report = import_index(store, folder)
     assert report.removed == ("graphrag:ragtest/letter.txt",)
-    fresh = MemoryStore()
+    fresh = open_store("memory:")
     import_index(fresh, folder)
     assert edges_of(fresh) == edges_of(store)
     assert shape(fresh) == shape(store)
@@ -286,7 +287,7 @@ def test_all_of_it_answers_and_leaves_again(tmp_path, folder):
 
 
 def test_beside_other_documents_nothing_of_theirs_is_lost(tmp_path, folder):
-    with KnowledgeBase(MemoryStore(), settings=NO_EMBEDDER) as base:
+    with KnowledgeBase(open_store("memory:"), settings=NO_EMBEDDER) as base:
         notes = tmp_path / "notes"
         notes.mkdir()
         (notes / "a.md").write_text("Ada Stone and Dora Quill met Clem Moss in Lund.", "utf-8")

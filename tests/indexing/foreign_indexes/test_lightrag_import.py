@@ -11,14 +11,15 @@ from tests.indexing.foreign_indexes.reading_back import chunks_of, edges_of
 
 from knotwork._indexing.communities.index_reports import bring_up_to_date, find_topics
 from knotwork._indexing.foreign_indexes import import_index
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
 from knotwork.errors import IndexingError
 from knotwork.records import entity_id
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
+def store() -> Store:
+    return open_store("memory:")
 
 
 @pytest.fixture

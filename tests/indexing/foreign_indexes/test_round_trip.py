@@ -20,7 +20,8 @@ from knotwork._indexing.communities.index_reports import bring_up_to_date, is_cu
 from knotwork._indexing.foreign_indexes import import_index
 from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.base import Store
+from knotwork._stores.urls import open_store
 from knotwork.errors import StoreBusy
 from knotwork.records import ChunkReading, Description, Document, EdgeType, ReadingStatus, Relation
 
@@ -69,7 +70,7 @@ REAL_COLUMNS = {  # as GraphRAG 3 wrote them for its own tests
 }  # fmt: skip
 
 
-def make_index(seed: int) -> MemoryStore:
+def make_index(seed: int) -> Store:
     """Index random documents by rules, with descriptions of entities and relations."""
     chance = random.Random(seed)
     documents = []
@@ -79,7 +80,7 @@ def make_index(seed: int) -> MemoryStore:
             for _ in range(chance.randint(2, 30))
         ]
         documents.append(Document(f"notes/{number}.txt", " ".join(sentences), f"Note {number}"))
-    store = MemoryStore()
+    store = open_store("memory:")
     with KnowledgeBase(store, settings=NO_EMBEDDER) as base:
         base.index_documents(documents)
     held = store.documents.chunk_ids_of(store.documents.document_ids())
@@ -176,7 +177,7 @@ def reports(store, place) -> set[object]:
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000))
 def test_out_and_in_again_gives_the_same(seed):
-    store, other = make_index(seed), MemoryStore()
+    store, other = make_index(seed), open_store("memory:")
     with TemporaryDirectory() as folder:
         written = export_graphrag(store, Path(folder))
         report = import_index(other, Path(folder))
@@ -191,7 +192,7 @@ def test_out_and_in_again_gives_the_same(seed):
 
 
 def test_what_was_imported_goes_out_as_it_came(tmp_path):
-    store, other = MemoryStore(), MemoryStore()
+    store, other = open_store("memory:"), open_store("memory:")
     import_index(store, write_tables(tmp_path / "in", current_tables()))
     export_graphrag(store, tmp_path / "out")
     again = import_index(other, tmp_path / "out")

@@ -14,7 +14,7 @@ from knotwork._indexing.graph_import import (
     import_graph_steps,
 )
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.testing._embedders import HashingEmbedder
 
 PEOPLE = ("Ada Stone", "ada stone", "Bo Finch", "Cy (elder)", "Cy (younger)", "李明", "Room 7")
@@ -44,7 +44,7 @@ def put(store, folder, name, facts):
 @given(first=FACTS, second=FACTS, third=FACTS)
 def test_what_came_and_went_leaves_no_trace(tmp_path_factory, first, second, third):
     folder = tmp_path_factory.mktemp("graphs")
-    grown, fresh = MemoryStore(), MemoryStore()
+    grown, fresh = open_store("memory:"), open_store("memory:")
     put(grown, folder, "one", first)
     put(grown, folder, "two", second)
     put(grown, folder, "one", third)
@@ -57,7 +57,7 @@ def test_what_came_and_went_leaves_no_trace(tmp_path_factory, first, second, thi
 def test_both_stores_hold_the_same(opened, tmp_path):
     facts = "".join(f"Person {n}\tknows\tPerson {n % 3}\n" for n in range(9))
     path = write(tmp_path, facts + "李明\t儿子\t李华\n李 明\t职业\t医生 (外科)\n", "people.tsv")
-    kb, memory = opened(), MemoryStore()
+    kb, memory = opened(), open_store("memory:")
     for store in (kb.store, memory):
         list(import_graph_steps(store, [path]))
     assert snapshot(kb.store) == snapshot(memory)
@@ -99,7 +99,7 @@ def test_a_graph_that_shrank_loses_its_last_documents(opened, tmp_path):
 def test_an_import_that_was_broken_off_is_finished_by_the_next(tmp_path):
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
     path = write(tmp_path, facts, "people.tsv")
-    broken, whole = MemoryStore(), MemoryStore()
+    broken, whole = open_store("memory:"), open_store("memory:")
     steps = import_graph_steps(broken, [path])
     for step in steps:
         if step.stage == "write" and step.done > 4:
@@ -117,7 +117,7 @@ def test_an_import_that_was_broken_off_is_finished_by_the_next(tmp_path):
 def test_without_vectors_only_names_have_some(tmp_path):
     path = write(tmp_path, "Ada\tmeets\tBo\nCy\tmeets\tBo\n", "people.tsv")
     for vectors in (True, False):
-        store = MemoryStore()
+        store = open_store("memory:")
         options = ImportOptions(vectors=vectors)
         list(
             import_graph_steps(
@@ -134,7 +134,7 @@ def test_a_big_graph_gets_vectors_only_when_it_is_told_to(tmp_path, monkeypatch)
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(5))
     path = write(tmp_path, facts, "people.tsv")
     for vectors, count, notes in ((None, 0, 1), (True, 5, 0), (False, 0, 0)):
-        store = MemoryStore()
+        store = open_store("memory:")
         using = Embedding(HashingEmbedder())
         options = ImportOptions(vectors=vectors)
         *_, last = import_graph_steps(store, [path], options=options, embedding=using)

@@ -9,7 +9,7 @@ from tests.indexing.snapshots import snapshot
 from knotwork import Graph
 from knotwork._indexing.graph_import import import_graph_steps
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, IndexingError
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def history():
 def test_triples_are_indexed_as_from_a_file(tmp_path_factory, facts):
     path = tmp_path_factory.mktemp("graphs") / "people.tsv"
     path.write_text("".join("\t".join(fact) + "\n" for fact in facts), "utf-8")
-    stores = MemoryStore(), MemoryStore()
+    stores = open_store("memory:"), open_store("memory:")
     for store, source in zip(stores, ([path], Graph(facts)), strict=True):
         list(import_graph_steps(store, source, name="people"))
     built, read = (KnowledgeBase(store) for store in stores)
@@ -71,7 +71,7 @@ def test_a_graph_is_explored_asked_and_queried(opened):
 @settings(max_examples=25, deadline=None)
 @given(FACTS)
 def test_what_is_explored_is_what_was_built(facts):
-    kb = KnowledgeBase(MemoryStore())
+    kb = KnowledgeBase(open_store("memory:"))
     kb.graph.import_graph(Graph(facts), name="people")
     names = {name for fact in facts for name in (fact[0], fact[2])}
     found = Graph.from_subgraph(kb.graph.explore(sorted(names), depth=9, fan=99, limit=999))
@@ -108,7 +108,7 @@ def test_an_equal_graph_is_unchanged_and_another_replaces_it(opened, tmp_path):
 
 
 def test_both_stores_hold_the_same(opened):
-    kb, memory = opened(), MemoryStore()
+    kb, memory = opened(), open_store("memory:")
     for store in (kb.store, memory):
         list(import_graph_steps(store, history(), name="history"))
     assert snapshot(kb.store) == snapshot(memory)

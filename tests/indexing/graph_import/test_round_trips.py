@@ -14,7 +14,7 @@ from knotwork._indexing.graph_import.delimited_text import find_dialect, read_ro
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader
 from knotwork._stores.export import export_graph
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.testing._store_contract import add_document
 
 HOSTILE = [
@@ -69,7 +69,7 @@ def test_every_fact_is_a_line_with_its_names_where_they_are_said_to_be(tmp_path_
         ",",
         csv.QUOTE_ALL,
     )
-    store = MemoryStore()
+    store = open_store("memory:")
     *_, last = import_graph_steps(store, [path])
     report = last.report
     assert report.facts == len(facts)
@@ -97,7 +97,7 @@ FORMULAS = st.tuples(
 @given(names=st.lists(FORMULAS | NAMES, min_size=1, max_size=5, unique=True))
 def test_an_export_for_spreadsheets_is_imported_as_a_raw_one(tmp_path_factory, names):
     folder = tmp_path_factory.mktemp("export")
-    store = MemoryStore()
+    store = open_store("memory:")
     for number, name in enumerate(names):
         add_document(store, f"{number}.md", [name, names[0]], link=True)
     for kind, raw in (("safe", False), ("raw", True)):

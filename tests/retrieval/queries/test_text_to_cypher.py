@@ -6,7 +6,7 @@ from tests.retrieval.queries.films import film_store, values
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.queries.model_translators import Example, ExampleBook, parse_statement
 from knotwork._retrieval.queries.query_retrievers import TextToCypherRetriever
-from knotwork._stores.memory import MemoryStore
+from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Query
 from knotwork.testing._chat_models import ScriptedChatModel
@@ -119,7 +119,7 @@ def test_words_of_communities_make_no_plan_of_rules(small_graph):
 
 @pytest.fixture
 def small_graph():
-    store = MemoryStore()
+    store = open_store("memory:")
     add_document(store, "a.md", ["Ada", "Bob"], link=True)
     community = sample_community("top", of="ada bob")
     store.communities.replace([community])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shutil
+import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import apsw
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing
 from knotwork._sqlite_file import (
     FULL,
+    OFF,
     Migration,
     SqliteFile,
     is_empty,
@@ -39,6 +42,7 @@ _PAGE_BYTES = 8_192
 _LARGE_BYTES = 500_000_000
 """Size of a file from which on an update of its schema may take seconds."""
 _LOCK_WAIT_S = 0.25
+_ONE_DAY_S = 86_400.0
 _STEPS_BETWEEN_CHECKS = 20_000
 """Steps of SQLite's virtual machine, about a millisecond."""
 
@@ -57,7 +61,8 @@ class _Thread(threading.local):
 class Database:
     """An open index file, the `SqlDatabase` of SQLite.
 
-    Any number of threads and processes may use it at the same time.
+    Any number of threads and processes may use it at the same time. Messages name it by ``url``,
+    its path by default. A ``temporary`` one removes its folder with everything in it.
     """
 
     dialect = SQLITE
@@ -71,8 +76,11 @@ class Database:
         busy_timeout_s: float,
         synchronous: str = FULL,
         migrations: Sequence[Migration] = MIGRATIONS,
+        url: str = "",
+        temporary: bool = False,
     ) -> None:
         self.path = path
+        self.url = url or str(path)
         self.read_only = read_only
         self._create = create and not read_only
         self._busy_timeout_s = busy_timeout_s
@@ -82,6 +90,10 @@ class Database:
         self._thread = _Thread()
         self._opened: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._of_parent_process: list[object] = []
+        self._remove_folder: Callable[[], object] = _do_nothing
+        if temporary:
+            args = path.parent, self._opened, self._process
+            self._remove_folder = weakref.finalize(self, _remove_folder, *args)
         self._file = SqliteFile(
             str(path),
             "index",
@@ -91,6 +103,22 @@ class Database:
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
+
+    @classmethod
+    def open_temporary(cls, url: str) -> Database:
+        """Open a new, empty index in a private folder; see `EmbeddedStore.open_temporary`.
+
+        A writer waits as long as another thread writes, and no write waits for the disk.
+        """
+        return cls(
+            Path(tempfile.mkdtemp(prefix="knotwork-"), "index.knot"),
+            read_only=False,
+            create=True,
+            busy_timeout_s=_ONE_DAY_S,
+            synchronous=OFF,
+            url=url,
+            temporary=True,
+        )
 
     def connection(self) -> apsw.Connection:
         """Return the connection of this thread; first use opens it.
@@ -105,7 +133,7 @@ class Database:
         connection = self._thread.connection
         if connection is None:
             if self._closed:
-                raise StoreError(f"The index `{self.path}` is closed.", fix="Open it again.")
+                raise StoreError(f"The index `{self.url}` is closed.", fix="Open it again.")
             connection = self._thread.connection = self._connect()
             self._opened.add(connection)
         return connection
@@ -196,7 +224,7 @@ class Database:
             return
         if self.read_only:
             raise StoreReadOnly(
-                f"The index `{self.path}` was opened for reading only.",
+                f"The index `{self.url}` was opened for reading only.",
                 fix="Open it without `read_only` to write.",
             )
         connection = self.connection()
@@ -243,7 +271,7 @@ class Database:
         connection = self.connection()
         if not connection.in_transaction:
             raise StoreError(
-                f"The transaction on `{self.path}` was rolled back after an error.",
+                f"The transaction on `{self.url}` was rolled back after an error.",
                 fix="Leave the transaction and start a new one.",
             )
         return connection
@@ -260,6 +288,7 @@ class Database:
             for connection in list(self._opened):
                 connection.close()
         self._thread = _Thread()
+        self._remove_folder()
 
     def _prepare(self, migrations: Sequence[Migration]) -> None:
         connection = self.connection()
@@ -348,6 +377,22 @@ class Database:
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _remove_folder(folder: Path, opened: Iterable[apsw.Connection], process: int) -> None:
+    """Remove the folder of a temporary index, unless this is a child of the process it belongs to.
+
+    Open connections are closed before, as some systems keep files that are open.
+    """
+    if process == os.getpid():
+        for connection in list(opened):
+            with suppress(apsw.Error):
+                connection.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_at_rest(path: Path) -> bool:

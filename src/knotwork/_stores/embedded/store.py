@@ -32,7 +32,7 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
 
     def __init__(self, database: Database) -> None:
         super().__init__(
-            str(database.path),
+            database.url,
             database,
             texts=partial(EmbeddedTexts, database),
             vectors=partial(EmbeddedVectors, database),
@@ -66,6 +66,17 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             migrations=migrations,
         )
         return cls(database)
+
+    @classmethod
+    def open_temporary(cls, url: str) -> EmbeddedStore:
+        """Open a new, empty index that is gone once it is closed.
+
+        It is a file in a private folder among those of temporary files, so that threads can read
+        it while one writes, and a process forked off shares it. The folder is removed when the
+        store is closed or no longer used, and when the interpreter exits; if the process is killed,
+        the folder stays there.
+        """
+        return cls(Database.open_temporary(url))
 
     @property
     def capabilities(self) -> Capabilities:
