@@ -8,7 +8,7 @@ from knotwork._stores.urls import open_store
 from knotwork._synthesis.answer_writer import AnswerWriter
 from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._text.sentences import split_sentences
-from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
+from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span, content_id
 from knotwork.testing._chat_models import ScriptedChatModel
 
 TEXTS = {
@@ -23,9 +23,9 @@ QUESTION = "Who approves trips abroad?"
 def chunk_of(document: Document, *, headings: tuple[str, ...] = ()) -> Chunk:
     spans = tuple(split_sentences(document.text))
     return Chunk(
-        f"chunk of {document.uri}",
+        content_id("chunk", document.uri),
         document.id,
-        "s",
+        content_id("section", document.uri),
         0,
         Span(0, len(document.text)),
         document.text,

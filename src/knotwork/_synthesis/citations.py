@@ -41,7 +41,7 @@ def cite_sentences(
 ) -> tuple[Citation, ...]:
     """Return a citation for each sentence, numbered from 1 in the given order.
 
-    ``spans`` are cited instead of the sentences, if given.
+    ``spans`` are cited instead of the sentences, if given; page and time are those of the sentence.
     """
     with store.reading():
         documents = store.documents.documents({item.chunk.document_id for item in sentences})
@@ -61,7 +61,7 @@ def cite_sentences(
                 quote=document.text[span.start : span.end],
                 chunk_id=item.chunk.id,
                 score=item.worth,
-                time=document.time_of(span),
+                time=document.time_of(item.span),
                 box=document.box_of(span),
             )
         )

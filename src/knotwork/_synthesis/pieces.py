@@ -73,6 +73,7 @@ _GRAIN_OF = {
 _LONGEST = {Grain.ITEM: 1_200, Grain.SECTION: 1_500}
 _LED = (BlockKind.LIST, BlockKind.TABLE, BlockKind.CODE)
 _PARAGRAPHS = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
+_PROSE = (BlockKind.PARAGRAPH, BlockKind.TURN)
 _NO_PROSE = {BlockKind.CODE, BlockKind.ROW, BlockKind.TABLE}
 
 
@@ -99,7 +100,7 @@ class DocumentBlocks:
         for block in self.index.around(sentence)[-1:]:
             start, end = min(block.span.start, sentence.start), max(block.span.end, sentence.end)
             is_short = measure_width(self.document.text[start:end]) <= LONGEST_PARAGRAPH
-            if block.kind is BlockKind.PARAGRAPH and is_short:
+            if block.kind in _PROSE and is_short:
                 return Span(start, end)
         return sentence
 
