@@ -1,7 +1,7 @@
 """Rank the pieces of documents that may answer a question.
 
-A piece is a short paragraph, a sentence of a long one, an item, a whole list, rows of a table, a
-definition or code. The sentences of the evidence propose the pieces that they are in or introduce.
+A piece is a paragraph, a part of a long one, an item, a whole list, rows of a table, a definition
+or code. The sentences of the evidence propose the pieces that they are in or introduce.
 A linear model ranks pieces by their relevance, by the prediction of the reader, by what introduces
 them, and by how well their kind fits the kind of answer that the question expects.
 """
@@ -41,8 +41,8 @@ MOST_PROPOSING = 40
 """Best sentences that propose pieces."""
 LONGEST_PIECE = 6_000
 """Longer lists, tables and definitions are proposed by their parts alone."""
-LONGEST_PARAGRAPH = 600
-"""Of longer paragraphs, only a sentence is a piece; wide characters count twice."""
+LONGEST_PROSE = 600
+"""Longer paragraphs are pieces in parts of at most this length; wide characters count twice."""
 _LONGEST_GAP = 4
 """Most characters of white space between a lead-in and what it introduces."""
 
@@ -95,14 +95,29 @@ class DocumentBlocks:
     def text(self, span: Span) -> str:
         return self.document.text[span.start : span.end]
 
-    def paragraph(self, sentence: Span) -> Span:
-        """Return the span of the paragraph that a sentence is in; that of the sentence if long."""
-        for block in self.index.around(sentence)[-1:]:
-            start, end = min(block.span.start, sentence.start), max(block.span.end, sentence.end)
-            is_short = measure_width(self.document.text[start:end]) <= LONGEST_PARAGRAPH
-            if block.kind in _PROSE and is_short:
-                return Span(start, end)
-        return sentence
+    def prose(self, item: SelectedSentence) -> Span:
+        """Return the span of the paragraph that a sentence is in, or of the part of a long one.
+
+        Of other blocks, only the sentence.
+        """
+        (*_, block) = (None, *self.index.around(item.span))
+        if block is None or block.kind not in _PROSE:
+            return item.span
+        if measure_width(self.text(block.span)) <= LONGEST_PROSE:
+            return block.span
+        inside = [span for span in item.chunk.sentences if block.span.contains(span)]
+        if item.span not in inside:
+            return item.span
+        part, *others = inside
+        for span in others:
+            longer = Span(part.start, span.end)
+            if measure_width(self.text(longer)) <= LONGEST_PROSE:
+                part = longer
+            elif part.contains(item.span):
+                break
+            else:
+                part = span
+        return part
 
     def led_by(self, span: Span) -> list[Block]:
         """Return the lists, tables and code right behind a text that introduces them."""
@@ -127,7 +142,7 @@ class DocumentBlocks:
 class Piece:
     """A part of a document that may answer; ``parts`` are its sentences in the evidence.
 
-    ``block`` is the block that it is, None for a paragraph or a sentence of one. ``lead`` is the
+    ``block`` is the block that it is, None for a paragraph or a part of one. ``lead`` is the
     span of the sentence that introduces it. ``share`` is the probability that it is the best one,
     the softmax of the worth of all. ``subject`` is what the pronoun stands for that it
     begins with, if known.
@@ -189,7 +204,7 @@ def propose_pieces(candidates: Sequence[SelectedSentence], store: Store) -> list
 def _pieces_around(item: SelectedSentence, source: DocumentBlocks) -> Iterator[Piece]:
     around = source.index.around(item.span)
     if not {block.kind for block in around} & _NO_PROSE:
-        yield Piece(Grain.PARAGRAPH, source.paragraph(item.span), source)
+        yield Piece(Grain.PARAGRAPH, source.prose(item), source)
     for block in (*around, *source.led_by(item.span)):
         grain = _GRAIN_OF.get(block.kind)
         longest = _LONGEST.get(grain, LONGEST_PIECE) if grain is not None else 0

@@ -19,7 +19,7 @@ _NO_SUBJECT = ("DATE", "KEYWORD", "NUMBER")
 
 
 def name_subjects(pieces: Iterable[Piece], evidence: Evidence, store: Store) -> None:
-    """Set the subject of each piece that is a sentence and begins with a pronoun, if it is known.
+    """Set the subject of each piece of prose that begins with a pronoun, if it is known.
 
     It is the entity over which the evidence path leads to the passage, or the one that the passage
     is about; for a person also the only name in the sentence before.
@@ -66,11 +66,10 @@ def _may_be(mention: Mention, *, is_person: bool) -> bool:
 
 def _is_right_before(end: int, piece: Piece) -> bool:
     """Return whether an offset is in the sentence before a piece, in the same paragraph."""
-    sentences = piece.best.chunk.sentences
-    place = sentences.index(piece.span) if piece.span in sentences else 0
-    if not place:
+    starts = (span for span in piece.best.chunk.sentences if span.end <= piece.span.start)
+    before = max(starts, default=None)
+    if before is None:
         return False
-    before = sentences[place - 1]
     between = piece.source.document.text[before.end : piece.span.start]
     return before.start < end <= before.end and "\n\n" not in between
 
