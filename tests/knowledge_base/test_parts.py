@@ -1,9 +1,7 @@
-"""The parts of a knowledge base: the asynchronous twin has all of them; former names still work."""
+"""The parts of a knowledge base: the asynchronous twin has all of them."""
 
 import asyncio
 import inspect
-import re
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,6 @@ from knotwork._knowledge_base.asynchronous import (
     AsyncKnowledgeGraph,
     AsyncTables,
 )
-from knotwork._knowledge_base.former_names import MOVED
 
 TWINS = [
     (knotwork.KnowledgeBase, knotwork.AsyncKnowledgeBase),
@@ -71,54 +68,6 @@ def test_both_have_the_same_parts(kb):
         name: dict(TWINS)[kind] for name, kind in parts.items()
     }
     asyncio.run(many.aclose())
-
-
-def test_the_reference_lists_every_former_name():
-    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text("utf-8")
-    rows = re.findall(
-        r"^\| (`kb\..*) \| `kb\.([\w.()]+)", page.split("| former |")[1], re.MULTILINE
-    )
-    listed = {former: now for names, now in rows for former in re.findall(r"`kb\.(\w+)", names)}
-    assert listed.pop("communities") == "communities.list(...)"
-    assert {k: v.replace("(...)", "").removesuffix("()") for k, v in listed.items()} == {
-        former: now.removesuffix("()") for former, now in MOVED.items()
-    }
-
-
-@pytest.mark.parametrize("former", MOVED)
-def test_a_former_name_warns_and_names_its_successor(kb, former):
-    with pytest.deprecated_call(match=re.escape(f"use `KnowledgeBase.{MOVED[former]}`")) as caught:
-        found = getattr(kb, former)
-    assert caught[0].filename == __file__
-    part, _, member = MOVED[former].removesuffix("()").partition(".")
-    current = getattr(getattr(kb, part), member)
-    assert found == (current() if MOVED[former].endswith("()") else current)
-
-
-def test_former_calls_return_what_the_current_ones_do(kb):
-    with pytest.deprecated_call():
-        assert kb.explore("Ada Stone") == kb.graph.explore("Ada Stone")
-    with pytest.deprecated_call():
-        assert kb.has_communities is False
-    with pytest.deprecated_call(match=r"communities\.list") as caught:
-        topics = kb.communities("", limit=3, rebuild=True)
-    assert caught[0].filename == __file__
-    assert topics == kb.communities.list(limit=3)
-    with pytest.deprecated_call():
-        assert kb.has_communities is True
-
-
-def test_former_asynchronous_calls_work_with_a_warning(kb):
-    async def call():
-        many = knotwork.AsyncKnowledgeBase(kb)
-        with pytest.deprecated_call():
-            assert await many.same_names() == kb.entities.aliases()
-        with pytest.deprecated_call() as caught:
-            assert await many.communities(limit=3) == kb.communities.list(limit=3)
-        assert caught[0].filename == __file__
-        await many.aclose()
-
-    asyncio.run(call())
 
 
 def test_an_unknown_member_is_an_attribute_error(kb):

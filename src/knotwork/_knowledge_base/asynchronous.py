@@ -12,7 +12,6 @@ from collections.abc import (
     Coroutine,
     Generator,
     Iterator,
-    Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, closing
@@ -30,14 +29,12 @@ from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._knowledge_base.base import open as open_knowledge_base
 from knotwork._knowledge_base.communities import Communities
 from knotwork._knowledge_base.entities import Entities
-from knotwork._knowledge_base.former_names import find_moved, warn_moved
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.tables import Tables
 from knotwork._stores.base import Store
 from knotwork.errors import StoreError
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities.index_reports import Topic
     from knotwork._indexing.splitters import Splitter
     from knotwork._retrieval.queries.query_plans import Translator
     from knotwork._transform.extractor import Extractor
@@ -212,14 +209,6 @@ class AsyncCommunities(AwaitableMembers[Communities]):
     stored = awaited(Communities.stored)
     member_names = awaited(Communities.member_names)
 
-    async def __call__(
-        self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
-    ) -> Sequence[Topic]:
-        """Deprecated: call `list`, and `update` with ``rebuild`` before it."""
-        warn_moved("communities(...)", "communities.list(...)")
-        await self.update(rebuild=rebuild)
-        return await self.stored(about, level=level, limit=limit)
-
 
 class AsyncTables(AwaitableMembers[Tables]):
     """The tables beside the index; each method awaits its namesake of `Tables`."""
@@ -259,12 +248,6 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
         self.entities = AsyncEntities(knowledge_base.entities, self._workers)
         self.communities = AsyncCommunities(knowledge_base.communities, self._workers)
         self.tables = AsyncTables(knowledge_base.tables, self._workers)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """Return a member under its former name, with a DeprecationWarning."""
-            return find_moved(self, name)
 
     async def __aenter__(self) -> Self:
         return self

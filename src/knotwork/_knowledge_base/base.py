@@ -26,7 +26,6 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.communities import Communities
 from knotwork._knowledge_base.entities import Entities
-from knotwork._knowledge_base.former_names import find_moved
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
@@ -110,12 +109,6 @@ class KnowledgeBase:
         self._extractor = extractor
         self._engine: AnswerEngine | None = None
         self._lock = threading.RLock()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """Return a member under its former name, with a DeprecationWarning."""
-            return find_moved(self, name)
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
-from knotwork._knowledge_base.former_names import warn_moved
 from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskRequest
@@ -87,19 +86,6 @@ class Communities:
         found = self._store.graph.entities({i for ids in members for i in ids})
         named = {i: e.name for i, e in found.items() if not e.is_keyword}
         return {i: named[i] for ids in members for i in [i for i in ids if i in named][:most]}
-
-    def __call__(
-        self,
-        about: str = "",
-        *,
-        level: int | None = None,
-        limit: int = 20,
-        rebuild: bool = False,
-    ) -> Sequence[Topic]:
-        """Deprecated: call `list`, and `update` with ``rebuild`` before it."""
-        warn_moved("communities(...)", "communities.list(...)")
-        self.update(rebuild=rebuild)
-        return self.stored(about, level=level, limit=limit)
 
     def _options(self) -> CommunityOptions:
         from knotwork._indexing.communities import CommunityOptions
