@@ -15,7 +15,8 @@ from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.report import EventKind
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.base import Store
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.store import EmbeddedStore
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow
@@ -36,11 +37,11 @@ class Clock:
         self.now_s += seconds
 
 
-class SlowStore(Store):
+class SlowStore(EmbeddedStore):
     """Takes time to write."""
 
     def __init__(self, clock, write_s):
-        super().__init__()
+        super().__init__(Database.open_temporary("memory:"))
         self.clock, self.write_s = clock, write_s
         self.depth = 0
 

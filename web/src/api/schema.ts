@@ -1250,7 +1250,7 @@ export interface components {
          * AnswerPiece
          * @description A part of a document that answers, as it is shown.
          *
-         *     ``kind`` is "sentence" or a kind of block, such as "list" or "table"; in an overview also
+         *     ``kind`` is a kind of block, such as "paragraph", "list" or "table"; in an overview also
          *     "document", "section" or "theme", for a line about one. ``markdown`` is its text with its
          *     citation marks; ``citation`` is the number of the first one.
          */
