@@ -124,6 +124,22 @@ def test_rst_has_blocks_and_no_markup():
     assert leads(document)[0] == ("code", "See arch, the toll, a page and all:")
 
 
+def test_lines_of_terms_are_definitions_in_markdown_and_turns_if_a_speaker_speaks_again():
+    markup = (
+        "# Options\n\nThe options are these:\nfan: most neighbours.\ndepth：most hops。\nAnd so on."
+    )
+    document = load("a.md", markup)
+    assert [label for _, label, _ in blocks(document, BlockKind.DEFINITION)] == ["fan", "depth"]
+    assert "these:\n\nfan: most neighbours.\n\ndepth：most hops。\n\nAnd so on." in document.text
+    talk = load("b.md", "# Call\n\n**Ann:** Hello.\n**Bob:** Hello.\n**Ann:** It rains.")
+    assert [label for _, label, _ in blocks(talk, BlockKind.TURN)] == ["Ann", "Bob", "Ann"]
+    wrapped = (
+        "# P\n\nOf all the pumps that were looked at in summer, one had a fault: a valve that\n"
+        "had leaked a little in spring: it was replaced on the same day by the keeper."
+    )
+    assert not blocks(load("c.md", wrapped), BlockKind.DEFINITION)
+
+
 MARKDOWN = """---
 title: "Travel: the rules"
 author: Ada

@@ -318,14 +318,6 @@ def test_files_are_readable_by_the_group_as_the_mask_allows(store, tmp_path):
     assert (tmp_path / "graph.json").stat().st_mode == plain.stat().st_mode
 
 
-def test_a_lone_surrogate_survives_as_an_escape(tmp_path):
-    store = open_store("memory:")
-    fill(store, ("name \ud800",))
-    export_graph(store, Path(tmp_path / "graph.json"), format="json")
-    graph = json.loads((tmp_path / "graph.json").read_bytes().decode("utf-8"))
-    assert "name \ud800" in {node["name"] for node in graph["nodes"]}
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 def test_an_entity_has_what_a_model_says_of_it(tmp_path, reverse):
     store = open_store("memory:")

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import holds_written_reports
-from knotwork._retrieval.local_context import read_local_context
+from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
@@ -38,6 +39,7 @@ from knotwork._synthesis.prompt_context import (
     LOCAL_SHARES,
     ContextShares,
     PassageNumbering,
+    PromptPassage,
     clip,
     describe_report,
     make_sections,
@@ -159,7 +161,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
             yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event
         return
     reports = [theme.report for theme in material.themes]
-    facts = []
+    facts: Sequence[GraphFact] = ()
     if context.shares.facts:
         around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
         facts = around.facts
@@ -436,15 +438,13 @@ def _search_locally(
             shares=LOCAL_SHARES,
         )
         held = {passage.number: passage for passage in context.passages}
-        parts.append(
-            MaterialPart(
-                question,
-                context.material,
-                held.keys(),
-                lambda number, held=held: numbering.adopt(held[number]),
-            )
-        )
+        renumber = partial(_adopt, held, numbering)
+        parts.append(MaterialPart(question, context.material, held.keys(), renumber))
     return parts
+
+
+def _adopt(held: Mapping[int, PromptPassage], numbering: PassageNumbering, number: int) -> int:
+    return numbering.adopt(held[number])
 
 
 _PRIMER_REPORTS = 4

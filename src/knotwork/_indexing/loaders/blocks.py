@@ -156,6 +156,14 @@ class BlockWriter:
                 return self._paragraph(text)
         return self._paragraph(text)
 
+    def entries(self, found: Sequence[tuple[str, str]]) -> None:
+        """Append texts that begin with a term: definitions, or turns if a speaker speaks again."""
+        is_talk = len({term for term, _ in found}) < len(found)
+        kind = BlockKind.TURN if is_talk else BlockKind.DEFINITION
+        for term, text in found:
+            with self.block(kind, term):
+                self.paragraph(text)
+
     def term(self, term: str) -> Span:
         """Append the term of a definition as a line of its own, in bold."""
         line = clean_line(term)

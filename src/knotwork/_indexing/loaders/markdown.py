@@ -16,7 +16,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata
-from knotwork._indexing.loaders.titles_and_captions import is_title_like, run_in_term
+from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term, run_in_term
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
 
@@ -126,6 +126,14 @@ class _Walk:
                 self._add_paragraph(definition)
                 self._writer.end(opened)
             return
+        lines = markup.split("\n")
+        found = _entries([line.replace("**", "") for line in lines])
+        texts = [self._read(line)[0] for line in lines[found]]
+        if len({item_term(text) for text in texts}) > 1:
+            self._add_paragraph("\n".join(lines[: found.start]))
+            self._writer.entries([(item_term(text), text) for text in texts])
+            self._add_paragraph("\n".join(lines[found.stop :]))
+            return
         text, runs = self._read(markup)
         if not text.strip():
             return
@@ -156,6 +164,22 @@ class _Walk:
         return "\n".join(filter(None, map(str.strip, parts))), runs
 
 
+def _entries(lines: Sequence[str]) -> slice:
+    """Return the first lines in a row, two or more, that have the form "term: text".
+
+    Long ones end with a sentence: others are lines of wrapped prose, or of code.
+    """
+    start = 0
+    for number, line in enumerate([*lines, ""]):
+        is_short = len(line) <= _SHORT_LINE and not line.rstrip().endswith((",", "(", "[", "{"))
+        is_whole = is_short or _SENTENCE_END.search(line)
+        if not is_whole or not item_term(line):
+            if number - start > 1:
+                return slice(start, number)
+            start = number + 1
+    return slice(0, 0)
+
+
 def _is_bare_picture(token: Token) -> bool:
     """Return True for a picture whose text says nothing."""
     return token.type == "image" and _NO_CAPTION.fullmatch(token.content.strip()) is not None
@@ -172,6 +196,8 @@ def _make_parser() -> MarkdownIt:
 
 _log = logging.getLogger("knotwork.indexing")
 _MAX_FRONT_MATTER = 20_000
+_SHORT_LINE = 60
+_SENTENCE_END = re.compile(r"[.!?。！？；][\"'”’)）*_]*\s*$")
 _YAML = re.compile(
     rf"\A(?:---[ \t]*\n)?(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL,

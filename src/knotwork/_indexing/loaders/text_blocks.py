@@ -486,14 +486,9 @@ class _Reader:
             end = self._entry_end(after)
             found.append((term, join_lines(line.text for line in self._lines[after:end])))
             after = self._next_text(end)
-        terms = {term for term, _ in found}
-        if len(terms) < 2:
+        if len({term for term, _ in found}) < 2:
             return 0
-        is_talk = len(terms) < len(found)
-        kind = BlockKind.TURN if is_talk else BlockKind.DEFINITION
-        for term, text in found:
-            with self._writer.block(kind, term):
-                self._writer.paragraph(text)
+        self._writer.entries(found)
         return end
 
     def _entry_end(self, number: int) -> int:
