@@ -19,7 +19,6 @@ from typing import NamedTuple
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
-from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
 from knotwork._synthesis.ask_request import (
@@ -82,34 +81,25 @@ class _Material(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ContextPolicy:
-    """The context of the only call of a mode.
-
-    ``share`` are the tokens of the whole context, as a multiple of ``answer.context_tokens``:
-    passages still get about as many as in mode basic.
-    """
-
-    prompt: str
-    shares: ContextShares
-    share: float
-    ceiling: int
-    output_tokens: int = ANSWER_OUTPUT_TOKENS
-
-
-@dataclass(frozen=True, slots=True)
 class ModePolicy:
-    """How a mode answers: by ``write``, or from one ``context``.
+    """How a mode answers: by ``write``, and if this is one call, from which context.
 
     ``reports`` is how many of the reports nearest to the question are read. ``leads_with_themes``:
-    without a model, themes of reports answer rather than sentences of passages.
+    without a model, themes of reports answer rather than sentences of passages. ``writes_reports``:
+    the model may write missing reports for a part of the tokens. ``share`` are the tokens of the
+    context, as a multiple of ``answer.context_tokens``: passages still get about as many as in mode
+    basic.
     """
 
     write: Callable[[Inquiry, _Material], Iterator[AskEvent]]
     reports: int = 0
     leads_with_themes: bool = False
     writes_reports: bool = False
-    """Whether the model may write missing reports of those, for a part of the tokens."""
-    context: ContextPolicy | None = None
+    task: str = "local"
+    shares: ContextShares = LOCAL_SHARES
+    share: float = 1.0
+    ceiling: int = LOCAL_TOKENS
+    output_tokens: int = ANSWER_OUTPUT_TOKENS
 
 
 def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
@@ -151,45 +141,41 @@ def _quote(
 
 def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
     """Yield the steps to an answer from one context."""
-    policy = POLICIES[inquiry.mode]
-    writer, context, quoted = inquiry.writer, policy.context, material.quoted
+    policy, writer, quoted = POLICIES[inquiry.mode], inquiry.writer, material.quoted
     assert writer is not None
-    assert context is not None
     if policy.leads_with_themes and not material.themes:
         for event in writer.write(material.evidence):
             answer = event.answer
             yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event
         return
+    task, output_tokens = policy.task, policy.output_tokens
     reports = [theme.report for theme in material.themes]
     facts: Sequence[GraphFact] = ()
-    if context.shares.facts:
+    if policy.shares.facts:
         around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
-    packed = pack_context(
+    context = pack_context(
         material.evidence,
         facts=facts,
         reports=reports,
         store=inquiry.store,
         budget_tokens=inquiry.material_tokens(
-            context.prompt,
-            output_tokens=context.output_tokens,
-            ceiling=context.ceiling,
-            share=context.share,
+            task,
+            output_tokens=output_tokens,
+            ceiling=policy.ceiling,
+            share=policy.share,
             spent=material.spent,
         ),
-        shares=context.shares,
+        shares=policy.shares,
     )
-    if not packed.passages:
+    if not context.passages:
         yield writer.finish(quoted, NOT_ASKED)
         return
     request = inquiry.make_request(
-        context.prompt,
-        stage=ANSWER_STAGE,
-        output_tokens=context.output_tokens,
-        material=packed.material,
+        task, stage=ANSWER_STAGE, output_tokens=output_tokens, material=context.material
     )
-    yield from writer.write_from(request, packed.passages, quoted)
+    yield from writer.write_from(request, context.passages, quoted)
 
 
 _AROUND_REPORTS = 2
@@ -198,21 +184,17 @@ _LEADING_ENTITIES = 4
 
 def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[CommunityReport]:
     """Return the reports of the lowest communities that hold most of the leading entities."""
-    ids = _communities_around(inquiry.store, entities[:_LEADING_ENTITIES])
-    reports = inquiry.reports.reports(ids) if ids else {}
-    return [reports[i] for i in ids if i in reports]
-
-
-def _communities_around(store: Store, entities: Sequence[Entity]) -> list[str]:
-    held = store.capabilities.communities
-    if held is None or not entities:
+    held, leading = inquiry.store.capabilities.communities, entities[:_LEADING_ENTITIES]
+    if held is None or not leading:
         return []
     worths: defaultdict[str, float] = defaultdict(float)
-    around = held.of_entities([entity.id for entity in entities])
-    for rank, entity in enumerate(entities):
+    around = held.of_entities([entity.id for entity in leading])
+    for rank, entity in enumerate(leading):
         for community in around.get(entity.id, ())[-1:]:
             worths[community] += 1.0 / (1 + rank)
-    return sorted(worths, key=lambda i: (-worths[i], i))[:_AROUND_REPORTS]
+    ids = sorted(worths, key=lambda i: (-worths[i], i))[:_AROUND_REPORTS]
+    reports = inquiry.reports.reports(ids) if ids else {}
+    return [reports[i] for i in ids if i in reports]
 
 
 MOST_DEPTH = 3
@@ -453,23 +435,20 @@ _GLOBAL_REPORTS = 12
 """As many as fit the usual budget: the answer is as broad as the reports that it reads."""
 
 POLICIES = {
-    AskMode.LOCAL: ModePolicy(
-        _write_from_context,
-        context=ContextPolicy("local", LOCAL_SHARES, share=1.75, ceiling=LOCAL_TOKENS),
-    ),
+    AskMode.LOCAL: ModePolicy(_write_from_context, share=1.75),
     AskMode.HYBRID: ModePolicy(
-        _write_from_context,
-        reports=_HYBRID_REPORTS,
-        context=ContextPolicy("local", HYBRID_SHARES, share=1.9, ceiling=LOCAL_TOKENS),
+        _write_from_context, reports=_HYBRID_REPORTS, shares=HYBRID_SHARES, share=1.9
     ),
     AskMode.GLOBAL: ModePolicy(
         _write_from_context,
         reports=_GLOBAL_REPORTS,
         leads_with_themes=True,
         writes_reports=True,
-        context=ContextPolicy(
-            "global", GLOBAL_SHARES, share=1.5, ceiling=GLOBAL_TOKENS, output_tokens=700
-        ),
+        task="global",
+        shares=GLOBAL_SHARES,
+        share=1.5,
+        ceiling=GLOBAL_TOKENS,
+        output_tokens=700,
     ),
     AskMode.MAP_REDUCE: ModePolicy(_write_from_parts, reports=MOST_THEMES, leads_with_themes=True),
     AskMode.DRIFT: ModePolicy(_write_from_questions, reports=_PRIMER_REPORTS),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
+from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import split_number
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
@@ -43,7 +44,6 @@ _LEAST_OF_TITLE = 0.5
 """The least share of the words of a title, for a phrase without such a word."""
 _UNITS = "chapter|section|part|clause|article|paragraph|document|file|paper|text"
 _HAN_UNITS = "章|节|節|条|條|部分|部|[个個篇份](?:文档|文檔|文件|文章|资料|資料|论文|报告)?"
-_HAN_DIGITS = "零一二三四五六七八九"
 _DOCUMENT_UNIT = re.compile("document|file|paper|text|[个個篇份]")
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
 _BARE_NUMBER = re.compile(r"(\d{1,2})\s+[^\W\d]")
@@ -93,6 +93,11 @@ class OutlinePart:
     span: Span
     uri: str = ""
 
+    def contains(self, other: OutlinePart) -> bool:
+        """Return True if another part is a section of this one."""
+        is_same = other.document_id == self.document_id and other.level > self.level
+        return is_same and self.span.contains(other.span)
+
     def holds(self, item: SelectedSentence) -> bool:
         """Return True if a sentence begins in the part."""
         is_same = item.chunk.document_id == self.document_id
@@ -121,13 +126,7 @@ class DocumentOutline:
 
     def subsections(self, part: OutlinePart) -> list[OutlinePart]:
         """Return the sections one level below a part in its own document, in reading order."""
-        inside = [
-            section
-            for section in self.sections.get(part.document_id, ())
-            if section.level > part.level
-            and part.span.start <= section.span.start
-            and section.span.end <= part.span.end
-        ]
+        inside = [s for s in self.sections.get(part.document_id, ()) if part.contains(s)]
         while inside:
             top = min(section.level for section in inside)
             found = [section for section in inside if section.level == top]
@@ -138,15 +137,8 @@ class DocumentOutline:
 
     def above(self, part: OutlinePart) -> list[OutlinePart]:
         """Return the document of a part, and the sections around it, outermost first."""
-        around = [other for other in self.documents if other.document_id == part.document_id]
-        around += [
-            section
-            for section in self.sections.get(part.document_id, ())
-            if section.level < part.level
-            and section.span.start <= part.span.start
-            and part.span.end <= section.span.end
-        ]
-        return [other for other in around if other != part]
+        every = (*self.documents, *self.sections.get(part.document_id, ()))
+        return [other for other in every if other.contains(part)]
 
     def _documents_of_chapter(self, part: OutlinePart) -> list[OutlinePart]:
         number = split_number(part.title)[0]
@@ -228,15 +220,11 @@ def _read_place(phrase: str) -> _Place | None:
 
 def _read_digits(number: str) -> str:
     """Return a number in Arabic digits: "3" for "third" and "三", "12" for "十二"."""
-    if not number:
-        return ""
     if number in _ORDINALS:
         return str(_ORDINALS.index(number) + 1)
-    tens, ten, ones = re.sub(r"(?:st|nd|rd|th)$", "", number).rpartition("十")
-    if set(tens + ones) - set(_HAN_DIGITS):
-        return ones
-    first, last = (str(_HAN_DIGITS.find(digit or "一")) for digit in (tens, ones))
-    return f"{first if ten else ''}{last if ones else '0'}"
+    bare = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", number)
+    read = next(find_numbers(bare), None)
+    return str(min(read.values)) if read and read.is_written else bare
 
 
 def _find_inside(
@@ -454,7 +442,6 @@ def locate_sections(
     weights = _weigh_passages(found, store, embedder)
     total, everywhere = sum(weights.values()), max(store.documents.chunk_count(), 1)
     asked = set(content_terms(subject))
-    titles = {part.document_id: part.title for part in outline.documents}
     located: list[LocatedSection] = []
     for key, document in _group_by_document(weights, store).items():
         end = _end_of_part(outline.sections.get(key, ()))
@@ -473,7 +460,7 @@ def locate_sections(
             # The logarithm lets the title decide between two sections that chance cannot explain.
             value = math.log(excess) * (1 + share) ** _TITLE_POWER
             value *= min(1.0, count / extent) ** _DENSITY_POWER
-            if named and named <= set(content_terms(f"{titles.get(key, '')} {part.title}")):
+            if named and named <= set(content_terms(f"{outline.document(key).title} {part.title}")):
                 value *= _NAMED_GAIN
             is_fitting = share > 0 or (within is None and extent < _HALF * document.size)
             located.append(LocatedSection(part, value, is_fitting))
@@ -547,15 +534,8 @@ def _end_of_part(sections: Iterable[OutlinePart]) -> int:
 
 def _is_inside(outer: OutlinePart, inner: OutlinePart, end: int) -> bool:
     """Return True if a part is a section of another one, and not nearly all of it."""
-    if outer.document_id != inner.document_id or inner.level <= outer.level:
-        return False
-    end = min(outer.span.end, end)
-    length = inner.span.end - inner.span.start
-    return (
-        outer.span.start <= inner.span.start
-        and inner.span.end <= end
-        and length < _ALL_OF_IT * (end - outer.span.start)
-    )
+    length, whole = (span.end - span.start for span in (inner.span, outer.span))
+    return outer.contains(inner) and length < _ALL_OF_IT * min(whole, end - outer.span.start)
 
 
 def _title_share(part: OutlinePart, above: Iterable[OutlinePart], asked: set[str]) -> float:
@@ -577,6 +557,8 @@ def _excess(count: float, expected: float, total: float) -> float:
     return count * math.log(count / expected) + beyond
 
 
+_FIRST_CHUNKS = 4
+"""Passages among which the heading of a document is looked for."""
 _NEAR = 40
 """The maximum number of characters, such as marks, between a section's start and its heading."""
 
@@ -586,7 +568,7 @@ def cite_heading(store: Store, part: OutlinePart) -> SelectedSentence | None:
 
     None if the part has no text.
     """
-    chunks = _first_chunks(store, part)
+    chunks = read_chunks(store, part, most=None if part.level else _FIRST_CHUNKS)
     start = max(part.span.start, 0)
     for chunk in chunks:
         if not chunk.span.start <= start < chunk.span.end:
@@ -599,11 +581,3 @@ def cite_heading(store: Store, part: OutlinePart) -> SelectedSentence | None:
         if chunk.sentences:
             return SelectedSentence(chunk, chunk.sentences[0], chunk.sentence_text(0), 1.0, 0)
     return None
-
-
-def _first_chunks(store: Store, part: OutlinePart) -> list[Chunk]:
-    keys = store.documents.chunk_ids_of([part.document_id]).get(part.document_id, [])
-    if part.level == 0:
-        keys = keys[:1]
-    chunks = store.documents.chunks(keys).values()
-    return sorted((c for c in chunks if c.span.end > part.span.start), key=lambda c: c.ordinal)
