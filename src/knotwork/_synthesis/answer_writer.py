@@ -168,6 +168,9 @@ class AnswerWriter:
 
     def _adopt(self, quoted: Answer, parsed: ParsedReply) -> Answer:
         citations = cite_sentences(parsed.cited, self._store)
+        confidence = quoted.confidence
+        if confidence is not None:
+            confidence *= parsed.supported_share
         return replace(
             quoted,
             text=parsed.text,
@@ -176,7 +179,7 @@ class AnswerWriter:
             reason="",
             citations=citations,
             memory=stated_facts(parsed.remembered, self._memory),
-            confidence=_scale(quoted.confidence, parsed.supported_share) if citations else None,
+            confidence=confidence if citations else None,
             model=self._model.name,
             notes=(*quoted.notes, *parsed.notes),
         )
@@ -216,10 +219,6 @@ class AnswerWriter:
         )
         notes = (*self._notes, *answer.notes, *([note] if note else ()))
         return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
-
-
-def _scale(confidence: float | None, share: float) -> float | None:
-    return None if confidence is None else confidence * share
 
 
 class _StreamedText:

@@ -434,20 +434,20 @@ class PassageNumbering:
             spans = [s for s in sentences_of(chunk) if s.overlaps(support.span)] if chunk else []
             if not spans or len(numbers) >= MOST_MARKS:
                 continue
-            known = self._spans.setdefault(support.chunk_id, [])
-            known += [span for span in spans if span not in known]
-            number = self._numbers.setdefault(support.chunk_id, len(self._numbers) + 1)
+            number = self._add(support.chunk_id, spans)
             if number not in numbers:
                 numbers.append(number)
         return "".join(f"[{number}]" for number in numbers)
 
     def adopt(self, passage: PromptPassage) -> int:
         """Return the number for a passage that was numbered in another prompt."""
-        identifier = passage.chunk.id
-        self._chunks.setdefault(identifier, passage.chunk)
-        known = self._spans.setdefault(identifier, [])
-        known += [span for span in passage.spans if span not in known]
-        return self._numbers.setdefault(identifier, len(self._numbers) + 1)
+        self._chunks.setdefault(passage.chunk.id, passage.chunk)
+        return self._add(passage.chunk.id, passage.spans)
+
+    def _add(self, chunk_id: str, spans: Iterable[Span]) -> int:
+        known = self._spans.setdefault(chunk_id, [])
+        known += [span for span in spans if span not in known]
+        return self._numbers.setdefault(chunk_id, len(self._numbers) + 1)
 
     @staticmethod
     def numbers_in(lines: Iterable[str]) -> frozenset[int]:

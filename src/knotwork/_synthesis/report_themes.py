@@ -18,15 +18,11 @@ from knotwork._retrieval.community_search import (
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
 from knotwork._synthesis.chunk_parts import sentences_of
-from knotwork._synthesis.citations import cite_sentences, show_sentence
-from knotwork._synthesis.extractive_answers import (
-    FOUND_CONFIDENCE,
-    LOW_CONFIDENCE,
-    NO_EVIDENCE,
-)
+from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE
 from knotwork._synthesis.inquiry import Inquiry
-from knotwork._synthesis.messages import count_units, no_match, not_clear
-from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, write_lines
+from knotwork._synthesis.messages import count_units
+from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, answer_with, write_lines
 from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
@@ -161,30 +157,18 @@ def compose_themes(
     has_focus = bool(find_topic(question))
     many = messages.one_theme_head if len(lines) == 1 else messages.themes_head
     intro = (messages.on_this_head if has_focus else many)(language, count=len(lines))
-    text, pieces, sources = write_lines(SummaryText(intro, lines), language, is_numbered=True)
+    written = write_lines(SummaryText(intro, lines), language, is_numbered=True)
     covered = covered_share(question, [theme.report for theme in themes])
-    answered = bool(sources) and (
+    answered = bool(written.sources) and (
         covered >= _LEAST_COVERED
         or evidence.confidence >= FOUND_CONFIDENCE
         or settings.abstain_below == 0
     )
     confidence: float | None = evidence.confidence
-    if not answered:
-        text = not_clear(language) if sources else no_match(language)
-    elif has_focus:
-        confidence = evidence.confidence * _share_on_topic(question, sources)
-    else:
-        confidence = None
-    return Answer(
-        question=question,
-        text=text,
-        answered=answered,
-        citations=cite_sentences(sources, store),
-        reason="" if answered else LOW_CONFIDENCE if sources else NO_EVIDENCE,
-        confidence=confidence,
-        retriever=evidence.retriever,
-        pieces=pieces if answered else (),
-    )
+    if answered:
+        share = _share_on_topic(question, written.sources)
+        confidence = evidence.confidence * share if has_focus else None
+    return answer_with(evidence, written, store, answered=answered, confidence=confidence)
 
 
 def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float:

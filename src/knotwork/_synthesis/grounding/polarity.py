@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from knotwork._synthesis.grounding.denials import denials_of, find_one_sided_denial
 from knotwork._synthesis.grounding.placement import held_items
 from knotwork._synthesis.grounding.shipped_models import read_model
-from knotwork._synthesis.grounding.source_places import BREAK, Grid, Item, SourcePlaces
+from knotwork._synthesis.grounding.source_places import Grid, Item, Mark, Nearness, SourcePlaces
 from knotwork._synthesis.grounding.texts import ReadText, align
 
 FEATURES = (
@@ -30,11 +29,6 @@ _SHARP = 3.0
 _NOT_ONLY = re.compile(
     r"\bnot (?:only|merely|just|simply|solely)\b|不[仅僅只光单單但]", re.IGNORECASE
 )
-
-
-class _Mark(NamedTuple):
-    position: int
-    sentence: int
 
 
 def judge_polarity(
@@ -56,7 +50,7 @@ def polarity_row(
     grid = held_items(items, sources)
     covers: Grid = grid.mean(axis=1) if items else np.zeros(len(grid))
     held = [
-        _Mark(sources.position(number, mark.start()), number)
+        Mark(sources.position(number, mark.start()), number)
         for number, sentence in enumerate(sources.sentences)
         for mark in denials_of(sentence)
     ]
@@ -112,46 +106,29 @@ def _place_denials(
     said: ReadText,
     denials: Sequence[re.Match[str]],
     items: Sequence[Item],
-    held: Sequence[_Mark],
+    held: Sequence[Mark],
     sources: SourcePlaces,
 ) -> dict[str, float]:
     """Return how near the words beside a denial are to denials of the sources, from 0 to 1, and to
     each other; for the denial whose words are farthest from a denial.
     """
-    places = [_Mark(match, sources.sentence_of[match]) for item in items for match in item.matches]
+    places = [Mark(match, sources.sentence_of[match]) for item in items for match in item.matches]
+    grids = [Nearness(sources, items, marks).kernel(_SHARP) for marks in (held, places)]
     worst = -1.0, -1.0, -1.0
     for denial in denials:
         center = _position(said, denial.start())
         weights = np.array([np.exp(-abs(item.position - center) / _SHARP) for item in items])
-        near, beside = (_nearest(marks, items, weights, sources) for marks in (held, places))
+        total = max(weights.sum(), 1e-9)
+        near, beside = (float((grid @ weights).max(initial=0.0) / total) for grid in grids)
         worst = max(worst, (beside - near, near, beside), key=lambda found: found[0])
     return dict(zip(("said_gain", "said_near_denial", "said_near_place"), worst, strict=True))
-
-
-def _nearest(
-    marks: Sequence[_Mark], items: Sequence[Item], weights: Grid, sources: SourcePlaces
-) -> float:
-    """Return how near the weighted words are to the nearest of the marks, from 0 to 1."""
-    if not marks or not len(weights):
-        return 0.0
-    at = np.array([m.position for m in marks])[:, None]
-    sentence = np.array([m.sentence for m in marks])[:, None]
-    total = np.zeros(len(marks))
-    for item, weight in zip(items, weights, strict=True):
-        if not item.matches:
-            continue
-        matches = np.array(item.matches)
-        other = np.array([sources.sentence_of[m] for m in item.matches])
-        away = np.abs(matches[None] - at) + BREAK * np.abs(other[None] - sentence)
-        total += weight * item.strength * np.exp(-away.min(axis=1) / _SHARP)
-    return float(total.max() / max(weights.sum(), 1e-9))
 
 
 def _held_around(
     said: ReadText,
     denials: Sequence[re.Match[str]],
     items: Sequence[Item],
-    marks: Sequence[_Mark],
+    marks: Sequence[Mark],
 ) -> float:
     """Return how many words of the statement are beside the denial of the sources with most.
 

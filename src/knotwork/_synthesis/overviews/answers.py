@@ -11,17 +11,10 @@ from knotwork._questions.scopes import QuestionScope, ScopeKind
 from knotwork._retrieval.community_search import ReportSource, find_topic
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._synthesis.citations import cite_sentences
-from knotwork._synthesis.extractive_answers import (
-    LOW_CONFIDENCE,
-    NO_EVIDENCE,
-    compose_answer,
-    estimate_confidence,
-)
+from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence
 from knotwork._synthesis.inquiry import AnswerSources
-from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.overviews.counts import count_mentions, rank_entities
-from knotwork._synthesis.overviews.lines import SummaryText, write_lines
+from knotwork._synthesis.overviews.lines import SummaryText, answer_with, write_lines
 from knotwork._synthesis.overviews.outline import (
     DocumentOutline,
     Listing,
@@ -168,15 +161,14 @@ def answer_overview(
         return _answer_topic(overview, store, settings)
     language = overview.language
     summary = _summarize(overview, store, reports)
-    text, pieces, cited = write_lines(summary, language)
-    answered = bool(cited) or overview.scope.kind in _SURE
-    if not answered:
-        text = no_match(language)
-    evidence = _overview_evidence(overview, [*cited, *summary.rest], 1.0 if answered else 0.0)
+    written = write_lines(summary, language)
+    answered = bool(written.sources) or overview.scope.kind in _SURE
+    cited = [*written.sources, *summary.rest]
+    evidence = _overview_evidence(overview, cited, 1.0 if answered else 0.0)
     # A count or an outline is a fact about the index: there is no probability to estimate.
     confidence = None if answered else 0.0
-    answer = _make_answer(evidence, text, cited, store, answered=answered, confidence=confidence)
-    return replace(answer, pieces=pieces if answered else ()), evidence
+    answer = answer_with(evidence, written, store, answered=answered, confidence=confidence)
+    return replace(answer, mode=AskMode.GLOBAL.value), evidence
 
 
 def _summarize(overview: OverviewPlan, store: Store, reports: ReportSource) -> SummaryText:
@@ -213,16 +205,17 @@ def _answer_topic(
     known = {(item.chunk.document_id, item.span) for item in candidates}
     said = [i for i in _read_parts(overview, store) if (i.chunk.document_id, i.span) not in known]
     summary = overview.summary or summarize_topic([*candidates, *said], found, language)
-    text, pieces, cited = write_lines(summary, language)
+    written = write_lines(summary, language)
+    cited = written.sources
     if not cited:
         return compose_answer(found, store=store, settings=settings), found
     confidence = estimate_confidence(found, rank_pieces(found, candidates, store))
     answered = confidence >= settings.abstain_below or _state_subject(overview, cited)
     evidence = replace(found, retriever=AskMode.GLOBAL.value, confidence=confidence)
     if not answered:
-        text, pieces, cited = not_clear(language), (), cited[: settings.max_sentences]
-    answer = _make_answer(evidence, text, cited, store, answered=answered, confidence=confidence)
-    return replace(answer, pieces=pieces), evidence
+        written = written._replace(sources=cited[: settings.max_sentences])
+    answer = answer_with(evidence, written, store, answered=answered, confidence=confidence)
+    return replace(answer, mode=AskMode.GLOBAL.value), evidence
 
 
 def _keep_named(
@@ -263,27 +256,6 @@ def _state_subject(overview: OverviewPlan, cited: Sequence[SelectedSentence]) ->
     """Return True if a sentence of a part that the question names has all terms of the subject."""
     asked = set(content_terms(overview.scope.subject))
     return bool(overview.parts) and any(asked <= set(content_terms(i.text)) for i in cited)
-
-
-def _make_answer(
-    evidence: Evidence,
-    text: str,
-    cited: Sequence[SelectedSentence],
-    store: Store,
-    *,
-    answered: bool,
-    confidence: float | None,
-) -> Answer:
-    return Answer(
-        question=evidence.query.text,
-        text=text,
-        answered=answered,
-        citations=cite_sentences(cited, store),
-        reason="" if answered else LOW_CONFIDENCE if cited else NO_EVIDENCE,
-        confidence=confidence,
-        retriever=evidence.retriever,
-        mode=AskMode.GLOBAL.value,
-    )
 
 
 def _overview_evidence(

@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
+from knotwork._questions.reading import reading_of
+from knotwork._stores.base import Store
+from knotwork._synthesis.citations import (
+    cite_sentences,
+    gap_before_mark,
+    gap_between,
+    show_sentence,
+)
+from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._text.statements import SelectedSentence
-from knotwork.records import AnswerPiece, Span
+from knotwork.records import Answer, AnswerPiece, Evidence, Span
 
 
 class SummaryPiece(NamedTuple):
@@ -97,3 +106,27 @@ def write_lines(summary: SummaryText, language: str, *, is_numbered: bool = Fals
     if summary.intro:
         text = f"{summary.intro}\n\n{text.lstrip()}".rstrip()
     return WrittenLines(text, tuple(pieces), sources)
+
+
+def answer_with(
+    evidence: Evidence,
+    written: WrittenLines,
+    store: Store,
+    *,
+    answered: bool,
+    confidence: float | None,
+) -> Answer:
+    """Return an answer with the lines of an overview, or that they are no answer."""
+    language = reading_of(evidence.query.text).language
+    is_found = bool(written.sources)
+    refusal = not_clear(language) if is_found else no_match(language)
+    return Answer(
+        question=evidence.query.text,
+        text=written.text if answered else refusal,
+        answered=answered,
+        citations=cite_sentences(written.sources, store),
+        reason="" if answered else LOW_CONFIDENCE if is_found else NO_EVIDENCE,
+        confidence=confidence,
+        retriever=evidence.retriever,
+        pieces=written.pieces if answered else (),
+    )
