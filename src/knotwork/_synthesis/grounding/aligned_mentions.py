@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
 
 from knotwork._synthesis.grounding.denials import NEAREST
 from knotwork._synthesis.grounding.texts import (
@@ -28,6 +29,8 @@ LEAST_FOLLOWED = 0.5
 """A statement follows the sentence that has most of its words, if it has this share of them."""
 FAR_SHARE = 0.6
 """A sentence with less than this part of the best share speaks about something else."""
+LEAST_BETWEEN = 0.5
+"""The share of the words between two names, from which the order of the names is compared."""
 
 
 def addition_to(sentence: ReadText, sentences: Sequence[ReadText]) -> list[ReadText]:
@@ -100,6 +103,70 @@ def _counts_other_things(mention: Mention, said: ReadText, place: ReadText) -> b
         and "" not in counted
         and any(word_behind(n.end, place) == thing for n in place.numbers)
     )
+
+
+def turned_pairs(said: ReadText, sentences: Sequence[ReadText]) -> list[tuple[Mention, Mention]]:
+    """Return names on both sides of the same words in a sentence, but in the other order."""
+    mentions = [m for m in said.mentions if m.kind == NAME][:MOST_MENTIONS]
+    found: list[tuple[Mention, Mention]] = []
+    for sentence in sentences:
+        others = [m for m in sentence.mentions if m.kind == NAME]
+        for first, second in combinations(mentions, 2):
+            firsts = [m for m in others if _is_same(m, first)]
+            seconds = [m for m in others if _is_same(m, second)]
+            if len(firsts) != 1 or len(seconds) != 1:
+                continue
+            in_order = sorted((firsts[0], seconds[0]), key=lambda m: m.start)
+            if _is_turned(
+                said,
+                (first, second),
+                sentence,
+                (in_order[0], in_order[1]),
+                same_order=in_order[0] is firsts[0],
+            ):
+                found.append((first, second))
+    return found
+
+
+def _is_same(one: Mention, other: Mention) -> bool:
+    return one.terms <= other.terms or other.terms <= one.terms
+
+
+_SYMMETRIC = re.compile(
+    r"\b(?:and|or|with|between|same|equal\w*|versus|vs|met|married|both)\b|[,;，；和與与及或、]|相同|之间|之間",
+    re.IGNORECASE,
+)
+_PASSIVE = re.compile(
+    r"\b(?:is|are|was|were|been|being)\b.*\bby\b|\w(?:ed|en) by\b|被|受", re.IGNORECASE
+)
+_TURNING = re.compile(r"\b(?:by|of)\b|['’]s\b|被|由|受|为.{1,12}所|為.{1,12}所|的", re.IGNORECASE)
+"""Words that turn the order of two names without a change of meaning."""
+
+
+def _is_turned(
+    said: ReadText,
+    pair: tuple[Mention, Mention],
+    sentence: ReadText,
+    others: tuple[Mention, Mention],
+    *,
+    same_order: bool,
+) -> bool:
+    """Return True if two texts say the same between two names, but of the other one.
+
+    The names are in the order of each text. Either they changed places, or the verb its voice.
+    """
+    between, held = (
+        {w.term for w in text.words if a.end <= w.start and w.end <= b.start}
+        for text, (a, b) in ((said, pair), (sentence, others))
+    )
+    parts = [text.text[a.end : b.start] for text, (a, b) in ((said, pair), (sentence, others))]
+    if not between or len(between & held) < LEAST_BETWEEN * max(len(between), len(held)):
+        return False
+    if any(_SYMMETRIC.search(part) for part in parts):
+        return False
+    if same_order:
+        return bool(_PASSIVE.search(parts[0])) != bool(_PASSIVE.search(parts[1]))
+    return bool(_TURNING.search(parts[0])) == bool(_TURNING.search(parts[1]))
 
 
 def _stands_elsewhere(

@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._synthesis.grounding.aligned_mentions import turned_pairs
 from knotwork._synthesis.grounding.denials import denials_of
 from knotwork._synthesis.grounding.placement import judge_placement
 from knotwork._synthesis.grounding.polarity import judge_polarity
@@ -111,6 +112,7 @@ class CitedSources:
             self.find_number(said)
             or self.find_name(said)
             or self.find_denial(said)
+            or self.find_reversal(said)
             or self.find_misplacement(said)
             or self.find_strange_words(said)
         )
@@ -234,14 +236,18 @@ class CitedSources:
             bool(HAN_CHARACTER.match(word)) and word[1:] not in _DENIED_ZH and word in self._plain
         )
 
+    def find_reversal(self, said: ReadText) -> Finding | None:
+        """Find two names on both sides of the same words, but in the other order."""
+        for first, second in turned_pairs(said, self.places.sentences):
+            return Finding(Fault.ROLES, said.text[first.start : second.end])
+        return None
+
     def find_misplacement(self, said: ReadText) -> Finding | None:
-        """Find a name or number that stands where the sources have another one, or other roles."""
+        """Find a name or number that stands where the sources have another one."""
         found = judge_placement(said, self.places, self.titles, self.question)
         worst = max(found, key=lambda p: p.odds, default=None)
         if worst is None or worst.odds <= LEAST_ODDS:
             return None
-        if worst.turned:
-            return Finding(Fault.ROLES, said.text[worst.turned.start : worst.turned.end])
         kind = Fault.NAME if worst.mention.kind == NAME else Fault.NUMBER
         return Finding(kind, said.text[worst.mention.start : worst.mention.end])
 

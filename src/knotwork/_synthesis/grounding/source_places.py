@@ -208,13 +208,6 @@ def _occurrences(shown: str, plain: str) -> Iterator[int]:
 Grid = NDArray[np.float64]
 
 
-class Mark(NamedTuple):
-    """A place in the sources: the number of words before it, and its sentence."""
-
-    position: int
-    sentence: int
-
-
 class Nearness:
     """How near the items of a statement are to places in the sources.
 
@@ -224,7 +217,7 @@ class Nearness:
     """
 
     def __init__(
-        self, sources: SourcePlaces, items: Sequence[Item], places: Sequence[Place | Mark]
+        self, sources: SourcePlaces, items: Sequence[Item], places: Sequence[Place]
     ) -> None:
         shape = len(places), len(items)
         self.offsets: Grid = np.full(shape, np.nan)
