@@ -74,12 +74,6 @@ def fingerprints(store, embedder):
 
 def keyed(store):
     """Return all vectors with their ids and content keys."""
-    if store.url == "memory:":
-        held = store._published.state.vectors
-        return {
-            name: {i: (key, rows.tobytes()) for i, (key, rows) in held.get(name, {}).items()}
-            for name in VECTOR_INDEXES
-        }
     read = store._database.rows
     tables = {name for (name,) in read("SELECT name FROM vector_index")}
     return {

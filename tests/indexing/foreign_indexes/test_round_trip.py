@@ -81,8 +81,7 @@ def make_index(seed: int) -> Store:
         ]
         documents.append(Document(f"notes/{number}.txt", " ".join(sentences), f"Note {number}"))
     store = open_store("memory:")
-    with KnowledgeBase(store, settings=NO_EMBEDDER) as base:
-        base.index_documents(documents)
+    KnowledgeBase(store, settings=NO_EMBEDDER).index_documents(documents)
     held = store.documents.chunk_ids_of(store.documents.document_ids())
     chunks = [chunk for ids in held.values() for chunk in ids]
     mentions = store.graph.mentions(chunks)

@@ -60,15 +60,6 @@ def test_what_joins_and_parts_is_returned_as_it_counts(base):
         base.entities.merge("Curie", "CURIE")
 
 
-def test_the_former_methods_work_with_a_warning(base):
-    with pytest.deprecated_call(match="entities.merge"):
-        merged = base.join("Curie", "Paris")
-    assert merged == base.entities.merge("Curie", "Paris")
-    with pytest.deprecated_call(match="entities.split"):
-        split = base.part("Curie", "Paris")
-    assert split == base.entities.split("Curie", "Paris")
-
-
 def test_a_refused_join_is_among_what_is_held_apart(base):
     base.entities.find_aliases()
     base.entities.split("Marie Curie", "Curie")
