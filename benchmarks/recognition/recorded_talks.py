@@ -41,7 +41,7 @@ def indexed_talks(spoken: Sequence[Speech], model: Path) -> Iterator[IndexedTalk
         folder.mkdir()
         for name, speech in zip(names, spoken, strict=True):
             (folder / name).write_bytes(sound_file(speech.samples, Path(name).suffix))
-        settings = {"embedding_model": "none", "index_workers": 1, "index_audio_model": str(model)}
+        settings = {"index_workers": 1, "index_audio_model": str(model)}
         with knotwork.open(Path(work, "talks.knot"), **settings) as base:
             began = time.perf_counter()
             report = base.index(folder)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
+from tests.synthesis.written import chunk_of
 
 from knotwork._config import AnswerSettings
 from knotwork._retrieval.retriever_builder import build_retriever
@@ -11,7 +12,17 @@ from knotwork._stores.urls import open_store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._text.statements import SelectedSentence
-from knotwork.records import Block, BlockKind, Document, Evidence, Page, Query, Span
+from knotwork.records import (
+    Block,
+    BlockKind,
+    Document,
+    Evidence,
+    Page,
+    Query,
+    Span,
+    TimedSpan,
+    TimeSpan,
+)
 from knotwork.testing._embedders import HashingEmbedder
 
 ALWAYS = AnswerSettings(abstain_below=0.0)
@@ -97,6 +108,25 @@ def test_sections_and_pages_are_named():
     (citation,) = answer.citations
     assert (citation.document, citation.section, citation.page) == ("handbook.pdf", "Travel", "2")
     assert citation.quote == "Trips abroad are approved by the Travel Office."
+
+
+@pytest.mark.parametrize(("odds", "page", "start_s"), [(2.0, "2", 9.0), (-2.0, "1", 0.0)])
+def test_page_and_time_are_those_of_a_sentence_that_likely_answers(odds, page, start_s):
+    text = "The museum is old. A farmer paid for it."
+    sentence = Span(19, len(text))
+    document = Document(
+        uri="talk.wav",
+        text=text,
+        pages=(Page("1", 0), Page("2", 19)),
+        times=(TimedSpan(Span(0, 18), 0.0, 8.0), TimedSpan(sentence, 9.0, 12.0)),
+    )
+    chunk = chunk_of(document)
+    store = open_store("memory:", create=True)
+    store.documents.put(document, [], [chunk])
+    found = SelectedSentence(chunk, sentence, text[19:], 1.0, 0, odds)
+    (citation,) = cite_sentences([found], store, [Span(0, len(text))])
+    assert (citation.quote, citation.page) == (text, page)
+    assert citation.time == TimeSpan(start_s, 12.0)
 
 
 @pytest.mark.parametrize(

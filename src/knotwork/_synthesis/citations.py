@@ -41,7 +41,8 @@ def cite_sentences(
 ) -> tuple[Citation, ...]:
     """Return a citation for each sentence, numbered from 1 in the given order.
 
-    ``spans`` are cited instead of the sentences, if given; page and time are those of the sentence.
+    ``spans`` are cited instead of the sentences, if given. Page and time are those of the sentence
+    if it likely answers, else of the whole span.
     """
     with store.reading():
         documents = store.documents.documents({item.chunk.document_id for item in sentences})
@@ -50,18 +51,19 @@ def cite_sentences(
     for number, item in enumerate(sentences, start=1):
         document = documents[item.chunk.document_id]
         span = spans[number - 1] if spans else item.span
+        place = item.span if item.is_likely else span
         citations.append(
             Citation(
                 number=number,
                 document=document.uri,
                 title=document.title,
                 section=_section_path(item, sections.get(document.id, [])),
-                page=document.page_at(item.span.start),
+                page=document.page_at(place.start),
                 span=span,
                 quote=document.text[span.start : span.end],
                 chunk_id=item.chunk.id,
                 score=item.worth,
-                time=document.time_of(item.span),
+                time=document.time_of(place),
                 box=document.box_of(span),
             )
         )

@@ -19,8 +19,6 @@ MOST_DEFINITION = 420
 """Characters of a definition that are printed, in whole paragraphs but for the first."""
 MOST_LINES = 30
 """Lines of code that are printed."""
-LEAST_BOLD = 0.0
-"""The least log-odds of a reader that a sentence answers, from which on it is bold."""
 _ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM)
 _ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
@@ -56,11 +54,11 @@ def write_piece(piece: Piece, language: str) -> str:
 def _write_paragraph(piece: Piece) -> str:
     """Return prose, after the term that it is about unless it names that.
 
-    Of several sentences, the one that answers in the reader's view is bold.
+    Of several sentences, the one that likely answers is bold.
     """
     source, whole, best = piece.source, piece.span, piece.best
     spans = [whole]
-    if best.span != whole and best.odds is not None and best.odds > LEAST_BOLD:
+    if best.span != whole and best.is_likely:
         spans = [Span(whole.start, best.span.start), best.span, Span(best.span.end, whole.end)]
     shown = before = ""
     for span in spans:

@@ -43,6 +43,11 @@ class SelectedSentence:
     odds: float | None = None
     answer: AnswerSpan | None = None
 
+    @property
+    def is_likely(self) -> bool:
+        """True if it rather answers than not, in the view of a reader that has read it."""
+        return self.odds is not None and self.odds > 0.0
+
 
 _REPETITION = 0.7
 """Penalty per unit of similarity to a chosen sentence."""
