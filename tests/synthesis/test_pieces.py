@@ -110,3 +110,46 @@ def test_of_a_long_paragraph_the_part_with_the_answer_is_printed(tmp_path):
         assert "The valve was cast in Lund." in piece.markdown
         assert len(piece.markdown) <= LONGEST_PROSE + len(" [1]")
         assert piece.markdown.startswith("The shed holds tools")
+
+
+PUMPS = """\
+# Two pumps
+
+## Choice
+
+The Orlund is bolted to the floor of the hall, and each spring the Vestby is carried outside.
+
+The Orlund is a pump for wells.
+
+The Vestby is a pump for tanks.
+
+## Storage
+
+Before winter the pumps are emptied and greased with what the depot sends. For example:
+
+- valves: the white grease
+- belts: the talc in the green tin
+"""
+
+
+@pytest.fixture
+def pumps(tmp_path):
+    (tmp_path / "pumps.md").write_text(PUMPS, encoding="utf-8")
+    with knotwork.open(tmp_path / "index.knot", embedding_model="none") as base:
+        base.index(tmp_path / "pumps.md")
+        yield base
+
+
+def test_two_things_are_compared_by_a_piece_that_names_both(pumps):
+    piece = first_piece(pumps, "What is the difference between the Orlund and the Vestby?")
+    assert piece.markdown.startswith("The Orlund is bolted to the floor of the hall, and")
+
+
+def test_what_a_paragraph_announces_is_printed_and_cited_with_it(pumps):
+    question = "When are the pumps emptied and greased?"
+    piece = first_piece(pumps, question)
+    assert piece.kind == "paragraph"
+    assert piece.markdown.endswith(
+        "- valves: the white grease\n- belts: the talc in the green tin [1]"
+    )
+    assert pumps.ask(question).citations[0].quote.endswith("the talc in the green tin")

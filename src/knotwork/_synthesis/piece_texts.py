@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from knotwork._synthesis import messages
 from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
-from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
+from knotwork._synthesis.pieces import GRAIN_OF, DocumentBlocks, Grain, Piece
 from knotwork._synthesis.subjects import with_subject
 from knotwork._text.sentences import is_wide
 from knotwork._text.terms import terms
@@ -32,23 +32,30 @@ def write_piece(piece: Piece, language: str) -> str:
     """Return a piece as Markdown, without its citation mark."""
     source = piece.source
     if piece.grain is Grain.PARAGRAPH:
-        return _write_paragraph(piece)
+        block = piece.announced
+        texts = [_write_paragraph(piece)]
+        texts += [_write_block(source, GRAIN_OF[block.kind], block.span, language)] if block else []
+        return "\n\n".join(texts)
     lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
-    if piece.grain is Grain.LIST:
-        body = _write_list(source, piece.span, language)
-    elif piece.grain is Grain.TABLE:
-        body = _write_rows(source, piece.span, [], language)
-    elif piece.grain is Grain.ROW:
-        body = _write_row(source, piece.span, language)
-    elif piece.grain is Grain.CODE:
-        body = _dedent(source, piece.span)
-    elif piece.grain is Grain.DEFINITION:
+    if piece.grain is Grain.DEFINITION:
         body = _write_definition(piece)
-    elif piece.grain is Grain.SECTION:
-        body = _HEADING.sub(r"**\1**", source.text(piece.span))
     else:
-        body = _write_item(source, piece.span, language)
+        body = _write_block(source, piece.grain, piece.span, language)
     return f"{lead}\n\n{body}" if lead else body
+
+
+def _write_block(source: DocumentBlocks, grain: Grain, span: Span, language: str) -> str:
+    if grain is Grain.LIST:
+        return _write_list(source, span, language)
+    if grain is Grain.TABLE:
+        return _write_rows(source, span, [], language)
+    if grain is Grain.ROW:
+        return _write_row(source, span, language)
+    if grain is Grain.CODE:
+        return _dedent(source, span)
+    if grain is Grain.SECTION:
+        return _HEADING.sub(r"**\1**", source.text(span))
+    return _write_item(source, span, language)
 
 
 def _write_paragraph(piece: Piece) -> str:

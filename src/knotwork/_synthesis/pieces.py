@@ -30,7 +30,7 @@ from knotwork._synthesis.sentence_selection import (
     bridge_share,
 )
 from knotwork._text.block_index import BlockIndex
-from knotwork._text.prose import weigh_prose
+from knotwork._text.prose import announces, weigh_prose
 from knotwork._text.sentences import measure_width
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
@@ -61,7 +61,7 @@ class Grain(StrEnum):
 
 
 GRAINS = tuple(Grain)
-_GRAIN_OF = {
+GRAIN_OF = {
     BlockKind.LIST: Grain.LIST,
     BlockKind.TABLE: Grain.TABLE,
     BlockKind.CODE: Grain.CODE,
@@ -160,8 +160,18 @@ class Piece:
 
     @property
     def whole(self) -> Span:
-        """The span with the lead-in."""
-        return Span(self.lead.start, self.span.end) if self.lead is not None else self.span
+        """The span of what is shown: with the lead-in, and with what the piece announces."""
+        start = self.lead.start if self.lead is not None else self.span.start
+        end = self.announced.span.end if self.announced is not None else self.span.end
+        return Span(start, end)
+
+    @cached_property
+    def announced(self) -> Block | None:
+        """The list, table or code that a paragraph announces, as in "For example:"."""
+        if self.grain is not Grain.PARAGRAPH or not announces(self.source.text(self.span)):
+            return None
+        fitting = (block for block in self.source.led_by(self.span) if _is_fitting(block))
+        return next(fitting, None)
 
     @property
     def best(self) -> SelectedSentence:
@@ -175,7 +185,8 @@ class Piece:
 
     @cached_property
     def text(self) -> str:
-        return self.source.text(self.whole)
+        start = self.lead.start if self.lead is not None else self.span.start
+        return self.source.text(Span(start, self.span.end))
 
     @cached_property
     def names(self) -> str:
@@ -206,11 +217,15 @@ def _pieces_around(item: SelectedSentence, source: DocumentBlocks) -> Iterator[P
     if not {block.kind for block in around} & _NO_PROSE:
         yield Piece(Grain.PARAGRAPH, source.prose(item), source)
     for block in (*around, *source.led_by(item.span)):
-        grain = _GRAIN_OF.get(block.kind)
-        longest = _LONGEST.get(grain, LONGEST_PIECE) if grain is not None else 0
-        if grain is None or block.span.end - block.span.start > longest:
-            continue
-        yield Piece(grain, block.span, source, block, source.lead_of(block))
+        if _is_fitting(block):
+            yield Piece(GRAIN_OF[block.kind], block.span, source, block, source.lead_of(block))
+
+
+def _is_fitting(block: Block) -> bool:
+    """Return True if a block can be a piece, and is not too long for one."""
+    grain = GRAIN_OF.get(block.kind)
+    length = block.span.end - block.span.start
+    return grain is not None and length <= _LONGEST.get(grain, LONGEST_PIECE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +266,8 @@ class FeatureReader:
         question = reading_of(evidence.query.text)
         self._terms = set(question.terms)
         self._expected = question.expected
+        compared = question.division.compared if question.division else ()
+        self._compared = [terms for name in compared if (terms := set(content_terms(name)))]
         self._top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
         self._top_score = max((hit.score for hit in evidence.hits), default=0.0) or 1.0
         self._hits = evidence.hits
@@ -302,6 +319,7 @@ class FeatureReader:
             "label": len(asked & label) / max(len(label), 1) if label else 0.0,
             "prose": weigh_prose(piece.text) if piece.grain is Grain.PARAGRAPH else 0.5,
             "expected": self._expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
+            "compared": min((len(t & own) / len(t) for t in self._compared), default=0.0),
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
             "bridge": float(bridge >= MOST_OWED),
@@ -348,8 +366,8 @@ def rank_pieces(
     return pieces
 
 
-LEAST_SHARE = 0.1
-"""The least probability of a further piece that it is the best one."""
+LEAST_SHARE = 0.3
+"""The least probability of a further piece, relative to that of the first."""
 DENIED = -7.0
 """Log-odds of a reader below which a further piece is left out: it is about something else."""
 LEAST_NOVELTY, LEAST_OF_LINKS = 0.34, 0.1
@@ -369,7 +387,7 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     further += [
         (piece, LEAST_NOVELTY)
         for piece in others
-        if piece.share >= LEAST_SHARE and (piece.odds is None or piece.odds >= DENIED)
+        if piece.share >= LEAST_SHARE * first.share and (piece.odds is None or piece.odds >= DENIED)
     ]
     chosen = [first]
     known = set(content_terms(first.text))
