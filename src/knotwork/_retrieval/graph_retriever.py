@@ -10,6 +10,7 @@ target only repeats of its source.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,9 +40,9 @@ class _NamedEntities:
 class GraphRetriever:
     """Ranks chunks by their own text, by the entities named in the question, and by bridges.
 
-    A score is ``base + max(named, bridge) + support``; ``Hit.scores`` has all parts. If the
-    question names no entity and no bridge is found, chunks are ranked by their base alone, as
-    `HybridRetriever` does.
+    A score is ``base + max(named, bridge) + support``; ``Hit.scores`` has all parts. The chunk with
+    the best ``base + named`` comes first. If the question names no entity and no bridge is found, chunks are
+    ranked by their base alone, as `HybridRetriever` does.
     """
 
     name = "graph"
@@ -120,6 +121,12 @@ class GraphRetriever:
                 "support": support,
             }
             scores[identifier] = sum(parts[identifier].values())
+        own = {i: features[i].base + _score(named, i) for i in scores}
+        nearest = max(own, key=own.__getitem__, default="")
+        top = max(scores.values(), default=0.0)
+        if nearest and scores[nearest] < top:  # bridges help to find what is behind the first
+            parts[nearest]["nearest"] = math.nextafter(top, math.inf) - scores[nearest]
+            scores[nearest] = math.nextafter(top, math.inf)
         return scores, parts
 
 

@@ -25,6 +25,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._stores.base import Store
 from knotwork._synthesis.sentence_selection import (
+    NEAREST,
     PREDICTION_SCALE,
     UNREAD_ODDS,
     bridge_share,
@@ -269,7 +270,9 @@ class FeatureReader:
         compared = question.division.compared if question.division else ()
         self._compared = [terms for name in compared if (terms := set(content_terms(name)))]
         self._top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
-        self._top_score = max((hit.score for hit in evidence.hits), default=0.0) or 1.0
+        # The nearest passage comes first, whatever bridges say: here they count.
+        self._scores = [hit.score - hit.scores.get(NEAREST, 0.0) for hit in evidence.hits]
+        self._top_score = max(self._scores, default=0.0) or 1.0
         self._hits = evidence.hits
         self.kinds = np.array([question.kinds[kind] for kind in KINDS])
         self._relevance: dict[tuple[str, Span], float] = {
@@ -297,7 +300,7 @@ class FeatureReader:
             (self._relevance.get((p.chunk.document_id, p.span), 0.0) for p in parts), reverse=True
         )
         odds = max((p.odds if p.odds is not None else UNREAD_ODDS) for p in parts)
-        rank = min(p.rank for p in parts)
+        rank = max((p.rank for p in parts), key=self._scores.__getitem__)
         bridge = bridge_share(self._hits[rank])
         led = self._terms_before(self._hits[rank]) if bridge >= MOST_OWED else set()
         names = led | set(content_terms(piece.names))
@@ -311,8 +314,8 @@ class FeatureReader:
             "relevance": relevances[0],
             "mean": sum(relevances[:3]) / 3,
             "reader": logistic(odds / PREDICTION_SCALE),
-            "score": max(self._hits[rank].score, 0.0) / self._top_score,
-            "first": float(rank == 0),
+            "score": max(self._scores[rank], 0.0) / self._top_score,
+            "first": float(self._scores[rank] == self._top_score),
             "names": len(asked & names) * share,
             "words": len(asked & (own | names)) * share,
             "lead": len(asked & lead) * share,

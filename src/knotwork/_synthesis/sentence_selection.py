@@ -35,8 +35,9 @@ UNREAD_ODDS = -4.5
 """The log-odds of a sentence that was not read, if others were."""
 _LEADING = 3
 
-BRIDGE = "bridge"
-"""The key, in the scores of a hit, of what a bridge from another passage contributed."""
+BRIDGE, NEAREST = "bridge", "nearest"
+"""The keys, in the scores of a hit, of what a bridge from another passage contributed, and of what
+puts the passage first that is nearest to the question."""
 
 _NAMING = (BlockKind.DEFINITION, BlockKind.SECTION, BlockKind.BOX, BlockKind.TABLE)
 _ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM, BlockKind.ROW)
