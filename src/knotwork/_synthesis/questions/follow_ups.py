@@ -457,27 +457,32 @@ _MOST_REPEATS = 2
 
 _HAN_TEXT = re.compile(f"[{HAN}]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_INTERROGATIVES = frozenset(
-    ("who", "whom", "whose", "what", "when", "where", "which", "why", "how")
+_ASKED = tuple(
+    re.compile(forms, re.IGNORECASE)
+    for forms in (
+        r"\bwhom?\b|谁|哪位|哪个人", r"\bwhose\b", r"\bwhat\b", r"\bwhich\b",
+        r"\bwhen\b|什么时候|何时|哪一?年|哪天|几月|什么时间",
+        r"\bwhere\b|哪里|哪儿|在哪|何地|何处|什么地方", r"\bwhy\b|为什么|为何|什么原因|怎么会",
+        r"\bhow\b|多少|几|多[大长高久深远]",
+    )
+)  # fmt: skip
+"""The forms of one question each, which a rewritten question keeps."""
+_DECIDING = re.compile(
+    r"\b(?:except|before|after|more|most|less|least|only|between|against|all|both|each|every)\b",
+    re.IGNORECASE,
 )
-_SAME_INTERROGATIVE = {"whom": "who"}
-_STATING_WORDS = frozenset(("is", "are", "am", "was", "were", "has", "had", "did", "does", "will"))
-_DECISIVE = "except before after more most less least only between against all both each every"
-_DECIDING = frozenset(_DECISIVE.split())
 """Stop words that change what a question asks."""
-_NEGATION = re.compile(r"n['’]t\b", re.IGNORECASE)
-_ASKS_ZH = re.compile("[谁誰哪几幾吗嗎呢何]|什么|什麼|多少|怎|是否|是不是|有没有|有沒有|能否")
-_OPENS_ASKING = re.compile(rf"^\W*(?:{_ASKING})\b", re.IGNORECASE)
-_INTERROGATIVES_ZH = (
-    ("谁", "哪位", "哪个人"),
-    ("什么时候", "何时", "哪年", "哪一年", "哪天", "几月", "什么时间"),
-    ("哪里", "哪儿", "在哪", "何地", "何处", "什么地方"),
-    ("为什么", "为何", "什么原因", "怎么会"),
-    ("多少", "几", "多大", "多长", "多高", "多久", "多深", "多远"),
+_ASKS = re.compile(
+    rf"^\W*(?:{_ASKING})\b|[?？]\s*$|[谁哪几吗呢何]|什么|多少|怎|是否|是不是|有没有|能否",
+    re.IGNORECASE,
 )
-"""Forms of one question each; a rewritten question keeps the kind of its interrogative."""
-_NEGATIONS_ZH = re.compile("[不没無无非未別别]")
-_CHOICES_ZH = re.compile("是不是|有没有|能不能|会不会|可不可以|要不要|(.)不\\1|不过|非常|无论|没错")
+_STATES = re.compile(r"\b(?:is|are|am|was|were|has|had|did|does|will)\b", re.IGNORECASE)
+_DENIES = re.compile(
+    r"n['’]t\b|\b(?:not|no|never|nor|without|cannot)\b|[不没无非未别]", re.IGNORECASE
+)
+_NO_DENIAL_ZH = re.compile(
+    "是不是|有没有|能不能|会不会|可不可以|要不要|(.)不\\1|不过|非常|无论|没错"
+)
 _EMPTY_ZH = frozenset(
     "的了是在和与及或而也都就被把对从向于之其此该这那他她它们我你您吗呢吧啊呀么嘛谁什哪些几个位有"
     "请问何多少怎样如为地得着过很还又再里中上下时候候里儿先然后"
@@ -492,77 +497,38 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
     a negation or another word of the question, adds a word that nobody said, answers, or repeats
     itself is rejected.
     """
-    _check_size(text, question, said)
-    _check_form(text, question)
-    _check_kept(text, question)
-    _check_added(text, question, said)
-
-
-def _check_size(text: str, question: str, said: Sequence[str]) -> None:
     longest = max(map(len, said), default=0)
     if len(text) > len(question) + longest + _ADDED_CHARACTERS:
         raise Unparsable("The rewritten question is much longer than the question.")
-    before = Counter(terms(question))
-    for term, count in Counter(terms(text)).items():
+    before, after = Counter(terms(question)), Counter(terms(text))
+    for term, count in after.items():
         if count > before[term] + _MOST_REPEATS and len(term) > 1:
             raise Unparsable(f"The rewritten question repeats `{term}` {count} times.")
-
-
-def _check_form(text: str, question: str) -> None:
-    """Check that a question stays a question, and of the same kind."""
-    if _HAN_TEXT.search(text):
-        asked, asks = (bool(_ASKS_ZH.search(part)) for part in (question, text))
-        asks = asks or text.rstrip().endswith(("?", "？"))
-        kept = simplify(text)
-        for forms in _INTERROGATIVES_ZH:
-            if any(form in simplify(question) for form in forms) and not any(
-                form in kept for form in forms
-            ):
-                raise Unparsable(f"The rewritten question does not ask `{forms[0]}`.")
-    else:
-        asked = bool(_OPENS_ASKING.match(question)) or question.rstrip().endswith("?")
-        asks = bool(_OPENS_ASKING.match(text)) or text.rstrip().endswith("?")
-        words, before = _words(text), _words(question)
-        if missing := (before & _INTERROGATIVES) - words:
-            raise Unparsable(f"The rewritten question does not ask `{min(missing)}`.")
-        asks = asks or not (asked or (words - before) & _STATING_WORDS)
-        asked = True
-    if asked and not asks:
+    asked, asks, spoken = (
+        simplify(part) for part in (question, text, "\n".join((question, *said)))
+    )
+    for form in _ASKED:
+        if (found := form.search(asked)) and not form.search(asks):
+            raise Unparsable(f"The rewritten question does not ask `{found[0]}`.")
+    if not _ASKS.search(asks) and (
+        _ASKS.search(asked) or _found(_STATES, asks) - _found(_STATES, asked)
+    ):
         raise Unparsable("The reply is not a question.")
-
-
-def _check_kept(text: str, question: str) -> None:
-    kept = set(terms(text))
-    lost = [term for term in _own_terms(question) if term not in kept]
-    if _HAN_TEXT.search(question):
-        held = simplify(text)
-        lost += [c for c in _own_characters(question) if c not in held]
-        if _denials_zh(question) != _denials_zh(text):
-            raise Unparsable("The rewritten question adds or drops a negation.")
-    if lost:
+    lost = [term for term in _own_terms(question) if term not in after]
+    lost += [c for word in _own_han(question) for c in word if c not in _EMPTY_ZH and c not in asks]
+    if lost := [*lost, *sorted(_found(_DECIDING, asked) - _found(_DECIDING, asks))]:
         raise Unparsable(f"The rewritten question has lost `{lost[0]}`.")
-    words, before = _words(text), _words(question)
-    if _denies(text) != _denies(question):
+    denied, denies = (_DENIES.search(_NO_DENIAL_ZH.sub("", part)) for part in (asked, asks))
+    if bool(denied) != bool(denies):
         raise Unparsable("The rewritten question adds or drops a negation.")
-    if missing := (before & _DECIDING) - words:
-        raise Unparsable(f"The rewritten question has lost `{min(missing)}`.")
-
-
-def _check_added(text: str, question: str, said: Sequence[str]) -> None:
-    spoken = "\n".join((question, *said))
     known = set(terms(spoken))
     new = [term for term in _own_terms(text) if term not in known]
-    if _HAN_TEXT.search(text):
-        held = simplify(spoken)
-        new += [
-            word.simplified
-            for word in segment(text)
-            if _HAN_TEXT.search(word.text)
-            and word.simplified not in held
-            and not all(c in _EMPTY_ZH for c in word.simplified)
-        ]
-    if new:
+    if new := [*new, *(word for word in _own_han(text) if word not in spoken)]:
         raise Unparsable(f"The rewritten question adds `{new[0]}`, which nobody said.")
+
+
+def _found(form: re.Pattern[str], text: str) -> set[str]:
+    return {match[0].casefold() for match in form.finditer(text)}
 
 
 def _own_terms(text: str) -> list[str]:
@@ -573,24 +539,8 @@ def _own_terms(text: str) -> list[str]:
     return found + [term for word in stopped for term in terms(word) if term.isascii()]
 
 
-def _own_characters(text: str) -> list[str]:
-    """Return the characters of the content words of a Chinese text, simplified."""
-    found = []
-    for word in segment(text):
-        if _HAN_TEXT.search(word.text):
-            found += [c for c in word.simplified if c not in _EMPTY_ZH]
-    return found
-
-
-def _denials_zh(text: str) -> bool:
-    return bool(_NEGATIONS_ZH.search(_CHOICES_ZH.sub("", simplify(text))))
-
-
-def _denies(text: str) -> bool:
-    return bool(_NEGATION.search(text)) or not _words(text).isdisjoint(
-        ("not", "no", "never", "nor", "without", "cannot")
-    )
-
-
-def _words(text: str) -> set[str]:
-    return {_SAME_INTERROGATIVE.get(word, word) for word in _WORD.findall(text.casefold())}
+def _own_han(text: str) -> list[str]:
+    """Return the Han words of a text that have a content, simplified."""
+    words = segment(text) if _HAN_TEXT.search(text) else ()
+    plain = (word.simplified for word in words if _HAN_TEXT.search(word.text))
+    return [word for word in plain if not all(c in _EMPTY_ZH for c in word)]
