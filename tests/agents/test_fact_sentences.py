@@ -2,7 +2,7 @@
 
 import pytest
 
-from knotwork._synthesis.memory_matching import SPEAKER
+from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork.agents._fact_memory import RememberedFact
 from knotwork.agents._fact_rules import read_facts
 

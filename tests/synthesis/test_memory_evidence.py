@@ -10,11 +10,12 @@ from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.memory_evidence import (
     MOST_SHOWN,
+    MOST_STATED,
     choose_facts,
     end_with_memory,
+    find_answering,
     lead_with_memory,
 )
-from knotwork._synthesis.memory_matching import MOST_STATED, find_answering
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.reply_reader import ReplyReader
 from knotwork.agents._fact_memory import RememberedFact

@@ -19,7 +19,7 @@ from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
-from knotwork._synthesis.memory_matching import OF_SPEAKER, SPEAKER, describe_names
+from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
 from knotwork._synthesis.questions.follow_ups import (
     MOST_TURNS,
     NameReader,

@@ -28,7 +28,7 @@ from knotwork._sqlite_file import (
     write_transaction,
 )
 from knotwork._stores.base import Store, companions_of
-from knotwork._synthesis.memory_matching import SPEAKER
+from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
 from knotwork.agents._fact_sentences import is_chinese, state_fact, state_times

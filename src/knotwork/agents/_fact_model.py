@@ -14,7 +14,7 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._synthesis.memory_matching import SPEAKER
+from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.languages import detect_language
 from knotwork._text.moments import keep_precision, read_moment
 from knotwork._text.terms import content_terms

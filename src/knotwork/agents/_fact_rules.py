@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork._synthesis.memory_matching import SPEAKER
+from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.moments import read_moment
 
 _REMEMBER = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from knotwork._synthesis.memory_matching import SPEAKER
+from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.chinese import HAN_AND_KANA
 
 _HAN = re.compile(f"[{HAN_AND_KANA}]")
