@@ -18,7 +18,6 @@ from knotwork._synthesis.overviews.lines import SummaryText, answer_with, write_
 from knotwork._synthesis.overviews.outline import (
     DocumentOutline,
     Listing,
-    LocatedSection,
     OutlinePart,
     find_listed,
     find_parts,
@@ -129,7 +128,11 @@ def _read_section(
         within=overview.parts[0] if overview.parts else None,
         named=frozenset(content_terms(reading_of(scope.named).strip_text_nouns())),
     )
-    if _have_rivals(located):
+    if any(
+        item.part.document_id != located[0].part.document_id
+        and item.value >= _RIVAL_SHARE * located[0].value
+        for item in located[1:]
+    ):
         return overview
     for item in located[:_MOST_TRIED]:
         if not item.is_fitting:
@@ -138,15 +141,6 @@ def _read_section(
         if summary.lines:
             return replace(overview, summary=summary)
     return overview
-
-
-def _have_rivals(located: Sequence[LocatedSection]) -> bool:
-    """Return True if a section of another document is about the subject nearly as well."""
-    return any(
-        item.part.document_id != located[0].part.document_id
-        and item.value >= _RIVAL_SHARE * located[0].value
-        for item in located[1:]
-    )
 
 
 def answer_overview(
@@ -210,7 +204,9 @@ def _answer_topic(
     if not cited:
         return compose_answer(found, store=store, settings=settings), found
     confidence = estimate_confidence(found, rank_pieces(found, candidates, store))
-    answered = confidence >= settings.abstain_below or _state_subject(overview, cited)
+    asked = set(content_terms(overview.scope.subject))
+    is_stated = overview.parts and any(asked <= set(content_terms(i.text)) for i in cited)
+    answered = bool(is_stated) or confidence >= settings.abstain_below
     evidence = replace(found, retriever=AskMode.GLOBAL.value, confidence=confidence)
     if not answered:
         written = written._replace(sources=cited[: settings.max_sentences])
@@ -250,12 +246,6 @@ def _read_parts(overview: OverviewPlan, store: Store) -> list[SelectedSentence]:
             said |= set(content_terms(paragraph[0].chunk.context))
             found += [i for i in paragraph if asked <= said and part.holds(i)]
     return found
-
-
-def _state_subject(overview: OverviewPlan, cited: Sequence[SelectedSentence]) -> bool:
-    """Return True if a sentence of a part that the question names has all terms of the subject."""
-    asked = set(content_terms(overview.scope.subject))
-    return bool(overview.parts) and any(asked <= set(content_terms(i.text)) for i in cited)
 
 
 def _overview_evidence(

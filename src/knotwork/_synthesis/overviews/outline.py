@@ -122,7 +122,14 @@ class DocumentOutline:
         A single section at its level, as one under the title of a document, is replaced by its own
         subsections. If other documents extend the number of a chapter, they are its children.
         """
-        return self._documents_of_chapter(part) or self.subsections(part)
+        number = split_number(part.title)[0]
+        if part.level <= 1 and number:
+            numbered = [(split_number(other.title)[0], other) for other in self.documents]
+            found = [row for row in numbered if row[0].startswith(f"{number}.")]
+            if found:
+                found.sort(key=lambda row: _natural_order(row[0]))
+                return [part, *(other for _, other in found)]
+        return self.subsections(part)
 
     def subsections(self, part: OutlinePart) -> list[OutlinePart]:
         """Return the sections one level below a part in its own document, in reading order."""
@@ -139,14 +146,6 @@ class DocumentOutline:
         """Return the document of a part, and the sections around it, outermost first."""
         every = (*self.documents, *self.sections.get(part.document_id, ()))
         return [other for other in every if other.contains(part)]
-
-    def _documents_of_chapter(self, part: OutlinePart) -> list[OutlinePart]:
-        number = split_number(part.title)[0]
-        if part.level > 1 or not number:
-            return []
-        found = [p for p in self.documents if split_number(p.title)[0].startswith(f"{number}.")]
-        found.sort(key=lambda other: _natural_order(split_number(other.title)[0]))
-        return [part, *found] if found else []
 
 
 def read_outline(store: Store) -> DocumentOutline:
@@ -260,11 +259,8 @@ def _read_number(part: OutlinePart) -> str:
 
 def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
     wanted = {_title_key(phrase), _title_key(_TEXT_NOUN.sub("", phrase))} - {""}
-    for names_of in (_full_names, _short_names):
-        for part in parts:
-            if wanted & names_of(part):
-                return part
-    return None
+    ranked = (part for place in (0, 1) for part in parts if wanted & _name_keys(part)[place])
+    return next(ranked, None)
 
 
 def _find_document(documents: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
@@ -359,18 +355,12 @@ def _name_terms(part: OutlinePart) -> tuple[frozenset[str], ...]:
 
 
 @lru_cache(maxsize=MOST_NODES)
-def _full_names(part: OutlinePart) -> frozenset[str]:
-    title = split_number(part.title)[1]
-    names = {_title_key(part.title), _title_key(title)}
-    if part.uri:
-        path = PurePosixPath(part.uri)
-        names |= {_title_key(part.uri), _title_key(path.name), _title_key(path.stem)}
-    return frozenset(names - {""})
-
-
-@lru_cache(maxsize=MOST_NODES)
-def _short_names(part: OutlinePart) -> frozenset[str]:
-    return frozenset({_title_key(_SUBTITLE.split(split_number(part.title)[1])[0])} - {""})
+def _name_keys(part: OutlinePart) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the keys of the names of a part, and that of its title without a subtitle."""
+    title, path = split_number(part.title)[1], PurePosixPath(part.uri)
+    full = (part.title, title, part.uri, path.name, path.stem)
+    short = _title_key(_SUBTITLE.split(title)[0])
+    return frozenset(map(_title_key, full)) - {""}, frozenset({short}) - {""}
 
 
 def _title_key(name: str) -> str:
@@ -410,14 +400,6 @@ class LocatedSection:
     """Whether its title has terms of the subject, or it is a small part of its document."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundDocument:
-    """The passages of a document that were found, with their weights, and its total number."""
-
-    passages: list[tuple[Chunk, float]]
-    size: int
-
-
 def locate_sections(
     subject: str,
     found: Evidence,
@@ -442,15 +424,26 @@ def locate_sections(
     weights = _weigh_passages(found, store, embedder)
     total, everywhere = sum(weights.values()), max(store.documents.chunk_count(), 1)
     asked = set(content_terms(subject))
+    chunks = store.documents.chunks(list(weights))
+    passages: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for key, chunk in sorted(chunks.items()):
+        middle = (chunk.span.start + chunk.span.end) // 2
+        passages[chunk.document_id].append((middle, weights[key]))
+    held = store.documents.chunk_ids_of(passages)
     located: list[LocatedSection] = []
-    for key, document in _group_by_document(weights, store).items():
+    for key in sorted(passages):
+        size = len(held[key])
         end = _end_of_part(outline.sections.get(key, ()))
         for part in _candidate_parts(outline, key):
             if within is not None and not _is_inside(within, part, end):
                 continue
-            inside = [row for row in document.passages if _holds_subject(part, row[0])]
-            count = sum(weight for _, weight in inside)
-            extent = _extent(part, outline, document.size)
+            inside = [
+                weight
+                for middle, weight in passages[key]
+                if part.level == 0 or part.span.start <= middle < part.span.end
+            ]
+            count = sum(inside)
+            extent = _extent(part, outline, size)
             excess = _excess(count, total * extent / everywhere, total)
             if excess < _LEAST_EXCESS:
                 continue
@@ -462,15 +455,9 @@ def locate_sections(
             value *= min(1.0, count / extent) ** _DENSITY_POWER
             if named and named <= set(content_terms(f"{outline.document(key).title} {part.title}")):
                 value *= _NAMED_GAIN
-            is_fitting = share > 0 or (within is None and extent < _HALF * document.size)
+            is_fitting = share > 0 or (within is None and extent < _HALF * size)
             located.append(LocatedSection(part, value, is_fitting))
     return sorted(located, key=lambda item: -item.value)
-
-
-def _holds_subject(part: OutlinePart, chunk: Chunk) -> bool:
-    """Return True if the middle of a chunk is in a part of its document."""
-    middle = (chunk.span.start + chunk.span.end) // 2
-    return part.level == 0 or part.span.start <= middle < part.span.end
 
 
 def _weigh_passages(
@@ -497,18 +484,6 @@ def _weigh_passages(
         # Cosines of neighbours hardly differ, so their ranks are used.
         add((item.id, 1 - rank / len(near)) for rank, item in enumerate(near))
     return weights
-
-
-def _group_by_document(weights: Mapping[str, float], store: Store) -> Mapping[str, _FoundDocument]:
-    chunks = store.documents.chunks(list(weights))
-    grouped: defaultdict[str, list[tuple[Chunk, float]]] = defaultdict(list)
-    for key in sorted(chunks):
-        grouped[chunks[key].document_id].append((chunks[key], weights[key]))
-    held = store.documents.chunk_ids_of(grouped)
-    return {
-        document: _FoundDocument(passages, len(held[document]))
-        for document, passages in sorted(grouped.items())
-    }
 
 
 def _candidate_parts(outline: DocumentOutline, document: str) -> list[OutlinePart]:
