@@ -23,7 +23,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import csr_array, diags_array, vstack
 
 from knotwork._questions import kinds
-from knotwork._questions.question_features import name_features
+from knotwork._questions.kinds import name_features
 
 HERE = Path(__file__).parent
 MANUALS = HERE.parent / "reader" / "questions"

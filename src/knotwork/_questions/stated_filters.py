@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
+from itertools import chain
 from typing import NamedTuple
 
 from knotwork._text.dates import (
@@ -40,10 +41,13 @@ _OF_DOCUMENTS = re.compile(
     rf"|dated\s+(?P<dated>{_TIME}))(?!\w)",
     re.IGNORECASE,
 )
-_SIGNS_BY_WORDS = {
+_SIGNS = {
     "since": Comparison.AT_LEAST,
+    "以来": Comparison.AT_LEAST,
     "after": Comparison.MORE,
     "before": Comparison.LESS,
+    "之前": Comparison.LESS,
+    "以前": Comparison.LESS,
     "until": Comparison.AT_MOST,
     "up to": Comparison.AT_MOST,
 }
@@ -54,14 +58,12 @@ _MADE_ZH = "(?:发布|发表|撰写|写|发送|发出|创建|更新|修改|签�
 _OF_DOCUMENTS_ZH = re.compile(
     rf"(?P<time>{_TIME_ZH})(?P<sign>以来|之前|以前)?(?:所?{_MADE_ZH})?的(?:所有|全部|那些|这些)?(?P<noun>{_NOUN_ZH})"
 )
-_SIGNS_ZH = {"以来": Comparison.AT_LEAST, "之前": Comparison.LESS, "以前": Comparison.LESS}
 
 _OF_VERSION = re.compile(
     r"\b(?P<sign>since|after|before|until|up\s+to)\s+version\s+(?P<number>\d+(?:\.\d+)?)(?![\w.]*\w)",
     re.IGNORECASE,
 )
-_OF_VERSION_ZH = re.compile(r"(?:自|从)?版本\s*(?P<number>\d+(?:\.\d+)?)\s*以来")
-
+_OF_VERSION_ZH = re.compile(r"(?:自|从)?版本\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<sign>以来)")
 
 _PLACE = re.compile(
     r",?\s*\b(?:in|from|within|by|per|according\s+to|based\s+on|using)\s+"
@@ -73,8 +75,8 @@ _PLACE = re.compile(
 _PLACE_ZH = re.compile(r"(?:里面?|中|之?内|上)?[，,]?")
 _PLACE_BEFORE_ZH = re.compile(r"(?:在|根据|按照|依据|从)?$")
 
-
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_TIMES = ("first", "last", "edge", "from", "in", "dated", "time")
 
 
 class StatedFilter(NamedTuple):
@@ -104,46 +106,35 @@ def find_stated_filter(question: str, *, today: date) -> StatedFilter | None:
 
 
 def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
-    for match in _OF_DOCUMENTS.finditer(question):
-        if match["first"]:
-            ends = [_as_date(match[name], today) for name in ("first", "last")]
-            if all(ends):
-                first = Condition(DATE, Comparison.AT_LEAST, (ends[0],))
-                last = Condition(DATE, Comparison.AT_MOST, (ends[1],))
-                yield StatedFilter(AllOf((first, last)), match[0], _without(match))
-            continue
-        sign = " ".join((match["sign"] or "").lower().split())
-        time = match["edge"] or match["from"] or match["in"] or match["dated"]
-        value = _as_date(time, today)
-        if value:
-            comparison = _SIGNS_BY_WORDS.get(sign, Comparison.EQUAL)
-            yield StatedFilter(Condition(DATE, comparison, (value,)), match[0], _without(match))
-    for match in _OF_DOCUMENTS_ZH.finditer(question):
-        value = _as_date(match["time"], today)
-        if value:
-            comparison = _SIGNS_ZH.get(match["sign"] or "", Comparison.EQUAL)
-            yield StatedFilter(Condition(DATE, comparison, (value,)), match[0], _without_zh(match))
-    for match in _OF_VERSION.finditer(question):
-        comparison = _SIGNS_BY_WORDS[" ".join(match["sign"].lower().split())]
-        yield StatedFilter(Condition(VERSION, comparison, (match["number"],)), match[0], question)
-    for match in _OF_VERSION_ZH.finditer(question):
-        number = match["number"]
-        yield StatedFilter(Condition(VERSION, Comparison.AT_LEAST, (number,)), match[0], question)
+    for match in _matches(question, _OF_DOCUMENTS, _OF_DOCUMENTS_ZH):
+        stated = match.groupdict()
+        dates = [_as_date(stated[name], today) for name in _TIMES if stated.get(name)]
+        if all(dates):
+            is_range = len(dates) > 1
+            signs = (Comparison.AT_LEAST, Comparison.AT_MOST) if is_range else (_sign(match),)
+            parts = [Condition(DATE, *pair) for pair in zip(signs, zip(dates), strict=True)]
+            whole = AllOf(tuple(parts)) if is_range else parts[0]
+            yield StatedFilter(whole, match[0], _without(match))
+    for match in _matches(question, _OF_VERSION, _OF_VERSION_ZH):
+        condition = Condition(VERSION, _sign(match), (match["number"],))
+        yield StatedFilter(condition, match[0], question)
+
+
+def _matches(question: str, *forms: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    return chain.from_iterable(form.finditer(question) for form in forms)
+
+
+def _sign(match: re.Match[str]) -> Comparison:
+    return _SIGNS.get(" ".join((match["sign"] or "").lower().split()), Comparison.EQUAL)
 
 
 def _without(match: re.Match[str]) -> str:
     """Return the question without the time, and without the documents if they are only a place."""
     before, after = match.string[: match.start()], match.string[match.end() :]
-    place = _PLACE.search(before)
-    if place:
-        return f"{before[: place.start()]}{after}".lstrip(" ,")
-    return f"{before}{match['noun']}{after}"
-
-
-def _without_zh(match: re.Match[str]) -> str:
-    before, after = match.string[: match.start()], match.string[match.end() :]
-    place = _PLACE_ZH.match(after)
-    if place and place[0]:
+    if match["noun"].isascii():
+        if place := _PLACE.search(before):
+            return f"{before[: place.start()]}{after}".lstrip(" ,")
+    elif (place := _PLACE_ZH.match(after)) and place[0]:
         return _PLACE_BEFORE_ZH.sub("", before) + after[place.end() :]
     return f"{before}{match['noun']}{after}"
 
