@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of
 
 from knotwork._synthesis.grounding.faults import Fault, find_fault
-from knotwork._synthesis.grounding.shipped_models import read_model
-from knotwork._synthesis.grounding.source_places import ALIKE, SAME_GROUP, SourcePlaces
+from knotwork._synthesis.grounding.source_places import ALIKE, SAME_GROUP, SourcePlaces, read_model
 from knotwork._synthesis.grounding.statement_check import StatementCheck
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._synthesis.prompt_context import PromptPassage

@@ -45,7 +45,7 @@ from statements import (
 from statements import read_statements as read_asked
 
 from knotwork._synthesis.grounding import placement, polarity
-from knotwork._synthesis.grounding.denials import denials_of, is_negative, limits_of
+from knotwork._synthesis.grounding.denials import denials_of, is_negative
 from knotwork._synthesis.grounding.faults import CitedSources
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._text.sentences import split_sentences
@@ -200,24 +200,18 @@ def replace_words(true: Sequence[Statement], chance: random.Random) -> Iterator[
         statement.text[word.start : word.end]
         for statement in true
         for word in read_text(statement.text).words
-        if not word.is_name and not bears_denial(statement.text[word.start : word.end])
+        if not word.is_name and not is_negative(statement.text[word.start : word.end])
     ]
     for statement in true:
         text = statement.text
         share = chance.uniform(0.1, 0.5)
         for word in reversed(read_text(text).words):
             other = chance.choice(spare)
-            if word.is_name or bears_denial(text[word.start : word.end]):
+            if word.is_name or is_negative(text[word.start : word.end]):
                 continue
             if chance.random() < share and other not in statement.passage:
                 text = text[: word.start] + other + text[word.end :]
         yield replace(statement, text=text)
-
-
-def bears_denial(word: str) -> bool:
-    """Return True for a word that denies or limits, whose loss or gain changes the meaning."""
-    read = read_text(word)
-    return is_negative(read) or bool(limits_of(read))
 
 
 def reword(statement: Statement, chance: random.Random) -> Iterator[Statement]:
@@ -242,9 +236,9 @@ def sources_of(statement: Statement) -> CitedSources:
 def placement_rows(statement: Statement) -> list[np.ndarray]:
     """Return a row for each mention of a true statement, or for those that a false one changed."""
     cited = sources_of(statement)
-    mentions, rows = placement.placement_rows(
+    mentions, rows = placement.Compared(
         read_text(statement.text), cited.places, cited.titles, cited.question
-    )
+    ).rows()
     if not statement.error:
         return list(rows)
     changed = changed_ranges(statement.origin, statement.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 from knotwork._synthesis.grounding.denials import NEAREST
 from knotwork._synthesis.grounding.texts import (
@@ -105,33 +105,6 @@ def _counts_other_things(mention: Mention, said: ReadText, place: ReadText) -> b
     )
 
 
-def turned_pairs(said: ReadText, sentences: Sequence[ReadText]) -> list[tuple[Mention, Mention]]:
-    """Return names on both sides of the same words in a sentence, but in the other order."""
-    mentions = [m for m in said.mentions if m.kind == NAME][:MOST_MENTIONS]
-    found: list[tuple[Mention, Mention]] = []
-    for sentence in sentences:
-        others = [m for m in sentence.mentions if m.kind == NAME]
-        for first, second in combinations(mentions, 2):
-            firsts = [m for m in others if _is_same(m, first)]
-            seconds = [m for m in others if _is_same(m, second)]
-            if len(firsts) != 1 or len(seconds) != 1:
-                continue
-            in_order = sorted((firsts[0], seconds[0]), key=lambda m: m.start)
-            if _is_turned(
-                said,
-                (first, second),
-                sentence,
-                (in_order[0], in_order[1]),
-                same_order=in_order[0] is firsts[0],
-            ):
-                found.append((first, second))
-    return found
-
-
-def _is_same(one: Mention, other: Mention) -> bool:
-    return one.terms <= other.terms or other.terms <= one.terms
-
-
 _SYMMETRIC = re.compile(
     r"\b(?:and|or|with|between|same|equal\w*|versus|vs|met|married|both)\b|[,;，；和與与及或、]|相同|之间|之間",
     re.IGNORECASE,
@@ -143,30 +116,35 @@ _TURNING = re.compile(r"\b(?:by|of)\b|['’]s\b|被|由|受|为.{1,12}所|為.{1
 """Words that turn the order of two names without a change of meaning."""
 
 
-def _is_turned(
-    said: ReadText,
-    pair: tuple[Mention, Mention],
-    sentence: ReadText,
-    others: tuple[Mention, Mention],
-    *,
-    same_order: bool,
-) -> bool:
-    """Return True if two texts say the same between two names, but of the other one.
+def turned_pairs(said: ReadText, sentences: Sequence[ReadText]) -> list[tuple[Mention, Mention]]:
+    """Return names on both sides of the same words in a sentence, which says this of the other one.
 
-    The names are in the order of each text. Either they changed places, or the verb its voice.
+    Either they changed places, or the verb its voice.
     """
-    between, held = (
-        {w.term for w in text.words if a.end <= w.start and w.end <= b.start}
-        for text, (a, b) in ((said, pair), (sentence, others))
-    )
-    parts = [text.text[a.end : b.start] for text, (a, b) in ((said, pair), (sentence, others))]
-    if not between or len(between & held) < LEAST_BETWEEN * max(len(between), len(held)):
-        return False
-    if any(_SYMMETRIC.search(part) for part in parts):
-        return False
-    if same_order:
-        return bool(_PASSIVE.search(parts[0])) != bool(_PASSIVE.search(parts[1]))
-    return bool(_TURNING.search(parts[0])) == bool(_TURNING.search(parts[1]))
+    mentions = [m for m in said.mentions if m.kind == NAME][:MOST_MENTIONS]
+    found: list[tuple[Mention, Mention]] = []
+    for sentence, pair in product(sentences, combinations(mentions, 2)):
+        others = [m for m in sentence.mentions if m.kind == NAME]
+        same = [[m for m in others if m.terms <= own.terms or own.terms <= m.terms] for own in pair]
+        if [len(places) for places in same] != [1, 1]:
+            continue
+        first, second = (places[0] for places in same)
+        is_in_order = first.start <= second.start
+        part, words = _between(said, *pair)
+        other, held = _between(sentence, *((first, second) if is_in_order else (second, first)))
+        if not words or len(words & held) < LEAST_BETWEEN * max(len(words), len(held)):
+            continue
+        form = _PASSIVE if is_in_order else _TURNING
+        is_alike = bool(form.search(part)) == bool(form.search(other))
+        if is_alike != is_in_order and not (_SYMMETRIC.search(part) or _SYMMETRIC.search(other)):
+            found.append(pair)
+    return found
+
+
+def _between(text: ReadText, one: Mention, other: Mention) -> tuple[str, set[str]]:
+    """Return the text between two mentions, and the terms in it."""
+    words = {w.term for w in text.words if one.end <= w.start and w.end <= other.start}
+    return text.text[one.end : other.start], words
 
 
 def _stands_elsewhere(

@@ -23,23 +23,16 @@ _NO_DENIAL = re.compile(
     r"|不[得能可会會应應]?(?:[少低短小晚早多高大长長][于於]|超[过過])",
     re.IGNORECASE,
 )
-_NEGATIVE = (
-    r"without|unless|except|hardly|rarely|seldom|fail\w*|lack\w*|instead|prevent\w*|refus\w*"
+_NEGATIVE = re.compile(
+    r"\b(?:without|unless|except|hardly|rarely|seldom|fail\w*|lack\w*|instead|prevent\w*|refus\w*"
     r"|reject\w*|den(?:y|ies|ied)|absent|missing|disabl\w*|forb\w*|prohibit\w*|exclud\w*|longer"
     r"|un(?!i|der|til|less)\w{4,}|in(?:valid|correct|capable|ability)\w*|impossible"
-    r"|dis(?:allow|able)\w*|rather than|opposed"
+    r"|dis(?:allow|able)\w*|rather than|opposed|few|little|only|avoid\w*|ignor\w*|stop\w*"
+    r"|independent\w*|improper\w*|dis\w{4,}|rather|rid|free|before|until|too)\b"
+    r"|缺|失败|失敗|拒绝|拒絕|禁止|避免|停止|取消|除|只|仅|僅|难|難|否|别|莫|免|防",
+    re.IGNORECASE,
 )
-_NEGATIVE_ZH = "缺|失败|失敗|拒绝|拒絕|禁止|避免|停止|取消|除非"
-_LIMITING = (
-    r"few|little|only|avoid\w*|ignor\w*|stop\w*|independent\w*|improper\w*|dis\w{4,}|rather|rid"
-    r"|free|before|until|too"
-)
-_LIMITING_ZH = "除|只|仅|僅|难|難|否|别|莫|免|防"
-_NEGATIVE_WORD = re.compile(rf"\b(?:{_NEGATIVE})\b|{_NEGATIVE_ZH}", re.IGNORECASE)
-_LIMITING_WORD = re.compile(rf"\b(?:{_LIMITING})\b|{_LIMITING_ZH}", re.IGNORECASE)
-_NEGATIVE_OR_LIMITING_WORD = re.compile(
-    rf"\b(?:{_NEGATIVE}|{_LIMITING})\b|{_NEGATIVE_ZH}|{_LIMITING_ZH}", re.IGNORECASE
-)
+"""Words that are negative in meaning, or that limit what is said."""
 
 
 def denials_of(text: ReadText) -> list[re.Match[str]]:
@@ -48,19 +41,9 @@ def denials_of(text: ReadText) -> list[re.Match[str]]:
     return list(_DENIAL.finditer(plain))
 
 
-def negatives_of(text: ReadText) -> list[re.Match[str]]:
-    """Return the words of a text that are negative in meaning, such as "without" and "fails"."""
-    return list(_NEGATIVE_WORD.finditer(text.text))
-
-
-def limits_of(text: ReadText) -> list[re.Match[str]]:
-    """Return the words of a text that limit what it says, such as "only" and "until"."""
-    return list(_LIMITING_WORD.finditer(text.text))
-
-
-def is_negative(text: ReadText) -> bool:
-    """Return True if a text denies something, or has a word such as "fails" or "without"."""
-    return bool(denials_of(text) or _NEGATIVE_WORD.search(text.text))
+def is_negative(text: str) -> bool:
+    """Return True if a text denies, or has a word that is negative or limits, such as "fails"."""
+    return bool(_DENIAL.search(text) or _NEGATIVE.search(text))
 
 
 def find_one_sided_denial(
@@ -78,7 +61,7 @@ def find_one_sided_denial(
     sides += [(denial, sentence, said, back) for denial in denials_of(sentence)]
     for denial, text, other, places in sides:
         there = _same_place(denial, text, other, places)
-        if there and not _DENIAL.search(there) and not _NEGATIVE_OR_LIMITING_WORD.search(there):
+        if there and not is_negative(there):
             return denial[0]
     return None
 

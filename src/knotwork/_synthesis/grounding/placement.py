@@ -22,27 +22,33 @@ from knotwork._synthesis.grounding.aligned_mentions import (
     MOST_MENTIONS,
     is_elsewhere,
     place_in_order,
-    turned_pairs,
 )
 from knotwork._synthesis.grounding.clause_roles import ROLE_FEATURES, RoleReader
-from knotwork._synthesis.grounding.shipped_models import read_model
-from knotwork._synthesis.grounding.source_places import Grid, Item, Nearness, Place, SourcePlaces
-from knotwork._synthesis.grounding.texts import NAME, Mention, ReadText, word_behind
+from knotwork._synthesis.grounding.source_places import (
+    Grid,
+    Item,
+    Nearness,
+    Place,
+    SourcePlaces,
+    read_model,
+)
+from knotwork._synthesis.grounding.texts import NAME, Mention, ReadText
 from knotwork._text.chinese import simplify
 
 FEATURES = (
-    "is_chinese", "is_name", "items", "matched", "in_question", "in_titles", "has_question", "near",
-    "near_rival", "near_gain", "rank", "broad", "broad_rival", "broad_gain", "held", "held_words",
-    "held_most", "held_gain", "held_window", "sentences_away", "place_of_other", "order",
-    "order_words", "before", "after", "before_order", "after_order", "rival_before", "rival_after",
-    "other_near", "other_order", "other_between", "asked_before", "asked_after", "asked_other",
-    "is_whole", "position", "aligned", "is_displaced", "is_turned", "aligned_asked",
-    "is_displaced_asked", "terms", "best_rivals", "near_others", "same_unit", "is_elsewhere",
-    "said_by", "held_by", "other_said_by", "other_held_by", "other_behind", "shown_share",
-    "same_before", "same_after", *ROLE_FEATURES,
+    "is_chinese", "is_name", "items", "in_question", "has_question", "near", "near_rival",
+    "near_gain", "rank", "broad", "broad_rival", "broad_gain", "held", "held_most", "held_gain",
+    "place_of_other", "order", "before", "after", "rival_before", "rival_after", "other_near",
+    "other_order", "other_between", "asked_before", "asked_after", "asked_other", "is_whole",
+    "position", "aligned", "is_displaced", "aligned_asked", "is_displaced_asked", "terms",
+    "near_others", "is_elsewhere", "said_by", "held_by", "other_said_by", "other_held_by",
+    "other_behind", "shown_share", "same_before", "same_after", *ROLE_FEATURES,
 )  # fmt: skip
 """In a feature, -1 means that there is nothing to compare."""
 
+_OTHER_FEATURES = (
+    "other_order", "other_between", "other_behind", "other_said_by", "other_held_by",
+)  # fmt: skip
 _SHARP, _BROAD = 4.0, 12.0
 """How fast words count less with their distance from a mention in the sources, in words."""
 _LOCAL = 8.0
@@ -70,22 +76,11 @@ def judge_placement(
     said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
 ) -> list[Placement]:
     """Return the odds of each mention of a statement that may have replaced another."""
-    mentions, rows = placement_rows(said, sources, titles, question)
+    mentions, rows = Compared(said, sources, titles, question).rows()
     if not mentions:
         return []
     odds = read_model("placement", FEATURES).predict(rows)
     return [Placement(*pair) for pair in zip(mentions, odds.tolist(), strict=True)]
-
-
-def placement_rows(
-    said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
-) -> tuple[list[Mention], Grid]:
-    """Return the mentions that may have replaced another, and a row of `FEATURES` for each."""
-    compared = _Compared(said, sources, titles, question)
-    kept = [number for number in range(len(compared.mentions)) if compared.may_be_wrong(number)]
-    rows = [[float(row[f]) for f in FEATURES] for row in map(compared.features, kept)]
-    mentions = [compared.mentions[number] for number in kept]
-    return mentions, np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
 
 
 _BEFORE_AGENT = re.compile(r"\bby\s?(?:the )?$|[被由受遭]$", re.IGNORECASE)
@@ -97,7 +92,7 @@ def is_agent(before: str) -> bool:
     return bool(_BEFORE_AGENT.search(before[-_LONGEST_BEFORE_AGENT:]))
 
 
-class _Compared:
+class Compared:
     """A statement compared with its sources.
 
     ``own`` has the numbers of the places of each mention; the places of the sources' own mentions
@@ -124,15 +119,20 @@ class _Compared:
         self._broad = self._nearness.kernel(_BROAD)
         self._held = held_items(self._items, sources)
         self._weights = self._weigh(titles)
-        self._titles = simplify(titles.text).casefold()
         self._asked = simplify(question.text).casefold()
         names = [
             (mention, [self._places[p] for p in own])
             for mention, own in zip(self.mentions, self.own, strict=True)
             if mention.kind == NAME and len(own)
         ]
-        self._roles = RoleReader(said, sources, self._items, names)
-        self._turned = {m for pair in turned_pairs(said, sources.sentences) for m in pair}
+        self.roles = RoleReader(said, sources, self._items, names)
+
+    def rows(self) -> tuple[list[Mention], Grid]:
+        """Return the mentions that may have replaced another, and a row of `FEATURES` for each."""
+        kept = [number for number in range(len(self.mentions)) if self.may_be_wrong(number)]
+        rows = [[float(row[f]) for f in FEATURES] for row in map(self.features, kept)]
+        mentions = [self.mentions[number] for number in kept]
+        return mentions, np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
 
     def may_be_wrong(self, number: int) -> bool:
         """Return True if the sources have a mention, and one that it might have replaced."""
@@ -169,17 +169,14 @@ class _Compared:
             **self._relation(number, best),
             **self._as_asked(one.mention),
             **self._by_rules(one.mention),
-            **self._roles.features(one.mention),
+            **self.roles.features(one.mention),
             **self._beside(one.mention, own),
             "items": (~one.inside).sum(),
-            "matched": sum(w for w, i in zip(one.weights, self._items, strict=True) if i.matches)
-            / one.total,
             "place_of_other": self._place_of_other(number, one, best),
             "near_others": max(
                 (near[o].max() for i, o in enumerate(self.own) if i != number and len(o)),
                 default=-1.0,
             ),
-            "same_unit": self._has_same_unit(one.mention, own),
         }
 
     @staticmethod
@@ -193,7 +190,6 @@ class _Compared:
             "is_name": mention.kind == NAME,
             "terms": len(mention.terms),
             "in_question": bool(shown) and shown in self._asked,
-            "in_titles": bool(shown) and shown in self._titles,
             "has_question": bool(self._asked),
             "is_whole": self._places[best].shown == shown,
             "position": mention.start / max(len(self._said.text), 1),
@@ -208,13 +204,9 @@ class _Compared:
         rivals = self._rivals(number)
         near_rival = near[rivals].max(initial=0.0)
         broad_rival = broad[rivals].max(initial=0.0)
-        before, after = -1.0, -1.0
+        before = after = _FAR
         if len(rivals):
-            rival = int(rivals[near[rivals].argmax()])
-            (before, _), (after, _) = self._neighbours(one, rival)
-        else:
-            before = after = _FAR
-        top = int((self._held @ one.weights).argmax())
+            before, after = self._neighbours(one, int(rivals[near[rivals].argmax()]))
         return {
             "near": near[best],
             "near_rival": near_rival,
@@ -225,7 +217,6 @@ class _Compared:
             "broad_gain": broad[best] - broad_rival,
             "rival_before": before,
             "rival_after": after,
-            "best_rivals": (self._sentence[rivals] == top).sum(),
         }
 
     def _rivals(self, number: int) -> Numbers:
@@ -245,52 +236,35 @@ class _Compared:
 
     def _coverage(self, one: _Mention, own: Numbers, best: int) -> dict[str, float]:
         """Compare the words that the sentence of a place has with those of other sentences."""
-        plain = np.where(self._is_name, 0.0, one.weights)
         cover = self._held @ one.weights / one.total
-        sentence = int(self._sentence[best])
-        window = self._held[max(sentence - 1, 0) : sentence + 2].sum(axis=0)
         return {
-            "held": cover[sentence],
-            "held_words": self._held[sentence] @ plain / max(plain.sum(), 1e-9),
+            "held": cover[self._sentence[best]],
             "held_most": cover.max(),
             "held_gain": cover.max() - cover[self._sentence[own]].max(),
-            "held_window": np.minimum(window, 1.0) @ one.weights / one.total,
-            "sentences_away": min(max(sentence - int(cover.argmax()), -4), 4),
         }
 
     def _order(self, one: _Mention, best: int) -> dict[str, float]:
         """Compare the sides of a mention that the words of its sentence are on."""
-        there = self._nearness.offsets[best]
         known = ~one.inside & self._nearness.same_sentence[best]
-        agrees = (there < 0) == (self._positions < one.start)
-        shares = {}
-        is_plain = ~self._is_name & (one.weights > 0)
-        for name, part in (("order", known), ("order_words", known & is_plain)):
-            weights = self._weights[part]
-            total = weights.sum()
-            shares[name] = float(weights @ agrees[part] / total) if total else -1.0
-        (before, before_side), (after, after_side) = self._neighbours(one, best)
+        agrees = (self._nearness.offsets[best] < 0) == (self._positions < one.start)
+        weights = self._weights[known]
+        total = weights.sum()
+        before, after = self._neighbours(one, best)
         return {
-            **shares,
+            "order": float(weights @ agrees[known] / total) if total else -1.0,
             "before": before,
             "after": after,
-            "before_order": before_side,
-            "after_order": after_side,
         }
 
-    def _neighbours(self, one: _Mention, place: int) -> list[tuple[float, float]]:
-        """Return how far the words before and after a mention are from a place, and the side."""
+    def _neighbours(self, one: _Mention, place: int) -> list[float]:
+        """Return how far the words before and after a mention are from a place."""
         found = []
         for side in (
             np.flatnonzero(~one.inside & (self._positions < one.start))[-1:],
             np.flatnonzero(~one.inside & (self._positions >= one.end))[:1],
         ):
-            if not len(side):
-                found.append((-1.0, 0.0))
-                continue
-            step = self._nearness.offsets[place, side[0]]
-            is_known = not np.isnan(step)
-            found.append((min(abs(step), _FAR), np.sign(step)) if is_known else (_FAR, 0.0))
+            steps = np.nan_to_num(np.abs(self._nearness.offsets[place, side]), nan=_FAR)
+            found.append(float(np.minimum(steps, _FAR).max(initial=-1.0)))
         return found
 
     def _place_of_other(self, number: int, one: _Mention, best: int) -> float:
@@ -340,14 +314,7 @@ class _Compared:
                 "other_said_by": is_agent(self._said.text[: other.start]),
                 "other_held_by": is_agent(self._text_before(place)),
             }
-        return {
-            "other_near": _FAR,
-            "other_order": -1.0,
-            "other_between": -1.0,
-            "other_behind": -1.0,
-            "other_said_by": -1.0,
-            "other_held_by": -1.0,
-        }
+        return {**dict.fromkeys(_OTHER_FEATURES, -1.0), "other_near": _FAR}
 
     def _text_before(self, place: Place) -> str:
         return self._sources.sentences[place.sentence].text[: place.start]
@@ -413,20 +380,10 @@ class _Compared:
         return {
             "aligned": aligned,
             "is_displaced": is_displaced,
-            "is_turned": mention in self._turned,
             "aligned_asked": aligned_asked,
             "is_displaced_asked": is_displaced_asked,
             "is_elsewhere": is_number and is_elsewhere(mention, self._said, sentences),
         }
-
-    def _has_same_unit(self, mention: Mention, own: Numbers) -> float:
-        """Return 1 if the sources have a number with the word that follows it, else 0."""
-        unit = word_behind(mention.end, self._said) if mention.kind != NAME else ""
-        if not unit:
-            return -1.0
-        sentences = self._sources.sentences
-        places: list[Place] = [self._places[number] for number in own]
-        return float(any(word_behind(p.mention.end, sentences[p.sentence]) == unit for p in places))
 
 
 class _Mention:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._retrieval.paths.boosted_trees import Trees, parse_trees
 from knotwork._retrieval.paths.path_question import base_form, read_lexicon
 from knotwork._synthesis.grounding.texts import (
     HAN_CHARACTER,
@@ -21,6 +23,7 @@ from knotwork._synthesis.grounding.texts import (
     states_number,
 )
 from knotwork._text.chinese import simplify
+from knotwork.errors import ConfigError
 
 ALIKE = 0.7
 """The strength of a match of two words that begin alike, such as "founder" and "founded"."""
@@ -208,6 +211,13 @@ def _occurrences(shown: str, plain: str) -> Iterator[int]:
 Grid = NDArray[np.float64]
 
 
+class Mark(NamedTuple):
+    """A place in the sources: the number of words before it, and its sentence."""
+
+    position: int
+    sentence: int
+
+
 class Nearness:
     """How near the items of a statement are to places in the sources.
 
@@ -217,7 +227,7 @@ class Nearness:
     """
 
     def __init__(
-        self, sources: SourcePlaces, items: Sequence[Item], places: Sequence[Place]
+        self, sources: SourcePlaces, items: Sequence[Item], places: Sequence[Place | Mark]
     ) -> None:
         shape = len(places), len(items)
         self.offsets: Grid = np.full(shape, np.nan)
@@ -246,3 +256,20 @@ class Nearness:
         """Return the nearness of each item to each place, from 0 to its strength."""
         near: Grid = np.nan_to_num(np.exp(-np.abs(self.offsets) / reach)) * self.strengths
         return near
+
+
+@cache
+def read_model(name: str, features: tuple[str, ...]) -> Trees:
+    """Return the model with a name, trained on these features.
+
+    Raises ConfigError if its file is damaged or of other features.
+    """
+    place = f"data/{name}.model"
+    text = files("knotwork._synthesis.grounding").joinpath(place).read_text("utf-8")
+    trees = parse_trees(text)
+    if trees.features != features:
+        raise ConfigError(
+            f"The model `{place}` was trained on other features of statements.",
+            fix="Train it again: see training/grounding/README.md.",
+        )
+    return trees
