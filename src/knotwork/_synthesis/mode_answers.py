@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 from knotwork._inference.chat import ChatReply
@@ -38,7 +37,6 @@ from knotwork._synthesis.prompt_context import (
     LOCAL_SHARES,
     ContextShares,
     PassageNumbering,
-    PromptPassage,
     clip,
     describe_report,
     make_sections,
@@ -229,16 +227,17 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
         notes.append(f"The {read} best rated of {len(reports)} relevant reports were read.")
     parts = []
     for start in range(0, min(len(reports), read), _REPORTS_IN_PART):
+        own = PassageNumbering(inquiry.store)
         lines = pack_reports(
             reports[start : start + _REPORTS_IN_PART],
-            numbering,
+            own,
             inquiry.question,
             budget_tokens=_REPORTS_PART_TOKENS,
         )
         if lines:
             text = make_sections([("reports", lines)])
-            parts.append(MaterialPart(inquiry.question, text, numbering.numbers_in(lines)))
-    collected = yield from collect_points(inquiry, parts, label="map")
+            parts.append(MaterialPart(inquiry.question, text, own.passages()))
+    collected = yield from collect_points(inquiry, parts, numbering, label="map")
     yield from reduce_points(
         inquiry,
         collected,
@@ -340,17 +339,17 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
         budget_tokens=_PRIMER_TOKENS,
     )
     questions, failed = _ask_further(inquiry, "reports", lines, MOST_FURTHER[0])
-    parts = _search_locally(inquiry, [inquiry.question], numbering, material.evidence)
-    parts += _search_locally(inquiry, questions, numbering)
-    collected = yield from collect_points(inquiry, parts, label="follow up")
+    parts = [_search_locally(inquiry, inquiry.question, material.evidence)]
+    parts += [_search_locally(inquiry, question) for question in questions]
+    collected = yield from collect_points(inquiry, parts, numbering, label="follow up")
     more: list[str] = []
     if collected.points and not failed:
         known = pack_points(collected.points, budget_tokens=_KNOWN_TOKENS)
         lines = [point.line for point in known]
         more, failed = _ask_further(inquiry, "points", lines, MOST_FURTHER[1], questions)
     if more:
-        parts = _search_locally(inquiry, more, numbering)
-        second = yield from collect_points(inquiry, parts, label="follow up")
+        parts = [_search_locally(inquiry, question) for question in more]
+        second = yield from collect_points(inquiry, parts, numbering, label="follow up")
         collected = replace(collected, outcomes=(*collected.outcomes, *second.outcomes))
     yield from reduce_points(
         inquiry,
@@ -402,31 +401,19 @@ def _bare_text(text: str) -> str:
 
 
 def _search_locally(
-    inquiry: Inquiry,
-    questions: Sequence[str],
-    numbering: PassageNumbering,
-    evidence: Evidence | None = None,
-) -> list[MaterialPart]:
-    """Return what is found for each question; ``evidence`` is used instead of a search."""
-    parts: list[MaterialPart] = []
-    for question in questions:
-        found = evidence or inquiry.sources.searcher.search(question)
-        around = read_local_context(question, found, store=inquiry.store)
-        context = pack_context(
-            found,
-            facts=around.facts,
-            store=inquiry.store,
-            budget_tokens=_QUESTION_PART_TOKENS,
-            shares=LOCAL_SHARES,
-        )
-        held = {passage.number: passage for passage in context.passages}
-        renumber = partial(_adopt, held, numbering)
-        parts.append(MaterialPart(question, context.material, held.keys(), renumber))
-    return parts
-
-
-def _adopt(held: Mapping[int, PromptPassage], numbering: PassageNumbering, number: int) -> int:
-    return numbering.adopt(held[number])
+    inquiry: Inquiry, question: str, evidence: Evidence | None = None
+) -> MaterialPart:
+    """Return what is found for a question; ``evidence`` is used instead of a search."""
+    found = evidence or inquiry.sources.searcher.search(question)
+    around = read_local_context(question, found, store=inquiry.store)
+    context = pack_context(
+        found,
+        facts=around.facts,
+        store=inquiry.store,
+        budget_tokens=_QUESTION_PART_TOKENS,
+        shares=LOCAL_SHARES,
+    )
+    return MaterialPart(question, context.material, context.passages)
 
 
 _PRIMER_REPORTS = 4

@@ -9,7 +9,6 @@ keep the order of the hits. Numbers in the prompt lead back to passages and sent
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -399,8 +398,6 @@ def clip(text: str, tokens: int) -> str:
     return (cut[:space] if space > 0.7 * len(cut) else cut).rstrip() + "…"
 
 
-_LEADING = re.compile(r"(?:\[\d+\])+")
-_DIGITS = re.compile(r"\d+")
 MOST_MARKS = 2
 """The maximum number of passages that one line cites: models copy few numbers more reliably."""
 
@@ -448,12 +445,6 @@ class PassageNumbering:
         known = self._spans.setdefault(chunk_id, [])
         known += [span for span in spans if span not in known]
         return self._numbers.setdefault(chunk_id, len(self._numbers) + 1)
-
-    @staticmethod
-    def numbers_in(lines: Iterable[str]) -> frozenset[int]:
-        """Return the numbers that lines begin with."""
-        marks = (_LEADING.match(line) for line in lines)
-        return frozenset(int(n) for mark in marks if mark for n in _DIGITS.findall(mark[0]))
 
     def passages(self, used: Collection[int] | None = None) -> list[PromptPassage]:
         """Return the passages by number, ascending; with ``used``, only those with these."""

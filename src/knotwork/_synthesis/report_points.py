@@ -16,7 +16,7 @@ from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatReply, complete_checked
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.inquiry import Inquiry
-from knotwork._synthesis.prompt_context import MOST_MARKS, PassageNumbering
+from knotwork._synthesis.prompt_context import MOST_MARKS, PassageNumbering, PromptPassage
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.records import Answer
@@ -61,15 +61,11 @@ def work_through(
 
 @dataclass(frozen=True, slots=True)
 class MaterialPart:
-    """A part of the material: the question for it, its text, and its passage numbers.
-
-    ``renumber`` leads from these numbers to those of the whole material, if they differ.
-    """
+    """A part of the material: the question for it, its text, and the passages that it numbers."""
 
     question: str
     material: str
-    numbers: Collection[int]
-    renumber: Callable[[int], int] | None = None
+    passages: Sequence[PromptPassage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +101,19 @@ class CollectedPoints:
 
 
 def collect_points(
-    inquiry: Inquiry, parts: Sequence[MaterialPart], *, label: str
+    inquiry: Inquiry, parts: Sequence[MaterialPart], numbering: PassageNumbering, *, label: str
 ) -> Generator[AskEvent, None, CollectedPoints]:
     """Ask for the points of all parts concurrently; yield how many are finished.
 
-    A part that fails has no points. If all parts fail and the inquiry has no fallback, raises
-    ModelError as `complete_checked`, or StoreError.
+    The points cite numbers of ``numbering``. A part that fails has no points. If all parts fail and
+    the inquiry has no fallback, raises ModelError as `complete_checked`, or StoreError.
     """
 
     def ask(part: MaterialPart) -> ParsedPoints | KnotworkError:
         return ask_model(
             replace(inquiry, question=part.question),
             "map",
-            lambda reply: parse_points(reply, part.numbers),
+            lambda reply: parse_points(reply, {passage.number for passage in part.passages}),
             output_tokens=MAP_OUTPUT_TOKENS,
             material=part.material,
         )
@@ -125,7 +121,9 @@ def collect_points(
     outcomes = yield from work_through(inquiry, label, ask, parts)
     collected = CollectedPoints(
         tuple(
-            outcome.renumbered(part.renumber) if isinstance(outcome, ParsedPoints) else outcome
+            outcome.adopted_by(numbering, part.passages)
+            if isinstance(outcome, ParsedPoints)
+            else outcome
             for part, outcome in zip(parts, outcomes, strict=True)
         )
     )
@@ -219,11 +217,15 @@ class ParsedPoints:
     points: tuple[ReportPoint, ...]
     dropped: int = 0
 
-    def renumbered(self, renumber: Callable[[int], int] | None) -> ParsedPoints:
-        """Return the points with other numbers; the same without a function for them."""
-        if renumber is None:
-            return self
-        points = (replace(p, numbers=tuple(map(renumber, p.numbers))) for p in self.points)
+    def adopted_by(
+        self, numbering: PassageNumbering, passages: Sequence[PromptPassage]
+    ) -> ParsedPoints:
+        """Return the points with the numbers of a numbering for the passages that they cite."""
+        held = {passage.number: passage for passage in passages}
+        points = (
+            replace(point, numbers=tuple(numbering.adopt(held[n]) for n in point.numbers))
+            for point in self.points
+        )
         return replace(self, points=tuple(points))
 
 

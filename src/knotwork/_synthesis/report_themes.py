@@ -41,9 +41,6 @@ def find_themes(
 
     A model, if there is one, writes missing reports for at most ``spend_tokens`` tokens.
     """
-    held = inquiry.store.capabilities.communities
-    if held is None:
-        return []
     ranked = find_communities(
         inquiry.question,
         store=inquiry.store,
@@ -51,8 +48,19 @@ def find_themes(
         embedder=inquiry.sources.models.query_embedder,
         most=most,
     )
-    ids = [item.id for item in ranked]
-    reports = inquiry.reports.reports(ids, spend_tokens=spend_tokens) if ids else {}
+    return _read_themes(
+        inquiry.store, inquiry.reports, [item.id for item in ranked], spend_tokens=spend_tokens
+    )
+
+
+def _read_themes(
+    store: Store, source: ReportSource, ids: Sequence[str], *, spend_tokens: int = 0
+) -> list[Theme]:
+    """Return the communities that have a report with findings."""
+    held = store.capabilities.communities
+    if held is None or not ids:
+        return []
+    reports = source.reports(ids, spend_tokens=spend_tokens)
     known = held.communities(reports)
     return [
         Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
@@ -202,7 +210,11 @@ def theme_lines(
                 stated.append(frozenset(content_terms(item.text)))
         if chosen:
             line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
-            lines.append(replace(line, note=_note_extent(theme, language)))
+            if theme.passages:
+                extent = count_units(theme.passages, "passage", language)
+                note = messages.with_extent(language, title="", extent=extent)
+                line = replace(line, note=note)
+            lines.append(line)
     return lines
 
 
@@ -213,17 +225,11 @@ def main_themes(
 
     Communities of one document with its title are left out if it is among ``titles``.
     """
-    held = store.capabilities.communities
     ids = [item.id for item in find_communities("", store=store, most=_CANDIDATES)]
-    if held is None or not ids:
-        return []
-    written, known = reports.reports(ids), held.communities(ids)
     themes = [
-        Theme(written[i], len(known[i].chunk_ids))
-        for i in ids
-        if i in written
-        and i in known
-        and not any(written[i].title.startswith(title) for title in titles)
+        theme
+        for theme in _read_themes(store, reports, ids)
+        if not any(theme.report.title.startswith(title) for title in titles)
     ]
     themes.sort(key=lambda theme: theme.report.language != language)
     return theme_lines("", themes, store=store, language=language, count=1)
@@ -254,13 +260,6 @@ def _finding_source(
             worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
             return SelectedSentence(chunk, span, finding.text, round(worth, 2), 0)
     return None
-
-
-def _note_extent(theme: Theme, language: str) -> str:
-    if not theme.passages:
-        return ""
-    extent = count_units(theme.passages, "passage", language)
-    return messages.with_extent(language, title="", extent=extent)
 
 
 def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
