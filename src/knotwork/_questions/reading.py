@@ -6,6 +6,7 @@ Each part is read when it is first asked for. Equal texts share one reading.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -14,7 +15,7 @@ from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, 
 from knotwork._questions.chinese import CHINESE
 from knotwork._questions.english import ENGLISH
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import Language
+from knotwork._questions.languages import Language, Words
 from knotwork._questions.parts import DividedQuestion
 from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
 from knotwork._text.chinese import HAN, simplify
@@ -116,6 +117,12 @@ _EXTENTS = {
 }
 
 
+def _asks_for(words_of: Callable[[Language], Words]) -> cached_property[bool]:
+    return cached_property(
+        lambda self: any(words_of(each).search(self.simple) for each in self._languages)
+    )
+
+
 @dataclass(frozen=True)
 class QuestionReading:
     """A question, and what its words ask; see `reading_of`."""
@@ -158,31 +165,20 @@ class QuestionReading:
         """The probabilities of the kinds of answer that it expects, the most probable first."""
         return read_kinds(self.text)
 
-    @cached_property
-    def asks_yes_or_no(self) -> bool:
-        """Whether it can be answered with yes or no."""
-        return any(language.yes_no.search(self.simple) for language in self._languages)
-
-    @cached_property
-    def asks_name(self) -> bool:
-        """Whether it asks for a name: a person, an option, a program."""
-        return any(language.name.search(self.simple) for language in self._languages)
-
-    @cached_property
-    def asks_who(self) -> bool:
-        """Whether it asks for a person."""
-        return any(language.who.search(self.simple) for language in self._languages)
+    asks_yes_or_no = _asks_for(lambda language: language.yes_no)
+    """Whether it can be answered with yes or no."""
+    asks_name = _asks_for(lambda language: language.name)
+    """Whether it asks for a name: a person, an option, a program."""
+    asks_who = _asks_for(lambda language: language.who)
+    """Whether it asks for a person."""
+    asks_where = _asks_for(lambda language: language.where)
+    """Whether it asks for a place."""
 
     @cached_property
     def asked_when(self) -> Span | None:
         """Its words that ask for a time."""
         found = (language.when.search(self.simple) for language in self._languages)
         return next((Span(*match.span()) for match in found if match), None)
-
-    @cached_property
-    def asks_where(self) -> bool:
-        """Whether it asks for a place."""
-        return any(language.where.search(self.simple) for language in self._languages)
 
     @cached_property
     def expected(self) -> Expectation:
