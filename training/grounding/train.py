@@ -45,8 +45,8 @@ from statements import (
 from statements import read_statements as read_asked
 
 from knotwork._synthesis.grounding import placement, polarity
-from knotwork._synthesis.grounding.denials import denials_of, is_negative
 from knotwork._synthesis.grounding.faults import CitedSources
+from knotwork._synthesis.grounding.polarity import denials_of, is_negative
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._text.sentences import split_sentences
 

@@ -1,4 +1,4 @@
-"""What the readers of questions know of a language: one object each for English and Chinese."""
+"""What the readers of questions know of a language, and the parts into which they divide one."""
 
 from __future__ import annotations
 
@@ -88,3 +88,25 @@ class Language:
     when: Words
     where: Words
     pronoun: Words
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuestion:
+    """One of the questions in a compound question.
+
+    ``asked`` is its own wording, ``text`` can be understood without the other parts.
+    """
+
+    asked: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DividedQuestion:
+    """The parts of a compound question, in order.
+
+    ``compared`` are the two names of a comparison; empty for any other question.
+    """
+
+    parts: tuple[SubQuestion, ...]
+    compared: tuple[str, ...] = ()

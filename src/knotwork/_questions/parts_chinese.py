@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from knotwork._questions.parts import DividedQuestion, SubQuestion
+from knotwork._questions.languages import DividedQuestion, SubQuestion
 from knotwork._text.chinese import simplify
 
 _LONGEST_NAME = 20

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 
-from knotwork._questions.parts import DividedQuestion, SubQuestion
+from knotwork._questions.languages import DividedQuestion, SubQuestion
 from knotwork._text.terms import content_terms
 
 _FEWEST_TERMS = 2

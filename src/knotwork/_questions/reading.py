@@ -15,8 +15,7 @@ from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, 
 from knotwork._questions.chinese import CHINESE
 from knotwork._questions.english import ENGLISH
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import Language, Words
-from knotwork._questions.parts import DividedQuestion
+from knotwork._questions.languages import DividedQuestion, Language, Words
 from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
 from knotwork._text.chinese import HAN, simplify
 from knotwork._text.languages import detect_language

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
-from knotwork._questions.parts import DividedQuestion, SubQuestion
+from knotwork._questions.languages import DividedQuestion, SubQuestion
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.fusion import raise_scores
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind

@@ -432,12 +432,9 @@ def _read_numbers(text: str) -> Iterator[int]:
         sign = -1 if letter else 1
         low = int(first)
         high = int(last) if last else low
-        if low < high <= low + _LONGEST_RANGE:
-            yield from (sign * number for number in range(low, high + 1))
-        else:
-            yield sign * low
-            if high != low:
-                yield sign * high
+        is_range = low < high <= low + _LONGEST_RANGE
+        numbers = range(low, high + 1) if is_range else dict.fromkeys((low, high))
+        yield from (sign * number for number in numbers)
 
 
 SECOND_GAIN = 0.2

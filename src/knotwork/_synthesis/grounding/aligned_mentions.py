@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from itertools import combinations, product
 
-from knotwork._synthesis.grounding.denials import NEAREST
 from knotwork._synthesis.grounding.texts import (
     NAME,
     Mention,
@@ -17,6 +16,8 @@ from knotwork._synthesis.grounding.texts import (
     word_behind,
 )
 
+NEAREST = 2
+"""How many words from a place the aligned word may be that leads to the same place elsewhere."""
 MOST_MENTIONS = 12
 """The names and numbers of a statement whose places are compared."""
 LEAST_PLACED = 0.5

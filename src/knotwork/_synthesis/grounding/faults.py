@@ -19,9 +19,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._synthesis.grounding.aligned_mentions import turned_pairs
-from knotwork._synthesis.grounding.denials import denials_of
 from knotwork._synthesis.grounding.placement import judge_placement
-from knotwork._synthesis.grounding.polarity import judge_polarity
+from knotwork._synthesis.grounding.polarity import denials_of, judge_polarity
 from knotwork._synthesis.grounding.source_places import SourcePlaces
 from knotwork._synthesis.grounding.texts import (
     HAN_CHARACTER,

@@ -314,23 +314,15 @@ class Pronoun(NamedTuple):
 
 
 _ENGLISH_PRONOUN = re.compile(
-    r"\b(?:(?P<person>he|she|him)|(?P<persons>his|her(?=\s+(?!(?:in|on|at|by|from|to|when|before"
-    r"|after|and|or|with|for|as|of|is|was|did)\b)[a-z])(?!\s*$))|(?P<her>her|hers)"
-    r"|(?P<things>its)|(?P<thing>it|this one|that one)|(?P<many>they|them)|(?P<manys>their)"
+    r"\b(?:(?P<person_own>his|her(?=\s+(?!(?:in|on|at|by|from|to|when|before|after|and|or|with|for"
+    r"|as|of|is|was|did)\b)[a-z])(?!\s*$))|(?P<person>he|she|him|hers?)"
+    r"|(?P<thing_own>its)|(?P<thing>it|this one|that one)|(?P<any>they|them)|(?P<any_own>their)"
     r"|(?P<place>there(?=\s*(?:[?.,;]|$|in\b|when\b|now\b|then\b|before\b|after\b)))"
     r")\b",
     re.IGNORECASE,
 )
-_KINDS = {
-    "person": (PronounKind.PERSON, False),
-    "persons": (PronounKind.PERSON, True),
-    "her": (PronounKind.PERSON, False),
-    "thing": (PronounKind.THING, False),
-    "things": (PronounKind.THING, True),
-    "many": (PronounKind.ANY, False),
-    "manys": (PronounKind.ANY, True),
-    "place": (PronounKind.PLACE, False),
-}
+_OWN = "_own"
+"""The end of the name of a group of possessive pronouns; the names begin with their kind."""
 _EMPTY_IT = re.compile(
     r"\b(?:does|did|will|would|can) it take\b|\b(?:is|was) it (?:true|possible|necessary|allowed"
     r"|legal|required|ok|okay)\b|\bwhat time is it\b|\bit (?:seems|appears) that\b",
@@ -362,13 +354,12 @@ def find_pronoun(question: str) -> Pronoun | None:
     """Return the first pronoun that may refer to an earlier turn, if there is one."""
     if _EMPTY_IT.search(question):
         return None
-    if match := _CHINESE_PRONOUN.search(question):
-        return Pronoun(PronounKind(match.lastgroup), *match.span(), possessive=False)
-    match = _ENGLISH_PRONOUN.search(question)
-    if match is None or match.lastgroup is None:
+    match = _CHINESE_PRONOUN.search(question) or _ENGLISH_PRONOUN.search(question)
+    if match is None:
         return None
-    kind, possessive = _KINDS[match.lastgroup]
-    return Pronoun(kind, *match.span(), possessive=possessive)
+    group = str(match.lastgroup)
+    kind = PronounKind(group.removesuffix(_OWN))
+    return Pronoun(kind, *match.span(), possessive=group.endswith(_OWN))
 
 
 def find_antecedent(kind: PronounKind, turns: Sequence[ConversationTurn]) -> str:
@@ -510,8 +501,9 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
     for form in _ASKED:
         if (found := form.search(asked)) and not form.search(asks):
             raise Unparsable(f"The rewritten question does not ask `{found[0]}`.")
+    own = asked.rstrip(" ?？") if _HAN_TEXT.search(asks) else asked
     if not _ASKS.search(asks) and (
-        _ASKS.search(asked) or _found(_STATES, asks) - _found(_STATES, asked)
+        _ASKS.search(own) or _found(_STATES, asks) - _found(_STATES, asked)
     ):
         raise Unparsable("The reply is not a question.")
     lost = [term for term in _own_terms(question) if term not in after]
