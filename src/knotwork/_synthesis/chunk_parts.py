@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._synthesis.sentence_selection import is_title
@@ -182,13 +183,8 @@ class ChunkParts:
 
 def _runs(places: Sequence[int]) -> list[list[int]]:
     """Return runs of consecutive positions."""
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return runs
+    by_gap = groupby(enumerate(places), key=lambda numbered: numbered[1] - numbered[0])
+    return [[place for _, place in run] for _, run in by_gap]
 
 
 def _shorten(text: str) -> str:

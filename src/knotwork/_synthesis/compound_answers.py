@@ -54,8 +54,7 @@ def answer_divided(
     parts: list[AnsweredPart] = []
     found, answer = evidence, None
     if is_led or division.compared:
-        found = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
-        answer = compose_answer(found, store=sources.store, settings=settings)
+        found, answer = _answer_whole(evidence, sources, settings)
     if not is_led and not (answer is not None and _compares(answer, division.compared)):
         parts = [_answer_part(part, sources, settings) for part in division.parts]
     answered = sum(item.answer.answered for item in parts)
@@ -63,8 +62,7 @@ def answer_divided(
         found = join_evidence(evidence, [item.evidence for item in parts])
         answer = join_answers(evidence.query.text, parts)
     elif answer is None:
-        found = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
-        answer = compose_answer(found, store=sources.store, settings=settings)
+        found, answer = _answer_whole(evidence, sources, settings)
     yield AskEvent(AskEventKind.FOUND, evidence=found)
     yield AskEvent(AskEventKind.FINISHED, answer=answer)
 
@@ -75,10 +73,14 @@ def _answer_part(
     """Search with the context that parts share, and select sentences by the part's own words."""
     found = sources.searcher.search(part.text)
     found = replace(found, query=replace(found.query, text=part.asked))
-    evidence = read_hits(found, sources.models.reader, most=1)
-    one_sentence = replace(settings, max_sentences=1)
-    answer = compose_answer(evidence, store=sources.store, settings=one_sentence)
-    return AnsweredPart(part, evidence, answer)
+    return AnsweredPart(part, *_answer_whole(found, sources, replace(settings, max_sentences=1)))
+
+
+def _answer_whole(
+    found: Evidence, sources: AnswerSources, settings: AnswerSettings
+) -> tuple[Evidence, Answer]:
+    evidence = read_hits(found, sources.models.reader, most=settings.max_sentences)
+    return evidence, compose_answer(evidence, store=sources.store, settings=settings)
 
 
 def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:

@@ -104,13 +104,9 @@ def pack_evidence(evidence: Evidence, *, budget_tokens: int) -> list[PromptPassa
         packing.add(candidate)
     passages = []
     for rank, passage in packing.passages():
-        stated = []
-        if rows and rank in stating:
-            stated.append(rows)
-            rows = ""
-        if own_rows:
-            stated.append(own_rows)
-            own_rows = ""
+        here = rank in stating
+        stated = [line for line in (rows if here else "", own_rows) if line]
+        rows, own_rows = "" if here else rows, ""
         text = "\n".join((passage.text, *stated))
         passages.append(replace(passage, text=text, rows=" ".join(stated)))
     return passages

@@ -221,18 +221,17 @@ class Compared:
 
     def _rivals(self, number: int) -> Numbers:
         """Return the places of mentions of the kind that statement and question do not have."""
-        is_name = self.mentions[number].kind == NAME
-        return self._strangers[0 if is_name else 1]
+        return self._strangers[self.mentions[number].kind == NAME]
 
     @cached_property
     def _strangers(self) -> tuple[Numbers, Numbers]:
-        """The names and the numbers of the sources that statement and question do not have."""
+        """The numbers and the names of the sources that statement and question do not have."""
         known = frozenset().union(*(mention.terms for mention in self.mentions))
-        kinds: tuple[list[int], list[int]] = [], []
+        found: tuple[list[int], list[int]] = [], []
         for number, place in enumerate(self._sources.mentions):
             if not place.mention.terms & known and place.shown not in self._asked:
-                kinds[0 if place.mention.kind == NAME else 1].append(number)
-        return np.array(kinds[0], dtype=np.intp), np.array(kinds[1], dtype=np.intp)
+                found[place.mention.kind == NAME].append(number)
+        return np.array(found[0], dtype=np.intp), np.array(found[1], dtype=np.intp)
 
     def _coverage(self, one: _Mention, own: Numbers, best: int) -> dict[str, float]:
         """Compare the words that the sentence of a place has with those of other sentences."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import NamedTuple
 
 from knotwork._inference.chat import (
@@ -30,7 +31,6 @@ from knotwork._text.chinese import HAN, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable
-from knotwork.records import Span
 
 MOST_TURNS = 6
 LONGEST_FOLLOW_UP = 400
@@ -260,8 +260,9 @@ def index_names(store: Store) -> NameReader:
     def read(text: str) -> list[SpokenName]:
         question = read_question(text, store=store)
         known = [
-            SpokenName(_surface(text, link.span), link.entity.type, link.span.start)
+            SpokenName(_POSSESSIVE.sub("", text[start:end]), link.entity.type, start)
             for link in question.links
+            for start, end in (link.span,)
             if link.trust == 1.0
         ]
         # A name that no passage is about may be an everyday word.
@@ -285,10 +286,6 @@ def index_names(store: Store) -> NameReader:
         return list(found.values())
 
     return read
-
-
-def _surface(text: str, span: Span) -> str:
-    return _POSSESSIVE.sub("", text[span.start : span.end])
 
 
 def _overlap(one: SpokenName, other: SpokenName) -> bool:
@@ -369,20 +366,13 @@ def find_antecedent(kind: PronounKind, turns: Sequence[ConversationTurn]) -> str
     question asked for them: for a person or a place, or with a short answer that has one name.
     """
     for turn in reversed(turns):
-        fitting = [name for name in _in_order(kind, turn) if _may_be(kind, name)]
+        is_asked = kind is PronounKind.PLACE or _asks_for(kind, turn)
+        both = (turn.answer_names, turn.names) if is_asked else (turn.names, turn.answer_names)
+        fitting = [name for name in chain(*both) if _may_be(kind, name)]
         certain = [name for name in fitting if name.type == kind.name]
         for name in [*certain, *fitting]:
             return name.name
     return ""
-
-
-def _in_order(kind: PronounKind, turn: ConversationTurn) -> Iterator[SpokenName]:
-    if kind is PronounKind.PLACE or _asks_for(kind, turn):
-        yield from turn.answer_names
-        yield from turn.names
-    else:
-        yield from turn.names
-        yield from turn.answer_names
 
 
 def _asks_for(kind: PronounKind, turn: ConversationTurn) -> bool:
