@@ -137,7 +137,8 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
         preamble, *questions = clauses
         context = f"{context} {preamble}".strip()
         for question in questions:
-            rest = _without_opening(question)
+            opening = _INVERTED.match(question) or _OPENING.match(question)
+            rest = question[opening.end() :].strip() if opening else question
             # Such a question needs the words of the one before it to be understood.
             leans = len(set(content_terms(rest))) < _FEWEST_TERMS or _POINTS_BACK.search(question)
             lead = context if not found else f"{context} {topic}" if leans else ""
@@ -223,11 +224,6 @@ def _name_ones(questions: Sequence[str]) -> list[str]:
         if asked := _ASKED_NOUN.match(named[-1]):
             noun = asked[1]
     return named
-
-
-def _without_opening(question: str) -> str:
-    opening = _INVERTED.match(question) or _OPENING.match(question)
-    return question[opening.end() :].strip() if opening else question
 
 
 def _distribute(question: str) -> tuple[str, ...]:

@@ -108,8 +108,8 @@ def find_stated_filter(question: str, *, today: date) -> StatedFilter | None:
 def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
     for match in _matches(question, _OF_DOCUMENTS, _OF_DOCUMENTS_ZH):
         stated = match.groupdict()
-        dates = [_as_date(stated[name], today) for name in _TIMES if stated.get(name)]
-        if all(dates):
+        dates = [resolve_relative(stated[name], today) for name in _TIMES if stated.get(name)]
+        if all(map(read_day_range, dates)):
             is_range = len(dates) > 1
             signs = (Comparison.AT_LEAST, Comparison.AT_MOST) if is_range else (_sign(match),)
             parts = [Condition(DATE, *pair) for pair in zip(signs, zip(dates), strict=True)]
@@ -137,9 +137,3 @@ def _without(match: re.Match[str]) -> str:
     elif (place := _PLACE_ZH.match(after)) and place[0]:
         return _PLACE_BEFORE_ZH.sub("", before) + after[place.end() :]
     return f"{before}{match['noun']}{after}"
-
-
-def _as_date(words: str, today: date) -> str:
-    """Return a time in the form that `read_day_range` parses, or "" if it is not a date."""
-    text = resolve_relative(words, today)
-    return text if read_day_range(text) else ""

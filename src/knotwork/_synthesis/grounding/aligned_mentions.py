@@ -1,11 +1,19 @@
-"""Compare names and numbers with those of a sentence in nearly the same words."""
+"""Compare names and numbers with those of a sentence, and who does something to whom.
+
+Names and numbers are compared with those of a sentence in nearly the same words. "Acme bought Bolt"
+and "Bolt was bought by Acme" say the same, "Bolt bought Acme" does not. Of two names and a word for
+what one does to the other, the voice and the order show which of them acts. Where they do not, as
+in "Acme and Bolt bought", the roles stay unknown.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import combinations, product
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise, product
+from typing import NamedTuple
 
+from knotwork._synthesis.grounding.source_places import Item, Place, SourcePlaces
 from knotwork._synthesis.grounding.texts import (
     NAME,
     Mention,
@@ -15,6 +23,7 @@ from knotwork._synthesis.grounding.texts import (
     covered_share,
     word_behind,
 )
+from knotwork.records import Span
 
 NEAREST = 2
 """How many words from a place the aligned word may be that leads to the same place elsewhere."""
@@ -178,3 +187,134 @@ _REFERRING = re.compile(
     r"\b(?:he|she|it|they|who|which|his|her|its|their|him|them|this|that|these|those)\b|[他她它其该這这]",
     re.IGNORECASE,
 )
+
+
+ROLE_FEATURES = ("acts", "held_acts", "roles_agree", "act_strength")
+"""In a feature, -1 means that no clause of the sources has both names and the word."""
+
+UNKNOWN = 0.5
+"""The role of a name that may act or be acted on."""
+_MOST_PLACES = 6
+_AFTER_PAIR = 3
+"""How many words behind two names the word for what one does to the other may be."""
+
+_BY = re.compile(r"\bby\s+(?:(?:the|an?|its|his|her|their)\s+)?(?:[\w-]+\s+){0,3}$", re.IGNORECASE)
+_DIRECTLY_BY = re.compile(r"^\W*(?:\w+\W+){0,2}?by\b", re.IGNORECASE)
+_BE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:\w+ly\s+|also\s+|not\s+)?$", re.IGNORECASE
+)
+_RELATIVE = re.compile(
+    r"\b(?:which|that|whom|whose|where|when)\s+(?:(?:the|an?)\s+)?(?:[\w-]+\s+){0,2}$",
+    re.IGNORECASE,
+)
+_PASSIVE_ZH = re.compile("[被由受遭]|[为為](?=.{1,20}所)")
+_TAKING_ZH = re.compile("[把将將]")
+
+
+def who_acts(text: str, first: Span, second: Span, act: Span) -> float:
+    """Return 1 if the first of two names acts, 0 if the second does, where the first is before it.
+
+    The act stands between the names, or behind or before both.
+    """
+    if act.start >= second.end:
+        between = text[first.end : second.start]
+        if _PASSIVE_ZH.search(between) or _RELATIVE.search(between):
+            return 0.0
+        return 1.0 if _TAKING_ZH.search(between) else UNKNOWN
+    if act.end <= first.start:
+        return 1.0 if _BY.search(text[act.end : first.start]) else UNKNOWN
+    before, after = text[first.end : act.start], text[act.end : second.start]
+    if _BY.search(after) or _DIRECTLY_BY.match(after):
+        return 0.0
+    if _BE.search(before) or _PASSIVE_ZH.search(before) or _RELATIVE.search(before):
+        return UNKNOWN
+    return 1.0
+
+
+class _Roles(NamedTuple):
+    """The features of a name, and how far from the other one the sources have it."""
+
+    span: int
+    features: dict[str, float]
+
+
+class RoleReader:
+    """Reads the roles of the names of a statement, there and in its sources."""
+
+    def __init__(
+        self,
+        said: ReadText,
+        sources: SourcePlaces,
+        items: Sequence[Item],
+        names: Sequence[tuple[Mention, Sequence[Place]]],
+    ) -> None:
+        self._said = said
+        self._sources = sources
+        self._ends = {word.start: word.end for word in said.words}
+        inside = [(m.start, m.end) for m, _ in names]
+        self._acts = [
+            item
+            for item in items
+            if item.matches
+            and item.start in self._ends
+            and not any(start <= item.start < end for start, end in inside)
+        ]
+        self._found: dict[int, _Roles] = {}
+        for one, other in pairwise(names):
+            self._read_pair(one, other)
+
+    def features(self, mention: Mention) -> dict[str, float]:
+        """Return the `ROLE_FEATURES` of a name."""
+        found = self._found.get(mention.start)
+        return found.features if found else dict.fromkeys(ROLE_FEATURES, -1.0)
+
+    def _read_pair(
+        self, one: tuple[Mention, Sequence[Place]], other: tuple[Mention, Sequence[Place]]
+    ) -> None:
+        (first, firsts), (second, seconds) = one, other
+        acts = [a for a in self._acts if first.end <= a.start < second.start]
+        if not acts:
+            acts = [a for a in self._acts if a.start >= second.end][:_AFTER_PAIR]
+        found = min(
+            (
+                (span, -act.strength, order, act, held)
+                for order, act in enumerate(acts)
+                for span, held in self._held(act, firsts, seconds)
+            ),
+            key=lambda f: f[:3],
+            default=None,
+        )
+        if found is None:
+            return
+        span, _, _, act, held = found
+        here = Span(act.start, self._ends[act.start])
+        ends = Span(first.start, first.end), Span(second.start, second.end)
+        said = who_acts(self._said.text, *ends, here)
+        agree = float(said == held) if UNKNOWN not in (said, held) else UNKNOWN
+        for mention, *acting in ((first, said, held), (second, 1 - said, 1 - held)):
+            row = dict(zip(ROLE_FEATURES, (*acting, agree, act.strength), strict=True))
+            if mention.start not in self._found or span < self._found[mention.start].span:
+                self._found[mention.start] = _Roles(span, row)
+
+    def _held(
+        self, act: Item, firsts: Sequence[Place], seconds: Sequence[Place]
+    ) -> Iterator[tuple[int, float]]:
+        """Yield how far apart two names and a word are in each clause of the sources with them, and
+        whether the first name acts there.
+        """
+        pairs = product(act.matches, firsts[:_MOST_PLACES], seconds[:_MOST_PLACES])
+        for position, first, second in pairs:
+            number, word = self._sources.sentence_of[position], self._sources.word_at(position)
+            if word is None or not number == first.sentence == second.sentence:
+                continue
+            there = Span(word.start, word.end)
+            own, other = (Span(p.start, p.start + max(len(p.shown), 1)) for p in (first, second))
+            if own.start == other.start or any(
+                s.start <= there.start < s.end for s in (own, other)
+            ):
+                continue
+            text = self._sources.sentences[number].text
+            is_first = own < other
+            acts = who_acts(text, *((own, other) if is_first else (other, own)), act=there)
+            places = sorted((position, first.position, second.position))
+            yield places[2] - places[0], acts if is_first else 1 - acts

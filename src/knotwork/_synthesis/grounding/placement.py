@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from knotwork._synthesis.grounding.aligned_mentions import (
     MOST_MENTIONS,
+    ROLE_FEATURES,
+    RoleReader,
     is_elsewhere,
     place_in_order,
 )
-from knotwork._synthesis.grounding.clause_roles import ROLE_FEATURES, RoleReader
 from knotwork._synthesis.grounding.source_places import (
     Grid,
     Item,

@@ -123,9 +123,9 @@ class SourcePlaces:
         )
         found = []
         for position in rarest[:_MOST_PLACES]:
-            number = self.sentence_of[position]
-            word = self.sentences[number].words[position - self._bases[number]]
-            found.append(Place(mention, shown, position, number, word.start))
+            if word := self.word_at(position):
+                number = self.sentence_of[position]
+                found.append(Place(mention, shown, position, number, word.start))
         return found
 
     def items_of(self, said: ReadText) -> list[Item]:
