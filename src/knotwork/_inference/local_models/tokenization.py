@@ -13,12 +13,12 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork.errors import MissingExtra
 from knotwork.records import Span
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -130,113 +130,26 @@ def _cut_ranges(
     yield first, last
 
 
-_MOST_CHARACTERS = 100
-"""A longer word is a single unknown token, as in the original tokenizer."""
-_CACHED_PIECES = 100_000
-_IDEOGRAPHS = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-)
-"""Characters that BERT treats as single words."""
-
-
 class WordPieceTokenizer:
-    """Splits text into the ids of a lower-case WordPiece vocabulary (piece to id)."""
+    """Splits text into the ids of a lower-case WordPiece vocabulary (piece to id).
+
+    Raises MissingExtra without the library `tokenizers`.
+    """
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        self._vocabulary = vocabulary
-        self._begin = vocabulary["[CLS]"]
-        self._end = vocabulary["[SEP]"]
-        self._unknown = vocabulary["[UNK]"]
-        self._words: dict[str, list[tuple[int, int]]] = {}
+        try:
+            from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+        except ImportError as error:
+            raise MissingExtra("A model with a WordPiece vocabulary", "local") from error
+        self._tokenizer = Tokenizer(models.WordPiece(dict(vocabulary), unk_token="[UNK]"))  # noqa: S106
+        self._tokenizer.normalizer = normalizers.BertNormalizer()
+        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        self._head, self._tail = (vocabulary["[CLS]"],), (vocabulary["[SEP]"],)
 
     def encode(self, text: str) -> Tokens:
         """Return the tokens of a text of any length."""
-        ids: list[int] = []
-        starts: list[int] = []
-        for word, offsets in _split_words(text):
-            for piece_id, offset in self._segment(word):
-                ids.append(piece_id)
-                starts.append(offsets[offset])
-        return Tokens((self._begin,), ids, starts, (self._end,))
-
-    def _segment(self, word: str) -> list[tuple[int, int]]:
-        """Return the ids of a word's pieces, each with its offset in the word."""
-        known = self._words.get(word)
-        if known is None:
-            if len(self._words) >= _CACHED_PIECES:
-                self._words.clear()
-            known = self._words[word] = self._match(word)
-        return known
-
-    def _match(self, word: str) -> list[tuple[int, int]]:
-        unknown = [(self._unknown, 0)]
-        if len(word) > _MOST_CHARACTERS:
-            return unknown
-        pieces: list[tuple[int, int]] = []
-        start = 0
-        while start < len(word):
-            mark = "##" if start else ""
-            for end in range(len(word), start, -1):
-                piece_id = self._vocabulary.get(mark + word[start:end])
-                if piece_id is not None:
-                    pieces.append((piece_id, start))
-                    start = end
-                    break
-            else:
-                return unknown
-        return pieces
-
-
-def _split_words(text: str) -> list[tuple[str, list[int]]]:
-    """Return lower-case words and punctuation marks, with the offsets of their characters."""
-    words: list[tuple[str, list[int]]] = []
-    inside = False
-    for offset, character in enumerate(text):
-        kind, lower = _read_character(character)
-        if kind == "space":
-            inside = False
-        elif kind == "alone":
-            words.append((lower, [offset] * len(lower)))
-            inside = False
-        elif kind == "letter" and lower:
-            if not inside:
-                words.append(("", []))
-                inside = True
-            word, offsets = words[-1]
-            words[-1] = word + lower, offsets
-            offsets.extend([offset] * len(lower))
-    return words
-
-
-@lru_cache(maxsize=1 << 14)
-def _read_character(character: str) -> tuple[str, str]:
-    """Return "space", "alone", "letter" or "" (to drop), and the lower-case character."""
-    category = unicodedata.category(character)
-    if character in "\t\n\r":
-        return "space", ""
-    if character == "\N{REPLACEMENT CHARACTER}" or category.startswith("C"):
-        return "", ""
-    if character.isspace():
-        return "space", ""
-    bare = "".join(
-        part
-        for part in unicodedata.normalize("NFD", character)
-        if unicodedata.category(part) != "Mn"
-    ).lower()
-    code = ord(character)
-    if any(first <= code <= last for first, last in _IDEOGRAPHS):
-        return "alone", bare
-    return "alone" if _is_punctuation(character, category) else "letter", bare
-
-
-def _is_punctuation(character: str, category: str) -> bool:
-    symbol = character.isascii() and character.isprintable() and not character.isalnum()
-    return symbol or category.startswith("P")
+        found = self._tokenizer.encode(replace_surrogates(text), add_special_tokens=False)
+        return Tokens(self._head, found.ids, [start for start, _ in found.offsets], self._tail)
 
 
 SPACE = "\u2581"
