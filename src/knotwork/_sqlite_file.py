@@ -70,14 +70,10 @@ SYNCHRONOUS = (FULL, NORMAL)
 
 
 class Migration(NamedTuple):
-    """A named change of the schema; never edited once released.
-
-    ``fill`` writes values that SQL alone cannot derive from the existing rows.
-    """
+    """A named change of the schema; never edited once released. Names are in ascending order."""
 
     name: str
     statements: str
-    fill: Callable[[apsw.Connection], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +160,24 @@ class SqliteFile:
     ) -> list[Migration]:
         """Return the migrations that a file which is not empty lacks.
 
-        Raises SchemaMismatch if it is of another kind or was written by a later version.
+        Raises SchemaMismatch if it is of another kind, or was written by a later version or before
+        the first release.
         """
         if connection.pragma("application_id") != self.application_id:
             raise self._foreign()
         recorded = _recorded_migrations(connection)
         known = [*(migration.name for migration in migrations), PAGE_CHECKSUMS]
-        later = [name for name in recorded if name not in known]
+        later = [name for name in recorded if name not in known and name > known[0]]
         if later:
             raise SchemaMismatch(
                 f"`{self.path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
                 f"this version knows up to `{known[-2]}`).",
                 fix=f"Upgrade Knotwork, or use another file for the {self.kind}.",
+            )
+        if known[0] not in recorded and any(name < known[0] for name in recorded):
+            raise SchemaMismatch(
+                f"`{self.path}` was written before the first release of Knotwork.",
+                fix=self._use_another,
             )
         return [migration for migration in migrations if migration.name not in recorded]
 
@@ -194,8 +196,6 @@ class SqliteFile:
                 # Another process may have migrated the file while this one waited.
                 if migration.name not in _recorded_migrations(connection):
                     connection.execute(migration.statements)
-                    if migration.fill is not None:
-                        migration.fill(connection)
                     connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
                     connection.pragma("application_id", self.application_id)
 

@@ -93,26 +93,3 @@ def test_an_earlier_file_that_cannot_be_written_is_still_read(earlier_file, monk
         assert memory.owned_by("a1").facts() == []
         with pytest.raises(StoreReadOnly, match="is not writable"):
             memory.learn(ROME)
-
-
-def test_facts_of_an_earlier_database_belong_to_the_user_of_this_machine(postgres_url) -> None:
-    with closing(open_store(postgres_url, create=True)) as store:
-        facts = companions_of(store).open(FACTS)
-        with closing(FactMemory(facts)) as memory:
-            memory.learn(OSLO)
-            with facts.transaction():
-                facts.change("ALTER TABLE fact DROP COLUMN owner")
-                facts.change(
-                    "ALTER TABLE fact ADD UNIQUE"
-                    " (subject_form, relation_form, object_form, valid_from)"
-                )
-                facts.change("DELETE FROM migration WHERE name = '0004-fact-owners'")
-    with (
-        closing(open_store(postgres_url)) as store,
-        closing(FactMemory(companions_of(store).open(FACTS))) as memory,
-    ):
-        assert memory.facts() == [OSLO]
-        other = memory.owned_by("a1")
-        other.learn(OSLO)
-        other.learn(ROME)
-        assert memory.facts() == [OSLO]

@@ -4,7 +4,6 @@ import pytest
 
 import knotwork
 from knotwork._stores.index_tables import require_tables
-from knotwork._stores.table_file import TableFile
 
 pytestmark = pytest.mark.slow
 
@@ -77,26 +76,6 @@ def test_a_table_that_a_person_added_stays(opened, tmp_path):
     (folder / "other.txt").write_text("Some text.", "utf-8")
     base.index(folder)
     assert set(shapes(base)) == {"mine"}
-
-
-def test_a_file_of_an_earlier_release_still_answers(tmp_path):
-    import apsw
-
-    path = tmp_path / "tables"
-    connection = apsw.Connection(str(path))
-    connection.execute("CREATE TABLE knotwork_tables (name TEXT PRIMARY KEY, source TEXT)")
-    connection.execute('CREATE TABLE "sales" ("region" TEXT, "amount" INTEGER)')
-    connection.execute("INSERT INTO sales VALUES ('North', 5)")
-    connection.execute("INSERT INTO knotwork_tables VALUES ('sales', 'sales.csv')")
-    connection.close()
-    file = TableFile(path)
-    (shape,) = file.tables()
-    assert shape.columns == (("region", "text"), ("amount", "integer"))
-    assert file.run("SELECT sum(amount) FROM sales").rows == ((5,),)
-    assert file.find_values(["north"]) == {}
-    file.put("more", [("a", "text")], [("x",)])
-    assert {shape.name for shape in file.tables()} == {"sales", "more"}
-    assert file.find_values(["x"])["x"] == [("more", "a", "x")]
 
 
 HOSTILE = {

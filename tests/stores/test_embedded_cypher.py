@@ -5,11 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from tests.stores.earlier_files import undo_migrations
-
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import PropertyNode, Relationship
-from knotwork.testing._store_contract import add_document
 
 _COUNT = "MATCH (n) RETURN count(n)"
 
@@ -30,18 +27,6 @@ def test_graphs_are_there_after_reopening(tmp_path: Path) -> None:
     again = EmbeddedStore.open(path, read_only=True)
     assert again.cypher("MATCH (a)-[r]->(b) RETURN a, r, b", graph="ring").rows == before
     again.close()
-
-
-def test_an_index_without_graphs_is_brought_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "index.knot"
-    earlier = EmbeddedStore.open(path, create=True)
-    add_document(earlier, "a.md", ["Ada", "Bob"])
-    earlier.close()
-    undo_migrations(path, since="0006")
-    reader = EmbeddedStore.open(path, read_only=True)
-    assert reader.property_graphs.names() == []
-    assert reader.cypher("MATCH (c:Chunk) RETURN count(c)").rows == ((2,),)
-    reader.close()
 
 
 def test_a_broken_graph_is_found(tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.stores.earlier_files import undo_migrations
 
 from knotwork._stores.base import was_read_by_model
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import Description, ReadingStatus, content_id
 from knotwork.testing._enrichment_contract import reading_snapshot, sample_reading, sample_summary
-from knotwork.testing._store_contract import add_document, snapshot
+from knotwork.testing._store_contract import add_document
 
 FORMS = ["ada", "bob"]
 
@@ -45,27 +44,6 @@ def test_readings_are_there_after_reopening(path: Path) -> None:
     again = EmbeddedStore.open(path, read_only=True)
     assert reading_snapshot(again, chunks=chunks, forms=FORMS) == before
     again.close()
-
-
-def test_an_index_without_readings_is_brought_up_to_date(path: Path) -> None:
-    earlier = EmbeddedStore.open(path, create=True)
-    add_document(earlier, "a.md", ["Ada", "Bob"], link=True)
-    before = snapshot(earlier)
-    earlier.close()
-    undo_migrations(path, since="0003")
-    reader = EmbeddedStore.open(path, read_only=True)
-    assert snapshot(reader) == before
-    assert reader.readings.described() == []
-    assert reader.readings.quarantined() == []
-    reader.close()
-    store = EmbeddedStore.open(path)
-    fill(store)
-    assert store.check() == []
-    store.remove_documents(store.documents.document_ids())
-    assert store.readings.described() == []
-    assert dict(store.readings.counts()) == {}
-    assert store.check() == []
-    store.close()
 
 
 def test_a_reader_may_not_write_readings(path: Path) -> None:

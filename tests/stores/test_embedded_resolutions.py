@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.stores.earlier_files import undo_migrations
 
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import entity_id
 from knotwork.testing._resolution_contract import resolution_snapshot, sample_decision
-from knotwork.testing._store_contract import add_document, snapshot
+from knotwork.testing._store_contract import add_document
 
 FORMS = ["ada", "bob", "cy"]
 
@@ -37,22 +36,6 @@ def test_decisions_are_there_after_reopening(path: Path) -> None:
     again = EmbeddedStore.open(path, read_only=True)
     assert resolution_snapshot(again, FORMS) == before
     again.close()
-
-
-def test_an_index_without_decisions_is_brought_up_to_date(path: Path) -> None:
-    earlier = EmbeddedStore.open(path, create=True)
-    add_document(earlier, "a.md", ["Ada", "Bob", "Cy"])
-    before = snapshot(earlier)
-    earlier.close()
-    undo_migrations(path, since="0004")
-    reader = EmbeddedStore.open(path, read_only=True)
-    assert snapshot(reader) == before
-    assert resolution_snapshot(reader, FORMS) == [[], {}, {}, []]
-    reader.close()
-    store = EmbeddedStore.open(path)
-    fill(store)
-    assert len(store.resolutions.decisions()) == 2
-    store.close()
 
 
 def test_groups_follow_what_others_commit(path: Path) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stores.earlier_files import undo_migrations
 from tests.stores.plain_store import PlainTexts
 from tests.stores.raw_files import change, opened
 
@@ -112,35 +111,6 @@ def test_a_transaction_that_is_rolled_back_leaves_no_page(tmp_path: Path) -> Non
 def interrupt(is_wanted: bool) -> None:
     if is_wanted:
         raise InterruptedError
-
-
-@pytest.mark.usefixtures("small_pages")
-def test_an_index_with_tables_of_fts5_is_brought_up_to_date(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("knotwork._stores.embedded.database._LARGE_BYTES", 10_000)
-    path, plain = tmp_path / "index.knot", PlainTexts()
-    texts = [(content_id(n), f"word{n} word{n % 3} word1") for n in range(30)]
-    plain.add(texts)
-    with closing(EmbeddedStore.open(path, create=True)) as writer:
-        writer.texts("chunk").add(texts)
-    undo_migrations(path, since="0014")
-    change(
-        path,
-        "CREATE VIRTUAL TABLE text_chunk USING fts5(terms, content='', contentless_delete=1);"
-        "CREATE VIRTUAL TABLE text_chunk_terms USING fts5vocab(text_chunk, row);"
-        "INSERT INTO text_chunk (rowid, terms) SELECT id, 'word1' FROM text_chunk_counts",
-    )
-    assert caplog.messages == []
-    for _ in range(2):  # only the first one updates the file
-        with closing(EmbeddedStore.open(path)) as store:
-            check(store, plain)
-            assert store.check_fully() == []
-    (message,) = caplog.messages
-    assert message.startswith("updating `")
-    assert "index.knot" in message
-    assert rows_of(path, "sqlite_schema WHERE sql LIKE '%fts5%'") == 0
-    assert rows_of(path, "text_chunk_page") == 7
 
 
 @pytest.mark.usefixtures("small_pages")

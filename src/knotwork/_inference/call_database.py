@@ -43,7 +43,7 @@ _WAL_LIMIT_BYTES = 16 * 1024 * 1024
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
-        "0001-first-tables",
+        "0002-awaited",
         """
         CREATE TABLE reply (
             id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,
@@ -68,11 +68,6 @@ MIGRATIONS: tuple[Migration, ...] = (
             saved_input_tokens INTEGER NOT NULL, saved_output_tokens INTEGER NOT NULL,
             PRIMARY KEY (stage, source, model)
         ) WITHOUT ROWID;
-        """,
-    ),
-    Migration(
-        "0002-awaited",
-        """
         CREATE TABLE awaited (
             key BLOB PRIMARY KEY, batch TEXT NOT NULL, server TEXT NOT NULL, model TEXT NOT NULL,
             stage TEXT NOT NULL, source TEXT NOT NULL

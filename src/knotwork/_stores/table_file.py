@@ -130,7 +130,8 @@ class TableFile:
         if not self.exists():
             return set()
         with self._reading() as connection:
-            if not has_registry(connection):
+            statement = "SELECT 1 FROM sqlite_schema WHERE name = 'knotwork_shapes'"
+            if not connection.execute(statement).get:  # the first write was interrupted
                 return set()
             rows = connection.execute("SELECT DISTINCT document FROM knotwork_shapes")
             return {str(document) for (document,) in rows} - {""}
@@ -164,8 +165,6 @@ class TableFile:
         if not self.exists():
             return found
         with self._reading() as connection:
-            if not has_registry(connection):
-                return found
             for form, table, column, value in connection.execute(
                 'SELECT form, name, "column", value FROM knotwork_values'
                 " WHERE form IN (SELECT value FROM json_each(?))",
@@ -178,13 +177,12 @@ class TableFile:
         """Return the sources of rows of a table, given by rowid, in order."""
         spans: dict[int, Span] = {}
         with self._reading() as connection:
-            if has_registry(connection):
-                for row, start, end in connection.execute(
-                    'SELECT row, start, "end" FROM knotwork_lines WHERE name = ?'
-                    " AND row IN (SELECT value FROM json_each(?))",
-                    (shape.name, json.dumps(list(rows))),
-                ):
-                    spans[int(row)] = Span(int(start), int(end))
+            for row, start, end in connection.execute(
+                'SELECT row, start, "end" FROM knotwork_lines WHERE name = ?'
+                " AND row IN (SELECT value FROM json_each(?))",
+                (shape.name, json.dumps(list(rows))),
+            ):
+                spans[int(row)] = Span(int(start), int(end))
         source = shape.document or shape.source
         return [RowSource(source, shape.name, row, spans.get(row, Span(0, 0))) for row in rows]
 
@@ -278,7 +276,6 @@ class TableFile:
 
 _NOT_PLAIN = re.compile(r"\W+")
 _SQL_TYPES = {"text": "TEXT", "integer": "INTEGER", "number": "REAL", "date": "TEXT"}
-_KINDS = {"TEXT": "text", "INTEGER": "integer", "REAL": "number"}
 _ROWID_NAMES = ("rowid", "oid")
 """Names of the row number in SQLite, which a column of such a name would hide."""
 _OWN_PREFIX = "knotwork_"
@@ -427,10 +424,8 @@ def pack_table(connection: apsw.Connection, name: str) -> bytes:
     (source,) = (source for other, source in registered(connection) if other == name)
     shape = shape_of(connection, name, str(source))
     rows = connection.execute(f'SELECT rowid, * FROM "{name}" ORDER BY rowid')  # noqa: S608
-    lines: list[tuple[object, ...]] = []
-    if has_registry(connection):
-        statement = 'SELECT row, start, "end" FROM knotwork_lines WHERE name = ? ORDER BY row'
-        lines = connection.execute(statement, (name,)).fetchall()
+    statement = 'SELECT row, start, "end" FROM knotwork_lines WHERE name = ? ORDER BY row'
+    lines = connection.execute(statement, (name,)).fetchall()
     body = {
         "source": shape.source,
         "document": shape.document,
@@ -491,25 +486,11 @@ def registered(connection: apsw.Connection) -> list[tuple[object, ...]]:
     return connection.execute("SELECT name, source FROM knotwork_tables ORDER BY name").fetchall()
 
 
-def has_registry(connection: apsw.Connection) -> bool:
-    """Return True if the file has table descriptions, which earlier releases did not write."""
-    statement = "SELECT count(*) FROM sqlite_schema WHERE name = 'knotwork_shapes'"
-    return bool(connection.execute(statement).get)
-
-
 def shape_of(connection: apsw.Connection, name: str, source: str) -> TableShape:
-    """Return the shape of a table; for a file of an earlier release, from the SQLite schema."""
+    """Return the shape of a table."""
     count = int(connection.execute(f'SELECT count(*) FROM "{name}"').get)  # noqa: S608
-    description = None
-    if has_registry(connection):
-        statement = "SELECT document, revision, columns FROM knotwork_shapes WHERE name = ?"
-        description = connection.execute(statement, (name,)).fetchone()
-    if description is None:
-        statement = "SELECT name, type FROM pragma_table_info(?)"
-        found = connection.execute(statement, (name,)).fetchall()
-        columns = tuple((str(n), _KINDS[str(t)]) for n, t in found)
-        return TableShape(name, source, columns, count, tuple(n for n, _ in columns))
-    document, revision, listed = description
+    statement = "SELECT document, revision, columns FROM knotwork_shapes WHERE name = ?"
+    ((document, revision, listed),) = connection.execute(statement, (name,))
     items = json.loads(str(listed))
     columns = tuple((str(n), str(kind)) for n, kind, _ in items)
     labels = tuple(str(label) for _, _, label in items)

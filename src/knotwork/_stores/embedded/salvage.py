@@ -27,11 +27,12 @@ from knotwork._stores.embedded.damage import (
     owners_in_gaps,
     part_of,
 )
-from knotwork._stores.embedded.schema import fill_fields
 from knotwork._stores.graph_view import entity_type, most_frequent
+from knotwork._stores.sql.documents import PUT_FIELD, PUT_PAGE, field_rows, page_rows
+from knotwork._stores.sql.packing import unpack_json, unpack_outline, unpack_text
 from knotwork._stores.vectors import final_name, stored_type
 from knotwork._text.names import normal_form
-from knotwork.records import entity_id, id_to_int, int_to_id
+from knotwork.records import Document, entity_id, id_to_int, int_to_id
 
 _VECTOR_TABLE = re.compile(r"vector_(?!(?:index|code)$)[a-z][a-z0-9_]*")
 _OWN = frozenset({"migration", "state", "sqlite_sequence", "vector_code"})
@@ -185,7 +186,7 @@ def drop_documents(target: apsw.Connection, ids: Collection[str], found: Salvage
             "DELETE FROM sense WHERE chunk NOT IN (SELECT id FROM chunk);"
             "DELETE FROM document_field; DELETE FROM document_page"
         )
-        fill_fields(target)
+        _fill_fields(target)
         names = [str(name) for (name,) in target.execute("SELECT name FROM vector_index")]
         for name in names:
             owners = _VECTOR_OWNERS.get(final_name(name))
@@ -193,6 +194,18 @@ def drop_documents(target: apsw.Connection, ids: Collection[str], found: Salvage
                 target.execute(f"DELETE FROM vector_{name} WHERE id NOT IN ({owners})")  # noqa: S608
         dimensions: Any = target.execute("SELECT name, dimension FROM vector_index").fetchall()
         _count_vectors(target, dict(dimensions))
+
+
+def _fill_fields(connection: apsw.Connection) -> None:
+    """Write the fields and pages of all documents."""
+    for (key,) in connection.execute("SELECT id FROM document").fetchall():
+        assert isinstance(key, int)
+        sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
+        ((metadata, outline, text),) = connection.execute(sql, (key,))
+        pages = unpack_outline(outline).pages
+        document = Document("", unpack_text(text) if pages else "", pages=pages)
+        connection.executemany(PUT_FIELD, field_rows(key, unpack_json(metadata)))
+        connection.executemany(PUT_PAGE, page_rows(key, document))
 
 
 def _copy_generation(source: apsw.Connection, target: apsw.Connection) -> None:

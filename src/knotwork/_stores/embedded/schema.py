@@ -9,44 +9,14 @@ contain lone surrogates, which SQLite text must not.
 
 from __future__ import annotations
 
-import apsw
-
 from knotwork._sqlite_file import Migration
-from knotwork._stores.embedded.text_pages import create_tables, update_pages
-from knotwork._stores.sql.documents import PUT_FIELD, PUT_PAGE, field_rows, page_rows
-from knotwork._stores.sql.packing import unpack_json, unpack_outline, unpack_text
-from knotwork.records import Document
-
-
-def fill_fields(connection: apsw.Connection) -> None:
-    """Write the fields and pages of all documents, in an index that was built without them."""
-    for (key,) in connection.execute("SELECT id FROM document").fetchall():
-        assert isinstance(key, int)
-        sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
-        ((metadata, outline, text),) = connection.execute(sql, (key,))
-        pages = unpack_outline(outline).pages
-        document = Document("", unpack_text(text) if pages else "", pages=pages)
-        connection.executemany(PUT_FIELD, field_rows(key, unpack_json(metadata)))
-        connection.executemany(PUT_PAGE, page_rows(key, document))
-
-
-def fill_text_pages(connection: apsw.Connection) -> None:
-    """Write the pages of full text of an index that had them in tables of FTS5."""
-    for (name,) in connection.execute("SELECT name FROM text_index").fetchall():
-        table = f"text_{name}"
-        create_tables(connection, table)
-        connection.execute(f"INSERT INTO {table}_change SELECT id, 0 FROM {table}_counts")  # noqa: S608
-        update_pages(connection, table, version=0)
-        connection.execute(f"DROP TABLE IF EXISTS {table}_terms; DROP TABLE IF EXISTS {table}")
-
 
 APPLICATION_ID = 0x4B4E4F54
 """``KNOT``, which marks a SQLite file as an index of Knotwork."""
 
-
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
-        "0001-first-tables",
+        "0015-blocks",
         """
         CREATE TABLE state (generation INTEGER NOT NULL);
         INSERT INTO state VALUES (0);
@@ -55,9 +25,11 @@ MIGRATIONS: tuple[Migration, ...] = (
             uri TEXT PRIMARY KEY, document_id TEXT NOT NULL, root TEXT NOT NULL,
             revision TEXT NOT NULL, settings TEXT NOT NULL, size INTEGER NOT NULL,
             modified_ns INTEGER NOT NULL, chunks INTEGER NOT NULL,
-            error_reason TEXT NOT NULL, error TEXT NOT NULL
+            error_reason TEXT NOT NULL, error TEXT NOT NULL,
+            edge_keys BLOB NOT NULL DEFAULT x'', repeated TEXT NOT NULL DEFAULT '',
+            changed_ns INTEGER NOT NULL DEFAULT 0, checked_ns INTEGER NOT NULL DEFAULT 0,
+            digest TEXT NOT NULL DEFAULT ''
         ) WITHOUT ROWID;
-
         CREATE TABLE document (
             id INTEGER PRIMARY KEY, uri TEXT NOT NULL, title TEXT NOT NULL,
             media_type TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL,
@@ -77,13 +49,12 @@ MIGRATIONS: tuple[Migration, ...] = (
             parent INTEGER, is_parent INTEGER NOT NULL, ordinal INTEGER NOT NULL,
             start INTEGER NOT NULL, "end" INTEGER NOT NULL, name TEXT NOT NULL,
             document_title TEXT NOT NULL, headings TEXT NOT NULL, sentences BLOB NOT NULL,
-            text TEXT NOT NULL
+            text TEXT NOT NULL, blocks BLOB NOT NULL DEFAULT x''
         );
         CREATE INDEX chunk_by_document ON chunk (document, is_parent, ordinal);
         CREATE INDEX chunk_by_section ON chunk (section);
         CREATE INDEX chunk_by_parent ON chunk (parent) WHERE parent IS NOT NULL;
         CREATE INDEX chunk_by_name ON chunk (name);
-
         CREATE TABLE mention (
             chunk INTEGER NOT NULL, entity INTEGER NOT NULL, times INTEGER NOT NULL,
             about REAL NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, spans BLOB NOT NULL,
@@ -95,7 +66,6 @@ MIGRATIONS: tuple[Migration, ...] = (
             type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
         );
         CREATE INDEX entity_by_name ON entity (name);
-
         CREATE TABLE contribution (
             chunk INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
             relation INTEGER NOT NULL, weight INTEGER NOT NULL,
@@ -113,19 +83,19 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
         CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
-
         CREATE TABLE text_index (
             name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
         ) WITHOUT ROWID;
         CREATE TABLE vector_index (
             name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
-            matrices INTEGER NOT NULL, version INTEGER NOT NULL
+            matrices INTEGER NOT NULL, version INTEGER NOT NULL,
+            replaced INTEGER NOT NULL DEFAULT 0, coded INTEGER NOT NULL DEFAULT 0,
+            center BLOB NOT NULL DEFAULT x''
         ) WITHOUT ROWID;
-        """,
-    ),
-    Migration(
-        "0002-communities",
-        """
+        CREATE TABLE vector_code (
+            name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
+            PRIMARY KEY (name, page)
+        );
         CREATE TABLE community (
             id INTEGER PRIMARY KEY, level INTEGER NOT NULL, parent INTEGER, stale INTEGER NOT NULL
         );
@@ -147,11 +117,6 @@ MIGRATIONS: tuple[Migration, ...] = (
             chunk INTEGER NOT NULL, community INTEGER NOT NULL, PRIMARY KEY (chunk, community)
         ) WITHOUT ROWID;
         CREATE INDEX report_citation_by_community ON report_citation (community);
-        """,
-    ),
-    Migration(
-        "0003-readings",
-        """
         CREATE TABLE chunk_reading (
             chunk INTEGER PRIMARY KEY, status TEXT NOT NULL, source TEXT NOT NULL,
             reason BLOB NOT NULL, complaints TEXT NOT NULL, raw BLOB
@@ -166,11 +131,6 @@ MIGRATIONS: tuple[Migration, ...] = (
             entity INTEGER PRIMARY KEY, text BLOB NOT NULL, source TEXT NOT NULL,
             content_key TEXT NOT NULL
         );
-        """,
-    ),
-    Migration(
-        "0004-resolutions",
-        """
         CREATE TABLE same_as (
             first INTEGER NOT NULL, second INTEGER NOT NULL, verdict TEXT NOT NULL,
             source TEXT NOT NULL, reason BLOB NOT NULL, score REAL NOT NULL,
@@ -178,21 +138,11 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         CREATE INDEX same_as_by_second ON same_as (second);
         CREATE TABLE touched_entity (entity INTEGER PRIMARY KEY);
-        """,
-    ),
-    Migration(
-        "0005-homonyms",
-        """
         CREATE TABLE homonym (entity INTEGER PRIMARY KEY, reason BLOB NOT NULL);
         CREATE TABLE sense (
             entity INTEGER NOT NULL, number INTEGER NOT NULL, chunk INTEGER NOT NULL,
             PRIMARY KEY (entity, number, chunk)
         ) WITHOUT ROWID;
-        """,
-    ),
-    Migration(
-        "0006-property-graphs",
-        """
         CREATE TABLE property_graph (
             id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE
         );
@@ -205,19 +155,6 @@ MIGRATIONS: tuple[Migration, ...] = (
             type BLOB NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
             properties TEXT NOT NULL, PRIMARY KEY (graph, position)
         ) WITHOUT ROWID;
-        """,
-    ),
-    Migration(
-        "0007-replaced-vectors",
-        "ALTER TABLE vector_index ADD COLUMN replaced INTEGER NOT NULL DEFAULT 0;",
-    ),
-    Migration(
-        "0008-frames",
-        "ALTER TABLE chunk ADD COLUMN frames BLOB NOT NULL DEFAULT x'';",
-    ),
-    Migration(
-        "0009-fields",
-        """
         CREATE TABLE document_field (
             name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
             PRIMARY KEY (name, text, document)
@@ -228,12 +165,6 @@ MIGRATIONS: tuple[Migration, ...] = (
             "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
         ) WITHOUT ROWID;
         CREATE INDEX document_page_by_document ON document_page (document);
-        """,
-        fill_fields,
-    ),
-    Migration(
-        "0010-questions",
-        """
         CREATE TABLE question (
             id INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, ordinal INTEGER NOT NULL,
             text BLOB NOT NULL
@@ -241,38 +172,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE INDEX question_by_chunk ON question (chunk, ordinal);
         """,
     ),
-    Migration(
-        "0011-repeated-lines",
-        """
-        ALTER TABLE ledger ADD COLUMN edge_keys BLOB NOT NULL DEFAULT x'';
-        ALTER TABLE ledger ADD COLUMN repeated TEXT NOT NULL DEFAULT '';
-        """,
-    ),
-    Migration(
-        "0012-file-changes",
-        """
-        ALTER TABLE ledger ADD COLUMN changed_ns INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE ledger ADD COLUMN checked_ns INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE ledger ADD COLUMN digest TEXT NOT NULL DEFAULT '';
-        """,
-    ),
-    Migration(
-        "0013-vector-codes",
-        """
-        ALTER TABLE vector_index ADD COLUMN coded INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE vector_index ADD COLUMN center BLOB NOT NULL DEFAULT x'';
-        CREATE TABLE vector_code (
-            name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
-            PRIMARY KEY (name, page)
-        );
-        """,
-    ),
-    Migration("0014-text-pages", "", fill_text_pages),
-    Migration(
-        "0015-blocks",
-        """
-        ALTER TABLE chunk RENAME COLUMN frames TO blocks;
-        UPDATE chunk SET blocks = x'' WHERE blocks != x'';
-        """,
-    ),
 )
+"""The names of migrations begin with a number. Files from before the first release, which have the
+names of earlier steps as well, are complete if they have this one.
+"""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from knotwork._stores.postgres.address import Address
 from knotwork._stores.postgres.connection import Connection, connect
-from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name, stored_type
+from knotwork._stores.vectors import VECTOR_INDEXES, staged_name, stored_type
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound
 
 TEXT_INDEXES = ("chunk", "entity", "question", "report")
@@ -26,7 +26,7 @@ _TEXT = 'text COLLATE "C"'
 
 
 class Migration(NamedTuple):
-    """A named change of the schema; never edited once released."""
+    """A named change of the schema; never edited once released. Names are in ascending order."""
 
     name: str
     apply: Callable[[Connection], None]
@@ -123,7 +123,7 @@ CREATE TABLE chunk (
     is_parent integer NOT NULL, ordinal integer NOT NULL, start integer NOT NULL,
     "end" integer NOT NULL, name TEXT NOT NULL, document_title TEXT NOT NULL,
     headings TEXT NOT NULL, sentences bytea NOT NULL, text TEXT NOT NULL,
-    frames bytea NOT NULL DEFAULT ''
+    blocks bytea NOT NULL DEFAULT ''
 );
 CREATE INDEX chunk_by_document ON chunk (document, is_parent, ordinal, id);
 CREATE INDEX chunk_by_section ON chunk (section);
@@ -242,9 +242,7 @@ CREATE TABLE question (
     id bigint PRIMARY KEY, chunk bigint NOT NULL, ordinal integer NOT NULL, text bytea NOT NULL
 );
 CREATE INDEX question_by_chunk ON question (chunk, ordinal);
-"""
 
-_COMPANION_TABLES = """
 CREATE TABLE reply (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bytea NOT NULL UNIQUE,
     stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text bytea NOT NULL,
@@ -264,13 +262,18 @@ CREATE TABLE spent (
     reused bigint NOT NULL, saved_input_tokens bigint NOT NULL,
     saved_output_tokens bigint NOT NULL, PRIMARY KEY (stage, source, model)
 );
+CREATE TABLE awaited (
+    key bytea PRIMARY KEY, batch TEXT NOT NULL, server TEXT NOT NULL, model TEXT NOT NULL,
+    stage TEXT NOT NULL, source TEXT NOT NULL
+);
+CREATE INDEX awaited_by_source ON awaited USING hash (source);
 
 CREATE TABLE fact (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, subject TEXT NOT NULL,
     relation TEXT NOT NULL, object TEXT NOT NULL, subject_form TEXT NOT NULL,
     relation_form TEXT NOT NULL, object_form TEXT NOT NULL, valid_from TEXT NOT NULL,
-    valid_to TEXT, source TEXT NOT NULL,
-    UNIQUE (subject_form, relation_form, object_form, valid_from)
+    valid_to TEXT, source TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '',
+    UNIQUE (owner, subject_form, relation_form, object_form, valid_from)
 );
 CREATE INDEX fact_of_object ON fact USING hash (object_form);
 
@@ -299,61 +302,10 @@ ALTER TABLE stored_table ALTER COLUMN body SET STORAGE EXTERNAL;
 """
 
 
-def _create_companion_tables(connection: Connection) -> None:
-    connection.execute(_COMPANION_TABLES.replace("TEXT", _TEXT), prepare=False)
-
-
-def _create_awaited_table(connection: Connection) -> None:
-    """Create the table of requests in batches, whose replies are awaited."""
-    connection.execute(
-        f"CREATE TABLE awaited (key bytea PRIMARY KEY, batch {_TEXT} NOT NULL, "
-        f"server {_TEXT} NOT NULL, model {_TEXT} NOT NULL, stage {_TEXT} NOT NULL, "
-        f"source {_TEXT} NOT NULL)",
-        prepare=False,
-    )
-    connection.execute(
-        "CREATE INDEX awaited_by_source ON awaited USING hash (source)", prepare=False
-    )
-
-
-def _add_fact_owners(connection: Connection) -> None:
-    """Give facts an owner, by default the user of this machine; owners may state the same facts."""
-    rows = connection.execute(
-        "SELECT conname FROM pg_constraint WHERE conrelid = 'fact'::regclass AND contype = 'u'"
-    ).fetchall()
-    for (name,) in rows:
-        connection.execute(f'ALTER TABLE fact DROP CONSTRAINT "{name}"', prepare=False)
-    connection.execute(
-        f"ALTER TABLE fact ADD COLUMN owner {_TEXT} NOT NULL DEFAULT '',"
-        " ADD UNIQUE (owner, subject_form, relation_form, object_form, valid_from)",
-        prepare=False,
-    )
-
-
-def _create_description_vectors(connection: Connection) -> None:
-    """Create the tables of the vectors of descriptions, which new indexes have from the start."""
-    found = connection.execute(
-        "SELECT 1 FROM vector_index WHERE name = $1", (DESCRIPTIONS,)
-    ).fetchone()
-    if found is None:
-        create_vector_index(connection, DESCRIPTIONS)
-        create_vector_index(connection, staged_name(DESCRIPTIONS))
-
-
-def _rename_frames(connection: Connection) -> None:
-    """Make room for the blocks of chunks; `knotwork index` reads the documents again for them."""
-    connection.execute("ALTER TABLE chunk RENAME COLUMN frames TO blocks", prepare=False)
-    connection.execute("UPDATE chunk SET blocks = '' WHERE blocks != ''", prepare=False)
-
-
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration("0001-tables", _create_tables),
-    Migration("0002-companions", _create_companion_tables),
-    Migration("0003-awaited", _create_awaited_table),
-    Migration("0004-fact-owners", _add_fact_owners),
-    Migration("0005-description-vectors", _create_description_vectors),
-    Migration("0006-blocks", _rename_frames),
-)
+MIGRATIONS: tuple[Migration, ...] = (Migration("0006-blocks", _create_tables),)
+"""Indexes from before the first release, which have the names of earlier steps as well, are
+complete if they have this one.
+"""
 
 
 def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepared:
@@ -452,12 +404,17 @@ def _read_schema(connection: Connection, address: Address) -> _Schema | None:
 def _missing_migrations(connection: Connection, address: Address) -> list[Migration]:
     recorded = _recorded_migrations(connection, address)
     known = [migration.name for migration in MIGRATIONS]
-    later = [name for name in recorded if name not in known]
+    later = [name for name in recorded if name not in known and name > known[0]]
     if later:
         raise SchemaMismatch(
             f"`{address.label}` was written by a later version of Knotwork (it has `{later[-1]}`; "
             f"this version knows up to `{known[-1]}`).",
             fix="Upgrade Knotwork, or use another name after `index=`.",
+        )
+    if recorded and known[0] not in recorded:
+        raise SchemaMismatch(
+            f"`{address.label}` was written before the first release of Knotwork.",
+            fix="Use another name after `index=`, and index the documents again.",
         )
     return [migration for migration in MIGRATIONS if migration.name not in recorded]
 
