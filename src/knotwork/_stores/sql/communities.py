@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
 from knotwork._stores.sql.packing import keys_of, unpack_json
 from knotwork.records import (
@@ -97,12 +97,11 @@ class CommunityStatements:
 
 
 @reports_damage
-class SqlCommunities:
+class SqlCommunities(SqlPart):
     """The `CommunityStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-        self._bind = database.dialect.bind_keys
+        super().__init__(database)
         self._sql = CommunityStatements(database.dialect)
 
     def replace(self, communities: Iterable[Community]) -> None:
@@ -159,30 +158,28 @@ class SqlCommunities:
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the communities of each entity, from the topmost to the lowest."""
-        return self._communities_of(self._sql.of_entities, entity_ids)
+        return self._lists(self._sql.of_entities, entity_ids, _other_id)
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the communities with each chunk, from the topmost to the lowest."""
-        return self._communities_of(self._sql.of_chunks, chunk_ids)
+        return self._lists(self._sql.of_chunks, chunk_ids, _other_id)
 
     def stale(self) -> list[str]:
         """Return the ids of the communities that a removal changed since `replace`, ascending."""
-        rows = self._database.rows(self._sql.stale)
-        return [int_to_id(key) for (key,) in rows]
+        return self._ids(self._sql.stale)
 
     def forget(
         self, chunk_ids: Collection[str], *, mentioned: Collection[str], vanished: Collection[str]
     ) -> list[str]:
         """Remove chunks and vanished entities from all communities; see `CommunityStore.forget`."""
         database, sql, bind = self._database, self._sql, self._bind
-        chunks = bind(key for _, key in keys_of(chunk_ids))
-        entities = bind(key for _, key in keys_of(mentioned))
+        (chunks,), (entities,) = self._bound(chunk_ids), self._bound(mentioned)
         with database.transaction():
             if not database.fetch(sql.any):
                 return []
             database.write(sql.mark, (entities, chunks))
             database.write(sql.forget_chunks, (chunks,))
-            database.write(sql.forget_entities, (bind(key for _, key in keys_of(vanished)),))
+            database.write(sql.forget_entities, self._bound(vanished))
             dropped = {key for (key,) in database.fetch(sql.citing, (chunks,))}
             empty = [key for (key,) in database.fetch(sql.empty)]
             dropped.update(key for key, *_ in database.fetch(sql.reports, (bind(empty),)))
@@ -210,17 +207,7 @@ class SqlCommunities:
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
         """Return the reports of these communities, by community id."""
-        keys = dict(keys_of(community_ids))
-        rows = self._database.rows(self._sql.reports, (self._bind(keys.values()),))
-        found = {key: _report(int_to_id(key), *columns) for key, *columns in rows}
-        return {identifier: found[key] for identifier, key in keys.items() if key in found}
-
-    def _communities_of(self, statement: str, ids: Collection[str]) -> dict[str, list[str]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        bound = self._bind(key for _, key in keys_of(ids))
-        for key, community in self._database.rows(statement, (bound,)):
-            found[int_to_id(key)].append(int_to_id(community))
-        return dict(found)
+        return self._by_id(self._sql.reports, community_ids, _report)
 
     def write(self, communities: Sequence[Community]) -> None:
         """Add or replace communities without a mark, in the open transaction; reports stay."""
@@ -261,6 +248,10 @@ class SqlCommunities:
         bound = (self._bind(keys),)
         self._database.write(self._sql.remove_reports, bound)
         self._database.write(self._sql.remove_citations, bound)
+
+
+def _other_id(_: str, key: int) -> str:
+    return int_to_id(key)
 
 
 def _report_columns(report: CommunityReport) -> tuple[str | float, ...]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from knotwork._stores.contents import TextItem, VectorItem
 from knotwork._stores.sql.communities import SqlCommunities
-from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
+from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect
 from knotwork._stores.sql.packing import keys_of, unpack_line, unpack_strings
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
@@ -83,7 +83,7 @@ class ContentsStatements:
 
 
 @reports_damage
-class SqlContents:
+class SqlContents(SqlPart):
     """The `Contents` of stores in SQL databases."""
 
     def __init__(
@@ -93,7 +93,7 @@ class SqlContents:
         texts: Callable[[str], ListedTexts],
         vectors: Callable[[str], ListedVectors],
     ) -> None:
-        self._database = database
+        super().__init__(database)
         self._sql = ContentsStatements(database.dialect)
         self._texts = texts
         self._vectors = vectors
@@ -103,11 +103,11 @@ class SqlContents:
 
     def document_ids(self, after: str, *, limit: int) -> list[str]:
         """Return ids of documents."""
-        return self._ids("document", after, limit)
+        return self._page("document", after, limit)
 
     def entity_ids(self, after: str, *, limit: int) -> list[str]:
         """Return ids of entities and keywords."""
-        return self._ids("entity", after, limit)
+        return self._page("entity", after, limit)
 
     def text_items(self, name: str, after: str, *, limit: int) -> list[TextItem]:
         """Return items of a text index; none if the index does not exist."""
@@ -119,12 +119,12 @@ class SqlContents:
 
     def community_ids(self, after: str, *, limit: int) -> list[str]:
         """Return ids of communities."""
-        return self._ids("community", after, limit)
+        return self._page("community", after, limit)
 
     def summaries(self, after: str, *, limit: int) -> list[EntitySummary]:
         """Return summaries of entities, by entity id."""
         with self._database.reading():
-            ids = self._ids("entity_summary", after, limit)
+            ids = self._page("entity_summary", after, limit)
             return list(self._readings.summaries(ids).values())
 
     def decisions(self, after: tuple[str, str], *, limit: int) -> list[SameAs]:
@@ -135,7 +135,7 @@ class SqlContents:
 
     def touched(self, after: str, *, limit: int) -> list[str]:
         """Return ids of the entities that are marked as changed."""
-        return self._ids("touched_entity", after, limit)
+        return self._page("touched_entity", after, limit)
 
     def homonyms(self, after: str, *, limit: int) -> list[Homonym]:
         """Return homonyms as they were stored, by entity id."""
@@ -185,9 +185,8 @@ class SqlContents:
                 ((id_to_int(community.id),) for community in new if community.id in marked),
             )
 
-    def _ids(self, table: str, after: str, limit: int) -> list[str]:
-        rows = self._database.rows(self._sql.ids[table], (_key(after), limit))
-        return [int_to_id(key) for (key,) in rows]
+    def _page(self, table: str, after: str, limit: int) -> list[str]:
+        return self._ids(self._sql.ids[table], (_key(after), limit))
 
     def _graph_rows(self, sql: str, name: str, start: int, limit: int) -> list[Row]:
         with self._database.reading():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from inspect import isfunction
 from typing import Any, Protocol, TypeVar
 
+from knotwork._cancellation import checked
 from knotwork._sqlite_file import DamagedValue
-from knotwork._stores.sql.dialect import Dialect
+from knotwork._stores.sql.dialect import Bound, Dialect
+from knotwork._stores.sql.packing import keys_of
 from knotwork.errors import IndexDamaged
+from knotwork.records import int_to_id
 
 Part = TypeVar("Part")
 T = TypeVar("T")
@@ -106,6 +109,53 @@ def read_pages(
         if len(rows) < _PAGE_ROWS:
             return
         position = rows[-1][: len(position)]
+
+
+class SqlPart:
+    """A part of a store in the tables of a database, and how it reads many rows at once.
+
+    The first column of a query by ids is the key of an id. ``make`` gets the id and the other
+    columns.
+    """
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+        self._bind = database.dialect.bind_keys
+        self._kept: tuple[int, Any] | None = None
+
+    def _bound(self, ids: Collection[str]) -> tuple[Bound]:
+        """Return the bindings of a query whose only parameter is the keys of ids."""
+        return (self._bind(key for _, key in keys_of(ids)),)
+
+    def _ids(self, sql: str, bindings: Bindings = ()) -> list[str]:
+        """Return the ids in the only column of a query."""
+        return [int_to_id(key) for (key,) in self._database.rows(sql, bindings)]
+
+    def _by_id(self, sql: str, ids: Collection[str], make: Callable[..., T]) -> dict[str, T]:
+        """Return the value of each id that has one, in the order of the ids."""
+        rows = self._database.rows(sql, self._bound(ids))
+        found = {key: columns for key, *columns in rows}
+        known = ((i, key) for i, key in keys_of(ids) if key in found)
+        return {i: make(i, *found[key]) for i, key in checked(known)}
+
+    def _lists(self, sql: str, ids: Collection[str], make: Callable[..., T]) -> dict[str, list[T]]:
+        """Return the values of each id that has any, in the order of the ids and of the rows."""
+        names = {key: identifier for identifier, key in keys_of(ids)}
+        found: dict[str, list[T]] = {identifier: [] for identifier in names.values()}
+        for key, *columns in checked(self._database.rows(sql, self._bound(ids))):
+            found[names[key]].append(make(names[key], *columns))
+        return {identifier: values for identifier, values in found.items() if values}
+
+    def _once(self, compute: Callable[[], T]) -> T:
+        """Return what is computed from a state of the index, once while it stays."""
+        if self._database.writing:
+            return compute()
+        with self._database.reading():
+            generation = self._database.generation()
+            if self._kept is None or self._kept[0] != generation:
+                self._kept = generation, compute()
+            found: T = self._kept[1]
+            return found
 
 
 def reports_damage(part: type[Part]) -> type[Part]:

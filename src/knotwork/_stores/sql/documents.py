@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from knotwork._cancellation import checked
 from knotwork._stores.fields import metadata_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
 from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
 from knotwork._stores.sql.packing import (
     keys_of,
@@ -54,7 +52,7 @@ class DocumentStatements:
             FROM {keys} CROSS JOIN document d WHERE d.id = j.value
         """
         self.sections = f"""
-            SELECT s.id, s.document, s.parent, s.ordinal, s.level, s.title, s.start, s."end"
+            SELECT s.document, s.id, s.parent, s.ordinal, s.level, s.title, s.start, s."end"
             FROM {keys} CROSS JOIN section s WHERE s.document = j.value
             ORDER BY s.start, s.level, s.ordinal, s.id
         """
@@ -93,15 +91,13 @@ class DocumentStatements:
 
 
 @reports_damage
-class SqlDocuments:
+class SqlDocuments(SqlPart):
     """The `DocumentStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase, checks: SqlIdChecks | None = None) -> None:
-        self._database = database
+        super().__init__(database)
         self._checks = checks or SqlIdChecks(database)
-        self._bind = database.dialect.bind_keys
         self._sql = DocumentStatements(database.dialect)
-        self._leaf_count: tuple[int, int] | None = None  # the generation, and the number
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
         """Add a document, or replace the one with its id (structure only)."""
@@ -123,50 +119,27 @@ class SqlDocuments:
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
         """Return the documents with these ids."""
-        keys = dict(keys_of(ids))
-        rows = self._database.rows(self._sql.documents, (self._bind(keys.values()),))
-        found = {key: columns for key, *columns in rows}
-        return {i: _document(*found[key]) for i, key in checked(keys.items()) if key in found}
+        return self._by_id(self._sql.documents, ids, _document)
 
     def document_ids(self) -> list[str]:
         """Return all document ids, ascending."""
-        return [int_to_id(key) for (key,) in self._database.rows(self._sql.document_ids)]
+        return self._ids(self._sql.document_ids)
 
     def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
         """Return the sections of each document in reading order, the root first."""
-        keys = dict(keys_of(document_ids))
-        rows = self._database.rows(self._sql.sections, (self._bind(keys.values()),))
-        found: defaultdict[int, list[Section]] = defaultdict(list)
-        for row in checked(rows):
-            found[row[1]].append(_section(*row))
-        return {i: found[key] for i, key in keys.items() if key in found}
+        return self._lists(self._sql.sections, document_ids, _section)
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids."""
-        keys = dict(keys_of(ids))
-        rows = self._database.rows(self._sql.chunks, (self._bind(keys.values()),))
-        found = {key: columns for key, *columns in rows}
-        return {i: _chunk(i, *found[key]) for i, key in checked(keys.items()) if key in found}
+        return self._by_id(self._sql.chunks, ids, _chunk)
 
     def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
         """Return the chunk ids of each document: leaves in order, then parents in order."""
-        keys = dict(keys_of(document_ids))
-        found: defaultdict[int, list[str]] = defaultdict(list)
-        rows = self._database.rows(self._sql.chunk_ids, (self._bind(keys.values()),))
-        for document, key in checked(rows):
-            found[document].append(int_to_id(key))
-        return {i: found[key] for i, key in keys.items() if key in found}
+        return self._lists(self._sql.chunk_ids, document_ids, lambda _, key: int_to_id(key))
 
     def chunk_count(self) -> int:
         """Return the number of leaf chunks."""
-        if self._database.writing:
-            return self._count(self._sql.leaf_count)
-        with self._database.reading():
-            generation = self._database.generation()
-            cached = self._leaf_count
-            if cached is None or cached[0] != generation:
-                cached = self._leaf_count = generation, self._count(self._sql.leaf_count)
-            return cached[1]
+        return self._once(lambda: self._count(self._sql.leaf_count))
 
     def document_count(self) -> int:
         """Return the number of documents."""
@@ -186,11 +159,11 @@ class SqlDocuments:
 
 
 def _section(
-    key: int, document: int, parent: int | None, ordinal: int, level: int, title: str, *span: int
+    document_id: str, key: int, parent: int | None, ordinal: int, level: int, title: str, *span: int
 ) -> Section:
     return Section(
         int_to_id(key),
-        int_to_id(document),
+        document_id,
         None if parent is None else int_to_id(parent),
         ordinal,
         level,
@@ -214,6 +187,7 @@ def _document_row(key: int, document: Document) -> tuple[Any, ...]:
 
 
 def _document(
+    _: str,
     uri: str,
     text: bytes,
     title: str,

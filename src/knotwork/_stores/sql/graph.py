@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
 from typing import Protocol
 
-from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.graph_view import EDGE_CHUNKS
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect
 from knotwork._stores.sql.edges import scan_edges
 from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key
@@ -103,13 +101,12 @@ class GraphStatements:
 
 
 @reports_damage
-class SqlGraph:
+class SqlGraph(SqlPart):
     """The `GraphStore` of stores in SQL databases; ``contributions`` are written by the engine."""
 
     def __init__(self, database: SqlDatabase, contributions: Contributions) -> None:
-        self._database = database
+        super().__init__(database)
         self._contributions = contributions
-        self._bind = database.dialect.bind_keys
         self._sql = GraphStatements(database.dialect)
         self._nodes = NodeReader(database)
         self._neighbours = NeighbourReader(database)
@@ -145,28 +142,11 @@ class SqlGraph:
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
         """Return each chunk's mentions, ordered by entity id."""
-        keys = dict(keys_of(chunk_ids))
-        with self._database.reading():
-            rows = self._database.fetch(self._sql.mentions, (self._bind(keys.values()),))
-        grouped: defaultdict[int, list[Mention]] = defaultdict(list)
-        for key, normal_form, name, type_, spans, about in checked(rows):
-            mention = Mention(int_to_id(key), normal_form, name, type_, unpack_spans(spans), about)
-            grouped[key].append(mention)
-        return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
+        return self._lists(self._sql.mentions, chunk_ids, _mention)
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
         """Return each chunk's relations, ordered by source, relation and target."""
-        keys = dict(keys_of(chunk_ids))
-        with self._database.reading():
-            rows = self._database.fetch(self._sql.relations, (self._bind(keys.values()),))
-        grouped: defaultdict[int, list[Relation]] = defaultdict(list)
-        for key, source, name, target, weight, start, end, description in checked(rows):
-            span = None if start is None else Span(start, end)
-            ends = int_to_id(source), int_to_id(target)
-            grouped[key].append(
-                Relation(int_to_id(key), ends[0], name, ends[1], weight, span, description)
-            )
-        return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
+        return self._lists(self._sql.relations, chunk_ids, _relation)
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
@@ -332,3 +312,23 @@ class SqlGraph:
         bound = (limit, self._database.dialect.bind_rows(keys))
         rows = self._database.fetch(self._sql.supports, bound)
         return [tuple((chunks or "").split()) for _, chunks in sorted(rows)]
+
+
+def _mention(
+    chunk_id: str, normal_form: str, name: str, type_: str, spans: bytes, about: float
+) -> Mention:
+    return Mention(chunk_id, normal_form, name, type_, unpack_spans(spans), about)
+
+
+def _relation(
+    chunk_id: str,
+    source: int,
+    name: str,
+    target: int,
+    weight: int,
+    start: int | None,
+    end: int,
+    description: str,
+) -> Relation:
+    span = None if start is None else Span(start, end)
+    return Relation(chunk_id, int_to_id(source), name, int_to_id(target), weight, span, description)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._stores.graph_view import question_id
 from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, upsert
 from knotwork._stores.sql.packing import (
     keys_of,
@@ -86,12 +85,11 @@ class ReadingStatements:
 
 
 @reports_damage
-class SqlReadings:
+class SqlReadings(SqlPart):
     """The `ReadingStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-        self._bind = database.dialect.bind_keys
+        super().__init__(database)
         self._sql = ReadingStatements(database.dialect)
 
     def put(
@@ -109,14 +107,12 @@ class SqlReadings:
 
     def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:
         """Return the readings of these chunks, by chunk id."""
-        keys = dict(keys_of(chunk_ids))
-        rows = self._database.rows(self._sql.readings, (self._bind(keys.values()),))
-        found = {key: _reading(key, *columns) for key, *columns in rows}
-        return {identifier: found[key] for identifier, key in keys.items() if key in found}
+        return self._by_id(self._sql.readings, chunk_ids, _reading)
 
     def quarantined(self) -> list[ChunkReading]:
         """Return the quarantined readings, ordered by chunk id."""
-        return [_reading(*row) for row in self._database.rows(self._sql.quarantined)]
+        rows = self._database.rows(self._sql.quarantined)
+        return [_reading(int_to_id(key), *columns) for key, *columns in rows]
 
     def counts(self) -> Mapping[ReadingStatus, int]:
         """Return the number of chunks with each status, without statuses that no chunk has."""
@@ -129,11 +125,11 @@ class SqlReadings:
 
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
         """Return the descriptions of each entity that has any, ordered by chunk id."""
-        return self._read_descriptions(self._sql.descriptions, entity_ids)
+        return self._lists(self._sql.descriptions, entity_ids, _description)
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
         """Return the descriptions from each chunk, ordered by entity id."""
-        return self._read_descriptions(self._sql.descriptions_in, chunk_ids)
+        return self._lists(self._sql.descriptions_in, chunk_ids, _description)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
         """Remove the readings and descriptions of chunks; see `ReadingStore.remove_chunks`."""
@@ -155,25 +151,11 @@ class SqlReadings:
 
     def summaries(self, entity_ids: Collection[str]) -> dict[str, EntitySummary]:
         """Return the summaries of entities, by entity id."""
-        keys = dict(keys_of(entity_ids))
-        rows = self._database.rows(self._sql.summaries, (self._bind(keys.values()),))
-        found = {
-            key: EntitySummary(int_to_id(key), unpack_line(text), source, content_key)
-            for key, text, source, content_key in rows
-        }
-        return {identifier: found[key] for identifier, key in keys.items() if key in found}
+        return self._by_id(self._sql.summaries, entity_ids, _summary)
 
     def described(self) -> list[str]:
         """Return the ids of all entities that have a description, ascending."""
-        rows = self._database.rows(self._sql.described)
-        return [int_to_id(entity) for (entity,) in rows]
-
-    def _read_descriptions(self, sql: str, ids: Collection[str]) -> dict[str, list[Description]]:
-        found: defaultdict[str, list[Description]] = defaultdict(list)
-        bound = self._bind(key for _, key in keys_of(ids))
-        for key, chunk, form, text in self._database.rows(sql, (bound,)):
-            found[int_to_id(key)].append(Description(int_to_id(chunk), form, unpack_line(text)))
-        return dict(found)
+        return self._ids(self._sql.described)
 
     def _drop_descriptions(self, chunks: Sequence[int]) -> list[int]:
         """Remove the descriptions from these chunks; return the entities that lose one."""
@@ -199,11 +181,19 @@ def _reading_columns(reading: ChunkReading) -> tuple[str | bytes | None, ...]:
     )
 
 
+def _summary(entity: str, text: bytes, source: str, content_key: str) -> EntitySummary:
+    return EntitySummary(entity, unpack_line(text), source, content_key)
+
+
+def _description(_: str, chunk: int, normal_form: str, text: bytes) -> Description:
+    return Description(int_to_id(chunk), normal_form, unpack_line(text))
+
+
 def _reading(
-    key: int, status: str, source: str, reason: bytes, complaints: str, raw: bytes | None
+    chunk_id: str, status: str, source: str, reason: bytes, complaints: str, raw: bytes | None
 ) -> ChunkReading:
     return ChunkReading(
-        int_to_id(key),
+        chunk_id,
         source,
         unpack_status(status),
         unpack_line(reason),
@@ -236,12 +226,11 @@ class QuestionStatements:
 
 
 @reports_damage
-class SqlQuestions:
+class SqlQuestions(SqlPart):
     """The `QuestionStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-        self._bind = database.dialect.bind_keys
+        super().__init__(database)
         self._sql = QuestionStatements(database.dialect)
         self._checks = SqlIdChecks(database)
 
@@ -259,19 +248,14 @@ class SqlQuestions:
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the questions of each chunk, in order, without chunks that have none."""
-        keys = dict(keys_of(chunk_ids))
-        found: defaultdict[int, list[str]] = defaultdict(list)
-        for key, text in self._database.rows(self._sql.questions, (self._bind(keys.values()),)):
-            found[key].append(unpack_line(text))
-        return {identifier: tuple(found[key]) for identifier, key in keys.items() if key in found}
+        found = self._lists(self._sql.questions, chunk_ids, lambda _, text: unpack_line(text))
+        return {identifier: tuple(asked) for identifier, asked in found.items()}
 
     def chunk_ids(self) -> list[str]:
         """Return the ids of the chunks that have questions, ascending."""
-        rows = self._database.rows(self._sql.chunks)
-        return [int_to_id(key) for (key,) in rows]
+        return self._ids(self._sql.chunks)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
         """Remove the questions of these chunks."""
         with self._database.transaction():
-            keys = self._bind(key for _, key in keys_of(chunk_ids))
-            self._database.write(self._sql.remove, (keys,))
+            self._database.write(self._sql.remove, self._bound(chunk_ids))

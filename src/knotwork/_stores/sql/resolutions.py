@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from knotwork._stores.resolutions import form_groups
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new, upsert
 from knotwork._stores.sql.packing import keys_of, pack_line, unpack_line, unpack_verdict
 from knotwork.records import PERSON_SOURCE, Homonym, SameAs, id_to_int, int_to_id
@@ -62,14 +62,12 @@ class ResolutionStatements:
 
 
 @reports_damage
-class SqlResolutions:
+class SqlResolutions(SqlPart):
     """The `ResolutionStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-        self._bind = database.dialect.bind_keys
+        super().__init__(database)
         self._sql = ResolutionStatements(database.dialect)
-        self._groups: tuple[int, dict[str, str]] | None = None  # the generation, and its groups
 
     def put(self, decisions: Iterable[SameAs]) -> None:
         """Add or replace decisions, one per pair."""
@@ -82,11 +80,9 @@ class SqlResolutions:
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
         """Return the decisions about each entity, ordered by pair."""
-        found: defaultdict[str, list[SameAs]] = defaultdict(list)
-        bound = self._bind(key for _, key in keys_of(entity_ids))
-        for end, *columns in self._database.rows(self._sql.of_entities, (bound,)):
-            found[int_to_id(end)].append(decision_of(*columns))
-        return dict(found)
+        return self._lists(
+            self._sql.of_entities, entity_ids, lambda _, *columns: decision_of(*columns)
+        )
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
         """Remove the decisions about these pairs (ids ascending), including those of persons."""
@@ -100,14 +96,7 @@ class SqlResolutions:
 
         The result is cached until the index changes.
         """
-        if self._database.writing:
-            return self._form_groups()
-        with self._database.reading():
-            generation = self._database.generation()
-            cached = self._groups
-            if cached is None or cached[0] != generation:
-                cached = self._groups = generation, self._form_groups()
-            return dict(cached[1])
+        return dict(self._once(self._form_groups))
 
     def touch(self, entity_ids: Collection[str]) -> None:
         """Mark entities as changed, whether they exist or not."""
@@ -116,12 +105,11 @@ class SqlResolutions:
 
     def touched(self) -> list[str]:
         """Return the ids of the entities marked as changed, ascending."""
-        rows = self._database.rows(self._sql.touched)
-        return [int_to_id(entity) for (entity,) in rows]
+        return self._ids(self._sql.touched)
 
     def settle(self, entity_ids: Collection[str]) -> None:
         """Clear the mark of these entities; see `ResolutionStore.settle`."""
-        bound = (self._bind(key for _, key in keys_of(entity_ids)),)
+        bound = self._bound(entity_ids)
         with self._database.transaction():
             self._database.write(self._sql.settle, bound)
             self._database.write(self._sql.forget_absent, bound)
@@ -190,12 +178,11 @@ class HomonymStatements:
 
 
 @reports_damage
-class SqlHomonyms:
+class SqlHomonyms(SqlPart):
     """The `HomonymStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-        self._bind = database.dialect.bind_keys
+        super().__init__(database)
         self._sql = HomonymStatements(database.dialect)
 
     def replace(self, homonyms: Iterable[Homonym], *, among: Collection[str] | None = None) -> None:
@@ -208,7 +195,7 @@ class SqlHomonyms:
                 database.write(sql.clear_senses)
             else:
                 replaced = [*among, *(homonym.entity_id for homonym in new)]
-                bound = (self._bind(key for _, key in keys_of(replaced)),)
+                bound = self._bound(replaced)
                 database.write(sql.remove_homonyms, bound)
                 database.write(sql.remove_senses, bound)
             database.write_many(
@@ -229,8 +216,7 @@ class SqlHomonyms:
         if entity_ids is None:
             rows = self._database.rows(self._sql.all_senses)
         else:
-            bound = self._bind(key for _, key in keys_of(entity_ids))
-            rows = self._database.rows(self._sql.senses, (bound,))
+            rows = self._database.rows(self._sql.senses, self._bound(entity_ids))
         senses: defaultdict[int, defaultdict[int, list[str]]]
         senses = defaultdict(lambda: defaultdict(list))
         reasons: dict[int, str] = {}
