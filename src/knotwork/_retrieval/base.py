@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
 from knotwork.records import Evidence, Query
 
@@ -34,15 +38,20 @@ class RetrieverStep(Retriever, Protocol):
     searches: ClassVar[int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoOptions:
+    """The options of a retriever that has none."""
+
+
 class ConfiguredRetriever:
     """A retriever over a store, with options.
 
-    A subclass has a ``name``, a dataclass ``Options`` that refuses invalid values, and the
-    annotation ``options: Options``.
+    A subclass has a ``name``, and, if it has options, a dataclass ``Options`` that refuses invalid
+    values and the annotation ``options: Options``.
     """
 
     name: str
-    Options: type[Any]
+    Options: type[Any] = NoOptions
     options: Any
 
     def __init__(
@@ -55,3 +64,31 @@ class ConfiguredRetriever:
         self._store = store
         self._embedder = embedder
         self.options = options or self.Options()
+
+
+class QuestionRetriever(ConfiguredRetriever, ABC):
+    """A retriever that reads the question, and then ranks chunks in one state of the store.
+
+    It uses the vector of the question if it ``uses_vectors``, and the entities that the question
+    names if it ``uses_links``.
+    """
+
+    uses_vectors: ClassVar[bool] = True
+    uses_links: ClassVar[bool] = True
+    weights: Weights = DEFAULT_WEIGHTS
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the best chunks, with their reasons."""
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder if self.uses_vectors else None,
+            weights=self.weights,
+            link=self.uses_links,
+        )
+        with self._store.reading():
+            return self._rank(query, question)
+
+    @abstractmethod
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        """Return the evidence for a question that has been read."""

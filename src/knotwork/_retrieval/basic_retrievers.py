@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import ConfiguredRetriever
+from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
 from knotwork._retrieval.question import Question, can_embed, read_question
@@ -21,20 +21,11 @@ UNREAD_QUESTION_NOTE = (
 )
 
 
-class Bm25Retriever:
+class Bm25Retriever(QuestionRetriever):
     """Ranks chunks by BM25 over stemmed words and Chinese bigrams."""
 
     name = "bm25"
-
-    def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
-        del embedder
-        self._store = store
-
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks with the best BM25 scores."""
-        question = read_question(query.text, store=self._store, link=False)
-        with self._store.reading():
-            return self._rank(query, question)
+    uses_vectors = uses_links = False
 
     def _rank(self, query: Query, question: Question) -> Evidence:
         ranked = text_candidates(question, self._store, k=query.k)
@@ -67,25 +58,11 @@ class DenseRetriever:
         return replace(evidence, notes=(*evidence.notes, note))
 
 
-class HybridRetriever:
+class HybridRetriever(QuestionRetriever):
     """Ranks chunks by a weighted sum of cosine, best sentence, covered terms and BM25."""
 
     name = "hybrid"
-
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks whose own text best matches the question."""
-        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
-        with self._store.reading():
-            return self._rank(query, question)
+    uses_links = False
 
     def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store)
@@ -107,7 +84,7 @@ NO_QUESTIONS_NOTE = (
 )
 
 
-class QuestionsRetriever(ConfiguredRetriever):
+class QuestionsRetriever(QuestionRetriever):
     """Ranks chunks by their text and by the best of the questions they answer.
 
     A score is that of `hybrid` plus ``weight`` times the cosine with the nearest question of the
@@ -115,6 +92,7 @@ class QuestionsRetriever(ConfiguredRetriever):
     """
 
     name = "questions"
+    uses_links = False
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -127,12 +105,6 @@ class QuestionsRetriever(ConfiguredRetriever):
                 raise ConfigError(f"`weight` is `{self.weight}`, but must be at least 0.")
 
     options: Options
-
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that best match by text and by questions."""
-        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
-        with self._store.reading():
-            return self._rank(query, question)
 
     def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store)

@@ -7,7 +7,7 @@ Sentence windows, siblings in a section, parent chunks, and whole sections of wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from knotwork._retrieval.passage_reader import (
     PassageReader,
@@ -15,15 +15,14 @@ from knotwork._retrieval.passage_reader import (
     drop_overlaps,
     group_hits,
     merge_hits,
-    replace_hits,
 )
-from knotwork._retrieval.wrapping_retriever import WrappingRetriever
+from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError
-from knotwork.records import Chunk, Evidence, Hit, Query, Span
+from knotwork.records import Chunk, Evidence, Hit, Span
 
 
-class SentenceWindowRetriever(WrappingRetriever):
+class SentenceWindowRetriever(ExpandingRetriever):
     """Cuts each hit of another retriever to a window around its best sentence.
 
     A window has up to ``size`` sentences on either side, across chunk borders but within the
@@ -44,18 +43,10 @@ class SentenceWindowRetriever(WrappingRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the windows around the best sentences, overlapping ones merged."""
-        evidence = self._base.retrieve(query)
-        with self._store.reading():
-            return self._expand(query, evidence)
-
-    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
-        passages = PassageReader(self._store)
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.size)
         passages.read_documents([hit.chunk.document_id for hit in evidence.hits])
-        hits = drop_overlaps(self._window(hit, passages) for hit in evidence.hits)
-        return replace_hits(evidence, hits, query=query, retriever=self.name)
+        return drop_overlaps(self._window(hit, passages) for hit in evidence.hits), ()
 
     def _window(self, hit: Hit, passages: PassageReader) -> Hit:
         if not hit.sentences or hit.matched:
@@ -71,11 +62,7 @@ class SentenceWindowRetriever(WrappingRetriever):
         return merge_hits([hit], passages.cut(hit.chunk, window, sentences))
 
 
-HITS_PER_SIBLINGS = 2
-"""Hits requested per passage, because neighbours that are both found are merged."""
-
-
-class SiblingsRetriever(WrappingRetriever):
+class SiblingsRetriever(ExpandingRetriever):
     """Extends each hit of another retriever by its neighbours in the section.
 
     The nearest neighbours are added first, the following one before the preceding one, while the
@@ -83,6 +70,7 @@ class SiblingsRetriever(WrappingRetriever):
     """
 
     name = "siblings"
+    hits_per_passage = 2  # neighbours that are both found are merged
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -97,26 +85,21 @@ class SiblingsRetriever(WrappingRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the extended passages, overlapping ones merged."""
-        evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SIBLINGS))
-        with self._store.reading():
-            return self._expand(query, evidence)
-
-    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
-        passages = PassageReader(self._store)
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.reach)
         passages.read_documents([hit.chunk.document_id for hit in evidence.hits])
-        hits = []
-        for hit in evidence.hits:
-            if hit.chunk.is_parent or hit.matched:
-                hits.append(hit)
-                continue
-            beside = siblings_of(
-                hit.chunk, passages, reach=self.options.reach, tokens=self.options.tokens
-            )
-            hits.append(merge_hits([hit], passages.join(hit.chunk, beside)))
-        return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
+        reach, tokens = self.options.reach, self.options.tokens
+        return drop_overlaps(
+            add_siblings(hit, passages, reach=reach, tokens=tokens) for hit in evidence.hits
+        ), ()
+
+
+def add_siblings(hit: Hit, passages: PassageReader, *, reach: int, tokens: int) -> Hit:
+    """Return a hit with its neighbours; a parent, and what was widened before, stays as it is."""
+    if hit.chunk.is_parent or hit.matched:
+        return hit
+    beside = siblings_of(hit.chunk, passages, reach=reach, tokens=tokens)
+    return merge_hits([hit], passages.join(hit.chunk, beside))
 
 
 def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: int) -> list[Chunk]:
@@ -140,11 +123,7 @@ def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: in
     return [kept[ordinal] for ordinal in sorted(kept)]
 
 
-HITS_PER_PARENT = 3
-"""Child hits requested per parent, because several may have the same parent."""
-
-
-class ParentChildRetriever(WrappingRetriever):
+class ParentChildRetriever(ExpandingRetriever):
     """Replaces the hits of another retriever by their parent chunks, with the score of the best
     child.
 
@@ -153,6 +132,7 @@ class ParentChildRetriever(WrappingRetriever):
     """
 
     name = "parent_child"
+    hits_per_passage = 3  # several may have the same parent
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -162,44 +142,23 @@ class ParentChildRetriever(WrappingRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return one hit for each parent that has a hit among its children."""
-        evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_PARENT))
-        with self._store.reading():
-            return self._expand(query, evidence)
-
-    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
-        passages = PassageReader(self._store)
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         found = passages.chunks(chunk_ids_of(evidence.hits))
         parents = passages.chunks(sorted({c.parent_id for c in found.values() if c.parent_id}))
         home = {i: c.parent_id for i, c in found.items() if c.parent_id in parents and c.parent_id}
         alone = [hit.chunk for hit in evidence.hits if hit.chunk.id not in home]
-        passages.read_around(alone, reach=self._reach)
+        tokens = self.options.tokens
+        reach = max(1, tokens // 100)
+        passages.read_around(alone, reach=reach)
         passages.read_documents([chunk.document_id for chunk in alone])
         hits = [
-            merge_hits(group, parents[key]) if key in parents else self._widen(group[0], passages)
+            merge_hits(group, parents[key])
+            if key in parents
+            else add_siblings(group[0], passages, reach=reach, tokens=tokens)
             for key, group in group_hits(evidence.hits, home).items()
         ]
-        return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
+        return drop_overlaps(hits), ()
 
-    @property
-    def _reach(self) -> int:
-        return max(1, self.options.tokens // 100)
-
-    def _widen(self, hit: Hit, passages: PassageReader) -> Hit:
-        if hit.chunk.is_parent or hit.matched:
-            return hit
-        beside: list[Chunk] = siblings_of(
-            hit.chunk,
-            passages,
-            reach=self._reach,
-            tokens=self.options.tokens,
-        )
-        return merge_hits([hit], passages.join(hit.chunk, beside))
-
-
-HITS_PER_SECTION = 3
-"""Hits requested per passage, because merging leaves few."""
 
 FEWEST_HITS_OF_SECTION = 2
 """Minimum number of hits in a section that is returned whole."""
@@ -208,7 +167,7 @@ _LONGEST_TOKEN = 12
 """Maximum average characters per token: longer texts exceed the budget without counting."""
 
 
-class BottomUpRetriever(WrappingRetriever):
+class BottomUpRetriever(ExpandingRetriever):
     """Replaces the hits of another retriever by their section if most of its text was found.
 
     From parent chunks up the section tree, a node replaces its hits if they cover ``share`` of its
@@ -218,6 +177,7 @@ class BottomUpRetriever(WrappingRetriever):
     """
 
     name = "bottom_up"
+    hits_per_passage = 3  # merging leaves few
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -232,29 +192,22 @@ class BottomUpRetriever(WrappingRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the hits, merged from the leaves of the section tree upwards."""
-        evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SECTION))
-        with self._store.reading():
-            return self._expand(query, evidence)
-
-    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
-        passages = PassageReader(self._store)
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         by_document: dict[str, list[Hit]] = {}
         for hit in drop_overlaps(evidence.hits):
             by_document.setdefault(hit.chunk.document_id, []).append(hit)
         several = [key for key, hits in by_document.items() if len(hits) >= FEWEST_HITS_OF_SECTION]
         passages.read_sections(several)
         passages.read_documents(several)
-        merged, trace = [], list(evidence.trace)
+        merged: list[Hit] = []
+        trace: list[str] = []
         for document_id, hits in by_document.items():
             found = self._merge(document_id, hits, passages)
             merged += found
             if len(found) < len(hits):
                 title = hits[0].chunk.document_title or passages.document(document_id).uri
                 trace.append(f"{len(hits)} hits of “{title}” became {len(found)}.")
-        done = replace_hits(evidence, merged, query=query, retriever=self.name)
-        return replace(done, trace=tuple(trace))
+        return merged, trace
 
     def _merge(self, document_id: str, hits: list[Hit], passages: PassageReader) -> list[Hit]:
         if len(hits) < FEWEST_HITS_OF_SECTION:

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_entities import mentions_by_sentence, stated_entities
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, sentence_coverage
 from knotwork._retrieval.evidence_builder import make_evidence, rank
-from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
 from knotwork.records import Chunk, Entity, Evidence, Query, Step
@@ -37,7 +38,7 @@ class _NamedEntities:
     name: str
 
 
-class GraphRetriever:
+class GraphRetriever(QuestionRetriever):
     """Ranks chunks by their own text, by the entities named in the question, and by bridges.
 
     A score is ``base + max(named, bridge) + support``; ``Hit.scores`` has all parts. The chunk with
@@ -54,28 +55,19 @@ class GraphRetriever:
         embedder: Embedder | None = None,
         weights: Weights = DEFAULT_WEIGHTS,
     ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._weights = weights
-
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the best chunks, each with the seeds and the path that led to it."""
-        question = read_question(
-            query.text, store=self._store, embedder=self._embedder, weights=self._weights
-        )
-        with self._store.reading():
-            return self._rank(query, question)
+        super().__init__(store=store, embedder=embedder)
+        self.weights = weights
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store, self._weights)
+        pool, text = first_stage(question, self._store, self.weights)
         named = self._named(question)
-        most = self._weights.link.candidates
+        most = self.weights.link.candidates
         own_pages = [item.id for link in question.links for item in link.about[:most]]
         pool = list(dict.fromkeys([*pool, *own_pages]))
-        features = ChunkFeatures(question, self._store, text, weights=self._weights)
+        features = ChunkFeatures(question, self._store, text, weights=self.weights)
         features.fetch(pool)
         seeds = {i: features[i].base + _score(named, i) for i in pool}
-        bridges = build_bridges(question, seeds, features, self._store, self._weights)
+        bridges = build_bridges(question, seeds, features, self._store, self.weights)
         scores, parts = self._combine(pool, named, bridges, features)
         ranked = rank(scores, query.k)
         return make_evidence(
@@ -91,9 +83,9 @@ class GraphRetriever:
 
     def _named(self, question: Question) -> dict[str, _NamedEntities]:
         best: dict[str, _NamedEntities] = {}
-        factor = self._weights.link.named * link_factor(question, self._weights)
+        factor = self.weights.link.named * link_factor(question, self.weights)
         for link in question.links:
-            shares = spread(link.about, self._weights.link.spread)
+            shares = spread(link.about, self.weights.link.spread)
             for item, share in zip(link.about, shares, strict=True):
                 score = factor * link.weight * item.score * share
                 if item.id not in best or score > best[item.id].score:
@@ -113,7 +105,7 @@ class GraphRetriever:
             direct = _score(named, identifier)
             bridge = bridges.into.get(identifier)
             over = bridge.score if bridge else 0.0
-            support = self._weights.bridge.support * bridges.support.get(identifier, 0.0)
+            support = self.weights.bridge.support * bridges.support.get(identifier, 0.0)
             parts[identifier] = {
                 "text": features[identifier].base,
                 "named": direct if direct >= over else 0.0,
@@ -195,7 +187,7 @@ def build_bridges(
     covered = sentence_coverage(question, sources)
     if any(mask.all() for masks in covered.values() for mask in masks):
         return Bridges({}, {}, sources)  # a sentence has all that is asked
-    activations, entities = _activate_entities(question, seeds, sources, features, store, weights)
+    activations, entities = find_activations(question, seeds, sources, features, store, weights)
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
     strongest = strongest[: weights.bridge.entities]
     about = store.graph.about(strongest, fan=weights.bridge.targets)
@@ -275,7 +267,7 @@ def link_factor(question: Question, weights: Weights) -> float:
     return float(1.0 / (1.0 + length**weights.link.length_power))
 
 
-def _activate_entities(
+def find_activations(
     question: Question,
     seeds: Mapping[str, float],
     sources: Mapping[str, Chunk],
@@ -283,6 +275,9 @@ def _activate_entities(
     store: Store,
     weights: Weights,
 ) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
+    """Return the sentences of ``sources`` that activate each entity, strongest first, and all
+    entities.
+    """
     best_seed = max(seeds.values(), default=0.0) or 1.0
     found = mentions_by_sentence(sources, store, known=weights.link.known)
     entities = store.graph.entities(

@@ -18,14 +18,11 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities
 from knotwork._retrieval.passage_reader import PassageReader, replace_hits
 from knotwork._retrieval.question import can_embed
-from knotwork._retrieval.wrapping_retriever import WrappingRetriever
+from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion, WrappingRetriever
 from knotwork._stores.base import FloatMatrix
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Evidence, Hit, Query, Section
-
-TOP_DOWN_HITS = 100
-"""Hits of the base retriever that count as evidence for their sections."""
 
 HALVING = 0.5
 """Weight of each hit of a section relative to the one before."""
@@ -33,7 +30,7 @@ HALVING = 0.5
 DOCUMENTS_IN_TRACE = 3
 
 
-class TopDownRetriever(WrappingRetriever):
+class TopDownRetriever(ExpandingRetriever):
     """Raises the scores of another retriever's hits in the best sections of the best documents.
 
     The evidence for a section is the sum of its hits' scores, each weighted half of the one before,
@@ -44,6 +41,7 @@ class TopDownRetriever(WrappingRetriever):
     """
 
     name = "top_down"
+    fewest_hits = 100  # that count as evidence for their sections
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options:
@@ -60,15 +58,8 @@ class TopDownRetriever(WrappingRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the best chunks of the best sections of the best documents first."""
-        evidence = self._base.retrieve(Query(query.text, max(TOP_DOWN_HITS, query.k)))
-        with self._store.reading():
-            return self._expand(query, evidence)
-
-    def _expand(self, query: Query, evidence: Evidence) -> Evidence:
-        passages = PassageReader(self._store)
-        asked = frozenset(reading_of(query.text).terms)
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
+        asked = frozenset(reading_of(evidence.query.text).terms)
         by_document: dict[str, list[Hit]] = {}
         for hit in evidence.hits:
             by_document.setdefault(hit.chunk.document_id, []).append(hit)
@@ -85,13 +76,12 @@ class TopDownRetriever(WrappingRetriever):
             sections = passages.sections(document_id)
             start = [roots[document_id] / highest]
             lifts |= self._descend(sections, hits, start, highest, asked)
-        hits = [self._lifted(hit, lifts.get(hit.chunk.id, 0.0)) for hit in evidence.hits]
-        trace = [*evidence.trace]
+        trace = []
         for document_id in entered[:DOCUMENTS_IN_TRACE]:
             title = by_document[document_id][0].chunk.document_title
             trace.append(f"Entered “{title or passages.document(document_id).uri}”.")
-        done = replace_hits(evidence, hits, query=query, retriever=self.name)
-        return replace(done, trace=tuple(trace))
+        hits = [self._lifted(hit, lifts.get(hit.chunk.id, 0.0)) for hit in evidence.hits]
+        return hits, trace
 
     def _gather(self, hits: Sequence[Hit], title: str, asked: Collection[str]) -> float:
         """Return the evidence for a section with these hits, given best first."""

@@ -16,9 +16,10 @@ from scipy import sparse
 
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.evidence_builder import make_evidence, rank
-from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
 from knotwork.records import Evidence, Query
@@ -36,7 +37,7 @@ class PageRankSettings:
     """Weight of an edge to an entity that the chunk only mentions, on the scale of aboutness."""
 
 
-class PageRankRetriever:
+class PageRankRetriever(QuestionRetriever):
     """Ranks chunks by personalized PageRank from the question's entities and best chunks."""
 
     name = "pagerank"
@@ -49,22 +50,13 @@ class PageRankRetriever:
         weights: Weights = DEFAULT_WEIGHTS,
         walk: PageRankSettings | None = None,
     ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._weights = weights
+        super().__init__(store=store, embedder=embedder)
+        self.weights = weights
         self._walk = walk or PageRankSettings()
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks with the highest PageRank."""
-        question = read_question(
-            query.text, store=self._store, embedder=self._embedder, weights=self._weights
-        )
-        with self._store.reading():
-            return self._rank(query, question)
-
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store, self._weights)
-        features = ChunkFeatures(question, self._store, text, weights=self._weights)
+        pool, text = first_stage(question, self._store, self.weights)
+        features = ChunkFeatures(question, self._store, text, weights=self.weights)
         features.fetch(pool)
         bases = rank({i: features[i].base for i in pool}, self._walk.seed_chunks)
         scores = self._walk_from(question, bases)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import ConfiguredRetriever, Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
+from knotwork._retrieval.passage_reader import PassageReader, replace_hits
 from knotwork._stores.base import Store
 from knotwork.errors import RetrievalError
+from knotwork.records import Evidence, Hit, Query
+
+Expansion = tuple[Iterable[Hit], Sequence[str]]
 
 
 class WrappingRetriever(ConfiguredRetriever):
@@ -25,6 +32,29 @@ class WrappingRetriever(ConfiguredRetriever):
     ) -> None:
         super().__init__(store=store, embedder=embedder, options=options)
         self._base = base or HybridRetriever(store=store, embedder=embedder)
+
+
+class ExpandingRetriever(WrappingRetriever, ABC):
+    """A retriever that widens, narrows or scores the hits of another one again.
+
+    It asks for ``hits_per_passage`` hits for each passage wanted, and for ``fewest_hits`` at least.
+    """
+
+    hits_per_passage: ClassVar[int] = 1
+    fewest_hits: ClassVar[int] = 0
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the passages that the hits become, best first."""
+        most = max(self.fewest_hits, query.k * self.hits_per_passage)
+        evidence = replace(self._base.retrieve(Query(query.text, most)), query=query)
+        with self._store.reading():
+            hits, lines = self._expand(evidence, PassageReader(self._store))
+        done = replace_hits(evidence, hits, query=query, retriever=self.name)
+        return replace(done, trace=(*evidence.trace, *lines))
+
+    @abstractmethod
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
+        """Return the passages that the hits become, and lines of the trace about them."""
 
 
 class ModelStep(WrappingRetriever):

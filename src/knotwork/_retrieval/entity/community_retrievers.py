@@ -6,6 +6,7 @@ the best communities of the topmost level to the best of their children.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +31,40 @@ from knotwork.records import Community, CommunityReport, Evidence, Query
 _SHOWN_REPORTS = 12
 
 
+NO_COMMUNITIES_NOTE = (
+    "This index has no communities with reports, so passages were found by their own text. "
+    "`knotwork communities` builds them, without a language model."
+)
+
+
+class CommunityRetriever(ConfiguredRetriever, ABC):
+    """A retriever over communities with reports; without them it is a hybrid search with a note."""
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks that the communities nearest to the question lead to."""
+        held = self._store.capabilities.communities
+        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
+        if held is not None:
+            with self._store.reading():
+                evidence = self._find(query, question, held)
+            if evidence is not None:
+                return evidence
+        found = HybridRetriever(store=self._store, embedder=self._embedder).retrieve(query)
+        notes = (*found.notes, NO_COMMUNITIES_NOTE) if found.hits else found.notes
+        return replace(found, retriever=self.name, notes=notes)
+
+    @abstractmethod
+    def _find(self, query: Query, question: Question, held: CommunityStore) -> Evidence | None:
+        """Return the evidence; None without communities that have a report."""
+
+
 _REPORT = 0.8
 """Weight of a report's score relative to a passage's own text."""
 _PLACE = 0.05
 """Reduction of that weight for each finding before the one that cites the passage."""
 
 
-class CommunityReportRetriever(ConfiguredRetriever):
+class CommunityReportRetriever(CommunityRetriever):
     """Ranks chunks that the reports nearest to the question cite, of one level or of all.
 
     A question about the whole documents gets the reports of the largest communities. The trace and
@@ -60,18 +88,13 @@ class CommunityReportRetriever(ConfiguredRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that the chosen reports cite."""
-        held = self._store.capabilities.communities
-        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
-        if held is not None:
-            with self._store.reading():
-                ranked = self._choose(question, held)
-                if reports := held.reports([item.id for item in ranked]):
-                    evidence = self._cited(query, question, ranked, reports)
-                    return replace(evidence, trace=self._trace(ranked, reports, held))
-        hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
-        return _search_without_communities(query, hybrid, name=self.name)
+    def _find(self, query: Query, question: Question, held: CommunityStore) -> Evidence | None:
+        ranked = self._choose(question, held)
+        reports = held.reports([item.id for item in ranked])
+        if not reports:
+            return None
+        evidence = self._cited(query, question, ranked, reports)
+        return replace(evidence, trace=self._trace(ranked, reports, held))
 
     def _choose(self, question: Question, held: CommunityStore) -> list[Scored]:
         """Return the communities whose reports are read, best first, with scores from 0 to 1."""
@@ -156,7 +179,7 @@ _MEMBERS = 5
 """Leading members whose passages are used if a community has none."""
 
 
-class DrillDownRetriever(ConfiguredRetriever):
+class DrillDownRetriever(CommunityRetriever):
     """Ranks chunks of the communities whose reports are nearest to the question.
 
     The search starts at the topmost communities, descends with the best of each level, and ends at
@@ -176,20 +199,16 @@ class DrillDownRetriever(ConfiguredRetriever):
     options: Options
     _tree: tuple[int, CommunityTree] | None = None
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the best chunks of the communities reached; the trace has the levels."""
-        held = self._store.capabilities.communities
-        question = read_question(query.text, store=self._store, embedder=self._embedder, link=False)
-        if held is not None:
-            with self._store.reading():
-                scores, tree = ReportScores(question, self._store), self._read_tree(held)
-                levels = descend_communities(
-                    scores, tree, beam=self.options.beam, lowest=self.options.level
-                )
-                if levels and levels[-1].chosen:
-                    return self._search(query, question, levels, held)
-        hybrid = HybridRetriever(store=self._store, embedder=self._embedder)
-        return _search_without_communities(query, hybrid, name=self.name)
+    def _find(self, query: Query, question: Question, held: CommunityStore) -> Evidence | None:
+        levels = descend_communities(
+            ReportScores(question, self._store),
+            self._read_tree(held),
+            beam=self.options.beam,
+            lowest=self.options.level,
+        )
+        if not levels or not levels[-1].chosen:
+            return None
+        return self._search(query, question, levels, held)
 
     def _read_tree(self, held: CommunityStore) -> CommunityTree:
         """Return the community hierarchy, read once per generation of the index."""
@@ -260,19 +279,6 @@ def _trace(
             f"Level {level.level}: {len(level.chosen)} of {level.looked_at} communities{best}."
         )
     return (*lines, f"The last of these have {passages} passages.")
-
-
-NO_COMMUNITIES_NOTE = (
-    "This index has no communities with reports, so passages were found by their own text. "
-    "`knotwork communities` builds them, without a language model."
-)
-
-
-def _search_without_communities(query: Query, hybrid: HybridRetriever, *, name: str) -> Evidence:
-    """Return the evidence of a hybrid search, with a note why."""
-    found = hybrid.retrieve(query)
-    notes = (*found.notes, NO_COMMUNITIES_NOTE) if found.hits else found.notes
-    return replace(found, retriever=name, notes=notes)
 
 
 _REPORT_CANDIDATES = 100

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import to_similarity
-from knotwork._retrieval.chunk_entities import mentions_by_sentence, read_merged_entities_of
+from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.chunk_features import ChunkFeatures, sentence_coverage
+from knotwork._retrieval.graph_retriever import find_activations
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
@@ -315,6 +316,8 @@ def _best_seeds(seeds: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
 
 
 Mask = NDArray[np.bool_]
+_EQUAL_ENTITIES = replace(DEFAULT_WEIGHTS, bridge=replace(DEFAULT_WEIGHTS.bridge, unstated=1.0))
+"""Weights with which entities count the same whether or not a model stated a fact of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,34 +367,17 @@ def activate_entities(
     """
     ranked = sorted(seeds, key=lambda i: (-seeds[i], i))[:sources]
     chunks = store.documents.chunks(ranked)
-    found = mentions_by_sentence(chunks, store, known=DEFAULT_WEIGHTS.link.known)
-    ids = {i for rows in found.values() for row in rows for i in row} - question.named
-    entities = store.graph.entities(ids)
     covered = sentence_coverage(question, chunks)
-    top = max((seeds[i] for i in chunks), default=0.0)
-    origins: dict[str, ActivatingSentence] = {}
-    for chunk_id in (i for i in ranked if i in chunks and top > 0):
-        own = features[chunk_id]
-        likeness = _likeness(question, chunks[chunk_id], own.sentences, covered[chunk_id])
-        for number, row in enumerate(found[chunk_id]):
-            relevance = seeds[chunk_id] / top * max(likeness[number], 0.0)
-            for identifier in row & entities.keys():
-                rare = question.rarity(entities[identifier].chunk_count)
-                score = relevance * rare**DEFAULT_WEIGHTS.bridge.rarity
-                if identifier not in origins or score > origins[identifier].score:
-                    origins[identifier] = ActivatingSentence(
-                        score, chunk_id, number, covered[chunk_id][number], own.covered
-                    )
-    best = sorted(origins, key=lambda i: (-origins[i].score, i))[:most]
-    return ActivatedEntities({i: origins[i] for i in best}, entities, chunks)
-
-
-def _likeness(
-    question: Question, chunk: Chunk, cosines: NDArray[np.float64], covered: list[Mask]
-) -> list[float]:
-    """Return each sentence's cosine with the question, or without vectors the share that it
-    covers.
-    """
-    if len(cosines) == len(chunk.sentences):
-        return [float(value) for value in cosines]
-    return [float(mask @ question.weights) for mask in covered]
+    found, entities = find_activations(question, seeds, chunks, features, store, _EQUAL_ENTITIES)
+    best = sorted(found, key=lambda i: (-found[i][0].value, i))[:most]
+    origins = {
+        identifier: ActivatingSentence(
+            first.value,
+            first.chunk_id,
+            first.sentence,
+            covered[first.chunk_id][first.sentence],
+            features[first.chunk_id].covered,
+        )
+        for identifier, first in ((i, found[i][0]) for i in best)
+    }
+    return ActivatedEntities(origins, entities, chunks)

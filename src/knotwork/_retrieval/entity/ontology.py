@@ -10,24 +10,16 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import translate
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import ConfiguredRetriever
-from knotwork._retrieval.entity.graph_walks import (
-    DIRECTIONS,
-    WalkLimits,
-    keyword_seeds,
-    seed_names,
-    seed_scores,
-    walk_from,
-)
-from knotwork._retrieval.entity.walk_evidence import WalkReader
-from knotwork._retrieval.question import Question, rarity, read_question
+from knotwork._retrieval.entity.graph_walks import DIRECTIONS, EdgeGain
+from knotwork._retrieval.entity.walk_retrievers import KeywordWalkRetriever, WalkOptions
+from knotwork._retrieval.question import Question, rarity
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, UnknownName
@@ -37,9 +29,7 @@ from knotwork.records import (
     Direction,
     Edge,
     Entity,
-    Evidence,
     Label,
-    Query,
 )
 
 BUILT_IN_ONTOLOGY = "default"
@@ -51,7 +41,7 @@ _WANTED = 1.3
 """Factor of an edge that leads to the type of entity that the question asks for."""
 
 
-class OntologyRetriever(ConfiguredRetriever):
+class OntologyRetriever(KeywordWalkRetriever):
     """Ranks chunks along the relations that an ontology selects for each type of entity.
 
     ``ontology`` is the path of a TOML file, "default" (the built-in one, for the types that
@@ -59,23 +49,13 @@ class OntologyRetriever(ConfiguredRetriever):
     """
 
     name = "ontology"
+    opening = "The question leads to"
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options:
+    class Options(WalkOptions):
         """Options of this retriever in a specification."""
 
         ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
-        depth: int = 2
-        fan: int = 16
-        limit: int = 400
-
-        def __post_init__(self) -> None:
-            _ = self.limits  # refuses invalid values
-
-        @property
-        def limits(self) -> WalkLimits:
-            """The limits of the walk."""
-            return WalkLimits(depth=self.depth, fan=self.fan, limit=self.limit)
 
     options: Options
 
@@ -96,30 +76,12 @@ class OntologyRetriever(ConfiguredRetriever):
             built_in = str(ontology) == BUILT_IN_ONTOLOGY
             self._given = default_ontology() if built_in else load_ontology(ontology)
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that support the edges and entities reached, with the paths."""
-        question = read_question(query.text, store=self._store, embedder=self._embedder)
-        with self._store.reading():
-            return self._rank(query, question)
-
-    def _rank(self, query: Query, question: Question) -> Evidence:
-        seeds = keyword_seeds(question, self._store)
-        if not seeds:
-            return Evidence(
-                query, self.name, notes=("No entity name shares a word with the question.",)
-            )
+    def _weigh(self, question: Question) -> tuple[EdgeGain, Sequence[str]]:
         ontology = self._ontology()
         gain = OntologyGain(ontology, question)
-        limits = self.options.limits
-        walk = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=limits)
-        evidence = WalkReader(self.name, self._store).read(query, question, walk)
         types = ", ".join(sorted(gain.wanted)) or "none in particular"
-        trace = (
-            f"The question leads to {seed_names(seeds)}.",
-            f"Wanted types: {types}; ontology `{ontology.name}`, {len(ontology.rules)} rules.",
-            f"{len(walk.steps)} edges walked, {len(walk.scores)} entities reached.",
-        )
-        return replace(evidence, trace=trace)
+        rules = f"ontology `{ontology.name}`, {len(ontology.rules)} rules"
+        return gain, (f"Wanted types: {types}; {rules}.",)
 
     def _ontology(self) -> Ontology:
         """Return the given ontology, or the one derived from the current state of the index."""

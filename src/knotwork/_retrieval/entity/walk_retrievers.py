@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import ConfiguredRetriever
+from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.entity.graph_walks import (
     ActivatedEntities,
+    EdgeGain,
     WalkLimits,
     WalkSeed,
     activate_entities,
@@ -25,7 +28,7 @@ from knotwork._retrieval.entity.graph_walks import (
     worded_seeds,
 )
 from knotwork._retrieval.entity.walk_evidence import WalkReader
-from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
@@ -46,7 +49,56 @@ _ASKED = 0.4
 _RARITY = 1.0 / 3.0
 
 
-class ExploreRetriever(ConfiguredRetriever):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkOptions:
+    """Options of a walk in a specification."""
+
+    depth: int = 2
+    fan: int = 16
+    limit: int = 400
+
+    def __post_init__(self) -> None:
+        _ = self.limits  # refuses invalid values
+
+    @property
+    def limits(self) -> WalkLimits:
+        """The limits of the walk."""
+        return WalkLimits(depth=self.depth, fan=self.fan, limit=self.limit)
+
+
+class KeywordWalkRetriever(QuestionRetriever):
+    """A retriever that walks from the entities that share words with the question.
+
+    ``opening`` begins the line of the trace with these entities.
+    """
+
+    opening: ClassVar[str]
+    options: WalkOptions
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        seeds = keyword_seeds(question, self._store)
+        if not seeds:
+            return Evidence(
+                query, self.name, notes=("No entity name shares a word with the question.",)
+            )
+        gain, lines = self._weigh(question)
+        walk = walk_from(
+            seed_scores(seeds), store=self._store, gain=gain, limits=self.options.limits
+        )
+        evidence = WalkReader(self.name, self._store).read(query, question, walk)
+        trace = (
+            f"{self.opening} {seed_names(seeds)}.",
+            *lines,
+            f"{len(walk.steps)} edges walked, {len(walk.scores)} entities reached.",
+        )
+        return replace(evidence, trace=trace)
+
+    @abstractmethod
+    def _weigh(self, question: Question) -> tuple[EdgeGain, Sequence[str]]:
+        """Return how edges are weighed, with lines of the trace about it."""
+
+
+class ExploreRetriever(KeywordWalkRetriever):
     """Ranks chunks that support the edges of a bounded walk from the question's keywords.
 
     ``direction`` is "out", "in" or "both"; ``depth``, ``fan`` and ``limit`` bound the walk. Vectors
@@ -54,18 +106,13 @@ class ExploreRetriever(ConfiguredRetriever):
     """
 
     name = "explore"
+    opening = "Keywords lead to"
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options:
+    class Options(WalkOptions):
         """Options of this retriever in a specification."""
 
         direction: Direction = "both"
-        depth: int = 2
-        fan: int = 16
-        limit: int = 400
-
-        def __post_init__(self) -> None:
-            _ = self.limits  # refuses invalid values
 
         @property
         def limits(self) -> WalkLimits:
@@ -76,30 +123,8 @@ class ExploreRetriever(ConfiguredRetriever):
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that support the edges and entities reached, with the paths."""
-        question = read_question(query.text, store=self._store, embedder=self._embedder)
-        with self._store.reading():
-            return self._rank(query, question)
-
-    def _rank(self, query: Query, question: Question) -> Evidence:
-        seeds = keyword_seeds(question, self._store)
-        if not seeds:
-            return Evidence(
-                query, self.name, notes=("No entity name shares a word with the question.",)
-            )
-        walk = walk_from(
-            seed_scores(seeds),
-            store=self._store,
-            gain=WordGain(question),
-            limits=self.options.limits,
-        )
-        evidence = WalkReader(self.name, self._store).read(query, question, walk)
-        trace = (
-            f"Keywords lead to {seed_names(seeds)}.",
-            f"{len(walk.steps)} edges walked, {len(walk.scores)} entities reached.",
-        )
-        return replace(evidence, trace=trace)
+    def _weigh(self, question: Question) -> tuple[EdgeGain, Sequence[str]]:
+        return WordGain(question), ()
 
 
 class WordGain:
@@ -156,7 +181,7 @@ class EntityVectorSettings:
     hop: WalkLimits = _ENTITY_VECTOR_HOP
 
 
-class EntityVectorRetriever:
+class EntityVectorRetriever(QuestionRetriever):
     """Ranks chunks around the entities with the vectors nearest to the question's.
 
     Named entities are found by name. Without vectors, of the question or of entities, the full text
@@ -171,6 +196,8 @@ class EntityVectorRetriever:
 
         entities: int = 12
 
+    options: Options
+
     def __init__(
         self,
         *,
@@ -179,17 +206,8 @@ class EntityVectorRetriever:
         settings: EntityVectorSettings | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or self.Options()
-        self._store = store
-        self._embedder = embedder
-        self._reader = WalkReader(self.name, store)
-        self._settings = replace(settings or EntityVectorSettings(), entities=options.entities)
-
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks about the entities found and their relations, with paths."""
-        question = read_question(query.text, store=self._store, embedder=self._embedder)
-        with self._store.reading():
-            return self._rank(query, question)
+        super().__init__(store=store, embedder=embedder, options=options)
+        self._settings = replace(settings or EntityVectorSettings(), entities=self.options.entities)
 
     def _rank(self, query: Query, question: Question) -> Evidence:
         seeds, notes = self._seeds(question)
@@ -201,7 +219,7 @@ class EntityVectorRetriever:
             gain=WordGain(question),
             limits=self._settings.hop,
         )
-        evidence = self._reader.read(query, question, walk)
+        evidence = WalkReader(self.name, self._store).read(query, question, walk)
         trace = (
             f"Entities nearest to the question: {seed_names(seeds)}.",
             f"{len(walk.steps)} relations around them lead to {len(walk.scores)} entities.",
@@ -243,7 +261,7 @@ _NAMED = 0.5
 """Worth of an entity that the question names relative to an activated one."""
 
 
-class GraphVectorRetriever(ConfiguredRetriever):
+class GraphVectorRetriever(QuestionRetriever):
     """Ranks chunks by their own text, and those around the entities of the best of them.
 
     The first search is by vectors and words, or by words without an embedder. ``Hit.scores`` has
@@ -267,12 +285,6 @@ class GraphVectorRetriever(ConfiguredRetriever):
             return WalkLimits(depth=self.depth, fan=8, limit=300, beam=40, decay=0.5)
 
     options: Options
-
-    def retrieve(self, query: Query) -> Evidence:
-        """Return the best chunks, with the paths to those that the graph adds."""
-        question = read_question(query.text, store=self._store, embedder=self._embedder)
-        with self._store.reading():
-            return self._rank(query, question)
 
     def _rank(self, query: Query, question: Question) -> Evidence:
         pool, text = first_stage(question, self._store)
