@@ -25,11 +25,6 @@ from knotwork.records import (
 )
 
 
-def document_name(uri: str, title: str) -> str:
-    """Return the name of a document's node."""
-    return title or uri
-
-
 def chunk_name(document_title: str, headings: Sequence[str]) -> str:
     """Return the name of a chunk's node: its innermost heading, or else the document title."""
     return headings[-1] if headings else document_title
@@ -40,7 +35,7 @@ def document_node(document: Document) -> Node:
     return Node(
         document.id,
         Label.DOCUMENT,
-        document_name(document.uri, document.title),
+        document.title or document.uri,
         {"uri": document.uri, "media_type": document.media_type, "language": document.language},
     )
 

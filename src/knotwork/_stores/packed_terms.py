@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -74,4 +74,23 @@ def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -
     places = np.searchsorted(wanted[order], hashes).clip(max=len(wanted) - 1)
     hit = wanted[order][places] == hashes
     result[rows[hit], order[places[hit]]] = times[hit]
+    return result
+
+
+def count_occurrences(
+    ids: Sequence[str],
+    keys: Mapping[str, int],
+    rows: Sequence[tuple[int, bytes, bytes]],
+    terms: Sequence[str],
+) -> TermCounts:
+    """Return the occurrences of terms in items, from rows of (key, hashes, times).
+
+    An item without a row has zeros. ``keys`` are those of the ids that can be stored.
+    """
+    result = np.zeros((len(ids), len(terms)), dtype=np.int32)
+    counts = count_terms([row[1:] for row in rows], terms)
+    places = {row[0]: place for place, row in enumerate(rows)}
+    found = [places.get(keys.get(identifier, -1), -1) for identifier in ids]
+    there = np.array(found, dtype=np.intp) >= 0
+    result[there] = counts[[place for place in found if place >= 0]]
     return result

@@ -30,7 +30,7 @@ from knotwork._sqlite_file import (
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from knotwork._stores.sql.database import Bindings, Row, read_pages
+from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
 
 _log = logging.getLogger("knotwork.stores")
@@ -58,7 +58,7 @@ class _Thread(threading.local):
     kept: dict[tuple[str, Bindings], list[Row]] | None = None
 
 
-class Database:
+class Database(SqlDatabase):
     """An open index file, the `SqlDatabase` of SQLite.
 
     Any number of threads and processes may use it at the same time. Messages name it by ``url``,
@@ -147,11 +147,6 @@ class Database:
         with self._translated_errors():
             return self.connection().execute(sql, bindings).fetchall()
 
-    def row(self, sql: str, bindings: Bindings = ()) -> Row | None:
-        """Run a query and return its first row, if any."""
-        found = self.rows(sql, bindings)
-        return found[0] if found else None
-
     def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; inside one `reading`, run it only once."""
         kept = self._thread.kept
@@ -169,14 +164,6 @@ class Database:
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
         """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
         return checked(self.connection().execute(sql, bindings))
-
-    def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
-        """Yield the rows of a query in pages, without one transaction for all.
-
-        The first columns are the sort key. The parameters of the query are the key after which a
-        page begins, first ``start``, and the number of rows.
-        """
-        return read_pages(self.rows, sql, start)
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import QueryTermWeights
@@ -20,8 +19,8 @@ from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.postings import Postings
 from knotwork._stores.embedded.text_pages import create_tables, update_pages
-from knotwork._stores.packed_terms import check_index_name, count_terms, pack_terms
-from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.packed_terms import check_index_name, count_occurrences, pack_terms
+from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
@@ -113,17 +112,16 @@ class EmbeddedTexts:
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
         """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
-        result = np.zeros((len(ids), len(terms)), dtype=np.int32)
         keys = dict(keys_of(ids))
+        rows: list[Row] = []
         with self._database.reading():
-            if not keys or self._totals() is None:
-                return result
-            stored, _, counts = self._counts(list(keys.values()), terms)
-        places = {key: place for place, key in enumerate(stored)}
-        found = [places.get(keys.get(identifier, -1), -1) for identifier in ids]
-        there = np.array(found, dtype=np.intp) >= 0
-        result[there] = counts[[place for place in found if place >= 0]]
-        return result
+            if keys and self._totals() is not None:
+                rows = self._database.fetch(
+                    "SELECT c.id, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
+                    f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
+                    (SQLITE.bind_keys(keys.values()),),
+                )
+        return count_occurrences(ids, keys, rows, terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of items with each term, without terms that no item has."""
@@ -191,19 +189,6 @@ class EmbeddedTexts:
         )
         version = self._database.generation() + 1
         update_pages(self._database.connection(), self._table, version=version)
-
-    def _counts(
-        self, keys: Sequence[int], asked: Sequence[str]
-    ) -> tuple[list[int], NDArray[np.int64], IntMatrix]:
-        """Return the keys that exist, their lengths in terms, and their counts of these terms."""
-        rows = self._database.fetch(
-            "SELECT c.id, c.length, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
-            f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
-            (SQLITE.bind_keys(keys),),
-        )
-        lengths = np.fromiter((length for _, length, _, _ in rows), np.int64, len(rows))
-        counts = count_terms([(hashes, times) for _, _, hashes, times in rows], asked)
-        return [key for key, _, _, _ in rows], lengths, counts
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""

@@ -23,27 +23,13 @@ from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
+from knotwork._stores.sql.references import MISSING_REFERENCES
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
 _ALL = 1 << 62
 _MAX_FAULTS = 20
-_INCONSISTENCIES = {
-    "chunks without a document": (
-        "SELECT count(*) FROM chunk WHERE document NOT IN (SELECT id FROM document)"
-    ),
-    "sections without a document": (
-        "SELECT count(*) FROM section WHERE document NOT IN (SELECT id FROM document)"
-    ),
-    "mentions without a chunk": (
-        "SELECT count(*) FROM mention WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "relations without a chunk": (
-        "SELECT count(*) FROM contribution WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "entities that no chunk mentions": (
-        "SELECT count(*) FROM entity WHERE id NOT IN (SELECT entity FROM mention)"
-    ),
+_INCONSISTENCIES = MISSING_REFERENCES | {
     "entities with a wrong count of chunks": (
         "SELECT count(*) FROM entity e WHERE chunk_count != "
         "(SELECT count(*) FROM mention m WHERE m.entity = e.id)"
@@ -53,34 +39,10 @@ _INCONSISTENCIES = {
         "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
         "AND c.target = e.target AND c.relation = e.relation)"
     ),
-    "members of communities without an entity": (
-        "SELECT count(*) FROM community_member WHERE entity NOT IN (SELECT id FROM entity)"
-        " OR community NOT IN (SELECT id FROM community)"
-    ),
-    "chunks of communities without a chunk or a community": (
-        "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
-        " OR community NOT IN (SELECT id FROM community)"
-    ),
-    "readings without a chunk": (
-        "SELECT count(*) FROM chunk_reading WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "questions without a chunk": (
-        "SELECT count(*) FROM question WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "descriptions without a chunk": (
-        "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
-    ),
-    "summaries of entities without a description": (
-        "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
-    ),
     "imported relationships without their ends": (
         "SELECT count(*) FROM property_relationship r WHERE"
         " NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.source)"
         " OR NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.target)"
-    ),
-    "citations of reports without a chunk or a report": (
-        "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
-        " OR community NOT IN (SELECT community FROM report)"
     ),
 }
 

@@ -37,7 +37,7 @@ from knotwork._stores.postgres.copying import BINARY_HEADER, BINARY_TRAILER
 from knotwork._stores.postgres.dialect import POSTGRES, PostgresDialect
 from knotwork._stores.postgres.faults import damaged, is_broken, translate, translated_errors
 from knotwork._stores.postgres.schema import prepare_schema
-from knotwork._stores.sql.database import Bindings, Row, read_pages
+from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
 from knotwork.errors import IndexDamaged, StoreError, StoreReadOnly, StoreUnavailable
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -108,7 +108,7 @@ class _Thread(threading.local):
         self.totals, self.locks, self.held = Counter(), set(), {}
 
 
-class PostgresDatabase:
+class PostgresDatabase(SqlDatabase):
     """The `SqlDatabase` of an index on a server, for any number of threads and processes.
 
     ``settle`` and ``abandon`` are set by the part that keeps aggregates: they bring those of an
@@ -187,11 +187,6 @@ class PostgresDatabase:
             found: list[Row] = self._retried(lambda c: self._run(c, sql, bindings))
             return found
 
-    def row(self, sql: str, bindings: Bindings = ()) -> Row | None:
-        """Run a query and return its first row, if any."""
-        found = self.rows(sql, bindings)
-        return found[0] if found else None
-
     def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; inside one `reading`, run it only once."""
         kept = self._local().kept
@@ -229,10 +224,6 @@ class PostgresDatabase:
         with translated_errors(self.label), streaming_cursor(connection) as cursor:
             cursor.execute(sql, bindings, binary=True)
             yield from checked(cursor)
-
-    def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
-        """Yield the rows of a query in pages; see `SqlDatabase.rows_in_pages`."""
-        return read_pages(self.rows, sql, start)
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""

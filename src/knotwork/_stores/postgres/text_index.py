@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import K1, MARGIN, B, QueryTermWeights
 from knotwork._stores.contents import TextItem
-from knotwork._stores.packed_terms import check_index_name, count_terms, pack_terms, signed_hash
+from knotwork._stores.packed_terms import (
+    check_index_name,
+    count_occurrences,
+    count_terms,
+    pack_terms,
+    signed_hash,
+)
 from knotwork._stores.postgres.copying import int4, int8, number_rows, packed_rows
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import TEXT_INDEXES, create_text_index
@@ -123,18 +129,12 @@ class PostgresTexts:
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
         """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
-        result = np.zeros((len(ids), len(terms)), dtype=np.int32)
         keys = dict(keys_of(ids))
+        rows: list[tuple[int, int, bytes, bytes]] = []
         with self._database.reading():
-            if not keys or not self._is_there():
-                return result
-            rows = self._rows(list(keys.values()))
-        counts = count_terms([row[2:] for row in rows], terms)
-        places = {row[0]: place for place, row in enumerate(rows)}
-        found = [places.get(keys.get(identifier, -1), -1) for identifier in ids]
-        there = np.array(found, dtype=np.intp) >= 0
-        result[there] = counts[[place for place in found if place >= 0]]
-        return result
+            if keys and self._is_there():
+                rows = self._rows(list(keys.values()))
+        return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of items with each term, without terms that no item has."""

@@ -23,18 +23,26 @@ from knotwork._stores.cypher_graphs import (
     GraphSource,
     edge_id,
     edge_properties,
+    node_properties,
     run_cypher,
     unknown_graph,
 )
-from knotwork._stores.graph_view import document_name
+from knotwork._stores.graph_view import question_node
 from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
 from knotwork._stores.sql.graph_tables import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
+from knotwork._stores.sql.nodes import (
+    chunk_of_row,
+    document_of_row,
+    entity_of_row,
+    section_of_row,
+)
 from knotwork._stores.sql.packing import unpack_line, unpack_strings
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     EdgeType,
     Label,
+    Node,
     PropertyValue,
     QueriedEdgeType,
     QueriedLabel,
@@ -149,7 +157,7 @@ class CypherStatements:
         Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
         Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
         **{
-            label: f"SELECT id, name, type, normal_form, chunk_count FROM {NODE_TABLES[label]}"
+            label: f"SELECT id, name, normal_form, type, chunk_count FROM {NODE_TABLES[label]}"
             for label in (Label.ENTITY, Label.KEYWORD)
         },
         Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
@@ -259,6 +267,9 @@ def _read_edges(database: SqlDatabase, sql: str, keys: NDArray[np.int64]) -> _Ed
     return _Edges(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
+_PropertiesOf = Callable[[SqlDatabase, int, Row], Mapping[str, PropertyValue]]
+
+
 class _Properties:
     """The properties of nodes; the first use of a label reads those of all its nodes."""
 
@@ -280,27 +291,8 @@ class _Properties:
         return _PROPERTIES_OF[_LABELS[code]](self._database, key, rows[key])
 
 
-def _document_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
-    uri, title, media_type, language = row
-    return {
-        "id": int_to_id(key),
-        "name": document_name(uri, title),
-        "uri": uri,
-        "media_type": media_type,
-        "language": language,
-    }
-
-
-def _entity_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
-    names = ("name", "type", "normal_form", "chunk_count")
-    return {"id": int_to_id(key), **dict(zip(names, row, strict=True))}
-
-
-def _section_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
-    title, document, *figures = row
-    names = ("level", "ordinal", "start", "end")
-    head = {"id": int_to_id(key), "name": title, "document": int_to_id(document)}
-    return {**head, **dict(zip(names, figures, strict=True))}
+def _from_node(make: Callable[..., Node]) -> _PropertiesOf:
+    return lambda _, key, row: node_properties(make(int_to_id(key), *row))
 
 
 def _community_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
@@ -310,9 +302,9 @@ def _community_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, Pr
 
 
 def _question_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    del key
     chunk, ordinal, text = row
-    properties = {"chunk": int_to_id(chunk), "ordinal": ordinal}
-    return {"id": int_to_id(key), "name": unpack_line(text), **properties}
+    return node_properties(question_node(int_to_id(chunk), ordinal, unpack_line(text)))
 
 
 class _ChunkProperties(Mapping[str, Any]):
@@ -321,16 +313,10 @@ class _ChunkProperties(Mapping[str, Any]):
     __slots__ = ("_database", "_key", "_plain")
 
     def __init__(self, database: SqlDatabase, key: int, row: Row) -> None:
-        name, document, section, *figures = row
         self._database = database
         self._key = key
-        self._plain = {
-            "id": int_to_id(key),
-            "name": name,
-            "document": int_to_id(document),
-            "section": int_to_id(section),
-            **dict(zip(("ordinal", "start", "end"), figures, strict=True)),
-        }
+        self._plain = node_properties(chunk_of_row(int_to_id(key), *(*row, "")))
+        del self._plain["text"]
 
     def __getitem__(self, name: str) -> PropertyValue:
         if name != "text":
@@ -348,12 +334,12 @@ class _ChunkProperties(Mapping[str, Any]):
         return len(self._plain) + 1
 
 
-_PROPERTIES_OF: dict[str, Callable[[SqlDatabase, int, Row], Mapping[str, PropertyValue]]] = {
+_PROPERTIES_OF: dict[str, _PropertiesOf] = {
     Label.CHUNK: _ChunkProperties,
-    Label.DOCUMENT: _document_properties,
-    Label.ENTITY: _entity_properties,
-    Label.KEYWORD: _entity_properties,
-    Label.SECTION: _section_properties,
+    Label.DOCUMENT: _from_node(document_of_row),
+    Label.ENTITY: _from_node(entity_of_row),
+    Label.KEYWORD: _from_node(entity_of_row),
+    Label.SECTION: _from_node(section_of_row),
     QueriedLabel.COMMUNITY: _community_properties,
     QueriedLabel.QUESTION: _question_properties,
 }

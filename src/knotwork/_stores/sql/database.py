@@ -42,7 +42,8 @@ class SqlDatabase(Protocol):
 
     def row(self, sql: str, bindings: Bindings = ()) -> Row | None:
         """Run a query and return its first row, if any."""
-        ...
+        found = self.rows(sql, bindings)
+        return found[0] if found else None
 
     def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; inside one `reading`, run it only once.
@@ -65,7 +66,13 @@ class SqlDatabase(Protocol):
         The first columns are the sort key. The parameters of the query are the key after which a
         page begins, first ``start``, and the number of rows.
         """
-        ...
+        position = tuple(start)
+        while True:
+            rows = self.rows(sql, (*position, _PAGE_ROWS))
+            yield from rows
+            if len(rows) < _PAGE_ROWS:
+                return
+            position = rows[-1][: len(position)]
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""
@@ -96,19 +103,6 @@ class SqlDatabase(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
-
-
-def read_pages(
-    read: Callable[[str, Bindings], list[Row]], sql: str, start: Bindings
-) -> Iterator[Row]:
-    """Yield the rows of a query in pages; see `SqlDatabase.rows_in_pages`."""
-    position = tuple(start)
-    while True:
-        rows = read(sql, (*position, _PAGE_ROWS))
-        yield from rows
-        if len(rows) < _PAGE_ROWS:
-            return
-        position = rows[-1][: len(position)]
 
 
 class SqlPart:

@@ -1,10 +1,9 @@
-"""Store the ledger of sources and the settings of the index in tables."""
+"""Store the ledger of sources in tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple, fields
-from types import MappingProxyType
 
 from knotwork._cancellation import checked
 from knotwork._stores.base import LedgerEntry
@@ -66,26 +65,3 @@ class SqlLedger:
         """Remove entries."""
         with self._database.transaction():
             self._database.write(self._sql.remove, (self._bind(uris),))
-
-
-class SettingStatements:
-    """The statements of `SqlSettings`, the same in all dialects."""
-
-    all = "SELECT key, value FROM meta ORDER BY key"
-    put = upsert("meta", "key", "value", key=["key"])
-
-
-class SqlSettings:
-    """The settings stored with an index: see `Store.meta`."""
-
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
-    def read(self) -> Mapping[str, str]:
-        """Return all settings."""
-        return MappingProxyType(dict(self._database.rows_once(SettingStatements.all)))
-
-    def write(self, values: Mapping[str, str]) -> None:
-        """Add or replace settings."""
-        with self._database.transaction():
-            self._database.write_many(SettingStatements.put, values.items())

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from knotwork._stores.graph_view import document_name, entity_node
+from knotwork._stores.graph_view import chunk_node, document_node, entity_node, section_node
 from knotwork._stores.sql.database import SqlDatabase
 from knotwork._stores.sql.dialect import Dialect
 from knotwork._stores.sql.graph_tables import NODE_TABLES
-from knotwork.records import Entity, Label, Node, content_id, entity_id, id_to_int, int_to_id
+from knotwork.records import (
+    Chunk,
+    Document,
+    Entity,
+    Label,
+    Node,
+    Section,
+    Span,
+    content_id,
+    entity_id,
+    id_to_int,
+    int_to_id,
+)
 
 _NAMES = {
     Label.DOCUMENT: "title = $1",
@@ -70,10 +82,10 @@ class NodeReader:
         self._database = database
         self._sql = sql = NodeStatements(database.dialect)
         self._readers: tuple[tuple[str, Callable[..., Node]], ...] = (
-            (sql.entities, _entity_node),
-            (sql.chunks, _chunk_node),
-            (sql.sections, _section_node),
-            (sql.documents, _document_node),
+            (sql.entities, entity_of_row),
+            (sql.chunks, chunk_of_row),
+            (sql.sections, section_of_row),
+            (sql.documents, document_of_row),
         )
 
     def read(self, keys: Iterable[int]) -> dict[int, Node]:
@@ -118,11 +130,12 @@ def _keys_of_name(label: Label, name: str) -> tuple[int, ...]:
     return (id_to_int(content_id("document", name) if is_document else entity_id(name)),)
 
 
-def _entity_node(identifier: str, *columns: Any) -> Node:  # noqa: ANN401  a row
+def entity_of_row(identifier: str, *columns: Any) -> Node:  # noqa: ANN401  a row
+    """Return the node of an entity: its name, normal form, type and number of chunks."""
     return entity_node(Entity(identifier, *columns))
 
 
-def _chunk_node(
+def chunk_of_row(
     identifier: str,
     name: str,
     document: int,
@@ -132,34 +145,19 @@ def _chunk_node(
     end: int,
     text: str,
 ) -> Node:
-    properties: dict[str, str | int | float] = {
-        "document": int_to_id(document),
-        "section": int_to_id(section),
-        "ordinal": ordinal,
-        "start": start,
-        "end": end,
-        "text": text,
-    }
-    return Node(identifier, Label.CHUNK, name, properties)
+    """Return the node of a chunk."""
+    ends = int_to_id(document), int_to_id(section)
+    return chunk_node(Chunk(identifier, *ends, ordinal, Span(start, end), text, (), name))
 
 
-def _section_node(
-    identifier: str, title: str, document: int, level: int, ordinal: int, start: int, end: int
+def section_of_row(
+    identifier: str, title: str, document: int, level: int, ordinal: int, *span: int
 ) -> Node:
-    properties: dict[str, str | int | float] = {
-        "document": int_to_id(document),
-        "level": level,
-        "ordinal": ordinal,
-        "start": start,
-        "end": end,
-    }
-    return Node(identifier, Label.SECTION, title, properties)
+    """Return the node of a section."""
+    document_id = int_to_id(document)
+    return section_node(Section(identifier, document_id, None, ordinal, level, title, Span(*span)))
 
 
-def _document_node(identifier: str, uri: str, title: str, media_type: str, language: str) -> Node:
-    properties: dict[str, str | int | float] = {
-        "uri": uri,
-        "media_type": media_type,
-        "language": language,
-    }
-    return Node(identifier, Label.DOCUMENT, document_name(uri, title), properties)
+def document_of_row(_: str, uri: str, title: str, media_type: str, language: str) -> Node:
+    """Return the node of a document, whose id follows from its uri."""
+    return document_node(Document(uri, "", title, media_type, language))

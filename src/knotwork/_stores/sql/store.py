@@ -6,6 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from knotwork._companions import Companions
@@ -16,10 +17,11 @@ from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.communities import SqlCommunities
 from knotwork._stores.sql.contents import ListedTexts, ListedVectors, SqlContents
 from knotwork._stores.sql.database import SqlDatabase
+from knotwork._stores.sql.dialect import upsert
 from knotwork._stores.sql.documents import SqlDocuments
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import Contributions, SqlGraph
-from knotwork._stores.sql.ledger import SqlLedger, SqlSettings
+from knotwork._stores.sql.ledger import SqlLedger
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs
 from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
 from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
@@ -28,6 +30,10 @@ from knotwork.records import PropertyValue, QueryResult
 if TYPE_CHECKING:
     from knotwork._stores.sql.cypher import SqlCypher
     from knotwork._stores.table_file import TableFile
+
+
+_READ_META = "SELECT key, value FROM meta ORDER BY key"
+_PUT_META = upsert("meta", "key", "value", key=["key"])
 
 
 class SqlTexts(TextIndex, ListedTexts, Protocol):
@@ -73,7 +79,6 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self._vectors: dict[str, Vectors] = {}
         self._cypher: SqlCypher | None = None
         self._creating = threading.Lock()
-        self._settings = SqlSettings(database)
         self.documents = SqlDocuments(database, checks)
         self.graph = SqlGraph(database, contributions)
         self.ledger = SqlLedger(database)
@@ -158,11 +163,12 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
 
     def meta(self) -> Mapping[str, str]:
         """Return all settings stored with the index."""
-        return self._settings.read()
+        return MappingProxyType(dict(self._database.rows_once(_READ_META)))
 
     def set_meta(self, values: Mapping[str, str]) -> None:
         """Add or replace settings."""
-        self._settings.write(values)
+        with self._database.transaction():
+            self._database.write_many(_PUT_META, values.items())
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open the write transaction, or join it if it is open."""

@@ -25,7 +25,7 @@ from knotwork._stores.base import (
     require_readings,
     require_resolutions,
 )
-from knotwork._stores.contents import TextItem, VectorItem
+from knotwork._stores.contents import Contents, TextItem, VectorItem
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, stored_type
 from knotwork._text.terms import terms
@@ -36,12 +36,9 @@ from knotwork.records import (
     CommunityReport,
     Description,
     Document,
-    EntitySummary,
     Homonym,
     Mention,
-    PropertyNode,
     Relation,
-    Relationship,
     SameAs,
     Section,
 )
@@ -234,80 +231,79 @@ class Communities(Part[tuple[Community, bool, CommunityReport | None]]):
                 yield "reports", report
 
 
-class Summaries(Part[EntitySummary]):
-    """Summaries of entities."""
+class Records(Part[Item]):
+    """Records that a store lists by key and keeps as they are; they are hashed under their name.
 
-    name = "summaries"
-    capability = "readings"
+    ``read`` returns records after a key, ``key`` that of a record.
+    """
 
-    def pages(self, store: Store, after: str = "") -> Iterator[Page[EntitySummary]]:
-        contents = require_contents(store)
-        yield from _pages(contents.summaries, after, key=lambda summary: summary.entity_id)
+    def __init__(
+        self,
+        name: str,
+        capability: str,
+        read: Callable[[Contents], Callable[..., Sequence[Item]]],
+        write: Callable[[Store, Sequence[Item]], None],
+        *,
+        key: Callable[[Item], str] = str,
+    ) -> None:
+        self.name = name
+        self.capability = capability
+        self._read = read
+        self._write = write
+        self._key = key
 
-    def write(self, store: Store, items: Sequence[EntitySummary]) -> None:
-        require_readings(store).put_summaries(items)
+    def pages(self, store: Store, after: str = "") -> Iterator[Page[Item]]:
+        yield from _pages(self._read(require_contents(store)), after, key=self._key)
 
-    def facts(self, store: Store, items: Sequence[EntitySummary]) -> Iterator[Fact]:
+    def write(self, store: Store, items: Sequence[Item]) -> None:
+        self._write(store, items)
+
+    def facts(self, store: Store, items: Sequence[Item]) -> Iterator[Fact]:
         del store
-        yield from (("summaries", summary) for summary in items)
+        yield from ((self.name, item) for item in items)
 
 
-class Decisions(Part[SameAs]):
-    """Decisions about two entities, also those about entities that are gone for now."""
+def _decisions(contents: Contents) -> Callable[..., Sequence[SameAs]]:
+    def read(key: str, *, limit: int) -> list[SameAs]:
+        first, _, second = key.partition(" ")
+        return contents.decisions((first, second), limit=limit)
 
-    name = "decisions"
-    capability = "resolutions"
-
-    def pages(self, store: Store, after: str = "") -> Iterator[Page[SameAs]]:
-        contents = require_contents(store)
-
-        def read(key: str, *, limit: int) -> list[SameAs]:
-            first, _, second = key.partition(" ")
-            return contents.decisions((first, second), limit=limit)
-
-        yield from _pages(read, after, key=lambda decision: " ".join(decision.pair))
-
-    def write(self, store: Store, items: Sequence[SameAs]) -> None:
-        require_resolutions(store).put(items)
-
-    def facts(self, store: Store, items: Sequence[SameAs]) -> Iterator[Fact]:
-        del store
-        yield from (("decisions", decision) for decision in items)
+    return read
 
 
-class Touched(Part[str]):
-    """Marks of entities that changed since their decisions were made."""
-
-    name = "touched"
-    capability = "resolutions"
-
-    def pages(self, store: Store, after: str = "") -> Iterator[Page[str]]:
-        yield from _pages(require_contents(store).touched, after)
-
-    def write(self, store: Store, items: Sequence[str]) -> None:
-        require_resolutions(store).touch(items)
-
-    def facts(self, store: Store, items: Sequence[str]) -> Iterator[Fact]:
-        del store
-        yield from (("touched", key) for key in items)
+def _replace_homonyms(store: Store, items: Sequence[Homonym]) -> None:
+    require_homonyms(store).replace(items, among=[homonym.entity_id for homonym in items])
 
 
-class Homonyms(Part[Homonym]):
-    """Names with several meanings."""
-
-    name = "homonyms"
-    capability = "homonyms"
-
-    def pages(self, store: Store, after: str = "") -> Iterator[Page[Homonym]]:
-        contents = require_contents(store)
-        yield from _pages(contents.homonyms, after, key=lambda homonym: homonym.entity_id)
-
-    def write(self, store: Store, items: Sequence[Homonym]) -> None:
-        require_homonyms(store).replace(items, among=[homonym.entity_id for homonym in items])
-
-    def facts(self, store: Store, items: Sequence[Homonym]) -> Iterator[Fact]:
-        del store
-        yield from (("homonyms", homonym) for homonym in items)
+_RECORDS: tuple[Part[Any], ...] = (
+    Records(
+        "summaries",
+        "readings",
+        lambda contents: contents.summaries,
+        lambda store, items: require_readings(store).put_summaries(items),
+        key=lambda summary: summary.entity_id,
+    ),
+    Records(
+        "decisions",
+        "resolutions",
+        _decisions,
+        lambda store, items: require_resolutions(store).put(items),
+        key=lambda decision: " ".join(decision.pair),
+    ),
+    Records(
+        "touched",
+        "resolutions",
+        lambda contents: contents.touched,
+        lambda store, items: require_resolutions(store).touch(items),
+    ),
+    Records(
+        "homonyms",
+        "homonyms",
+        lambda contents: contents.homonyms,
+        _replace_homonyms,
+        key=lambda homonym: homonym.entity_id,
+    ),
+)
 
 
 class PropertyGraphs(Part[str]):
@@ -325,17 +321,19 @@ class PropertyGraphs(Part[str]):
         yield from (Page([name], name) for name in names if name > after)
 
     def write(self, store: Store, items: Sequence[str]) -> None:
+        held = require_contents(self._source)
         for name in items:
-            require_property_graphs(store).put(
-                name, _nodes(self._source, name), _relationships(self._source, name)
-            )
+            nodes = _in_order(held.graph_nodes, name)
+            relationships = _in_order(held.graph_relationships, name)
+            require_property_graphs(store).put(name, nodes, relationships)
 
     def facts(self, store: Store, items: Sequence[str]) -> Iterator[Fact]:
+        held = require_contents(store)
         for name in items:
             yield "graphs", name
-            for place, node in enumerate(_nodes(store, name)):
+            for place, node in enumerate(_in_order(held.graph_nodes, name)):
                 yield "graph nodes", [name, place, node]
-            for place, relationship in enumerate(_relationships(store, name)):
+            for place, relationship in enumerate(_in_order(held.graph_relationships, name)):
                 yield "graph relationships", [name, place, relationship]
 
 
@@ -457,10 +455,7 @@ def parts_of(source: Store, without: Sequence[str] = ()) -> list[Part[Any]]:
     found: list[Part[Any]] = [
         Documents(without),
         Communities(),
-        Summaries(),
-        Decisions(),
-        Touched(),
-        Homonyms(),
+        *_RECORDS,
         PropertyGraphs(source),
         *(Texts(index, _INDEX_CAPABILITIES.get(index, "")) for index in TEXT_INDEXES),
         *(Vectors(index, _INDEX_CAPABILITIES.get(index, "")) for index in VECTOR_INDEXES),
@@ -483,18 +478,10 @@ def _pages(
         yield Page(items, after)
 
 
-def _nodes(store: Store, name: str) -> Iterator[PropertyNode]:
-    contents = require_contents(store)
+def _in_order(read: Callable[..., Sequence[Item]], name: str) -> Iterator[Item]:
+    """Yield the nodes or the relationships of an imported graph."""
     start = 0
-    while page := contents.graph_nodes(name, start, limit=_ITEMS):
-        yield from page
-        start += len(page)
-
-
-def _relationships(store: Store, name: str) -> Iterator[Relationship]:
-    contents = require_contents(store)
-    start = 0
-    while page := contents.graph_relationships(name, start, limit=_ITEMS):
+    while page := read(name, start, limit=_ITEMS):
         yield from page
         start += len(page)
 
