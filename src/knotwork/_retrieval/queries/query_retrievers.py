@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
@@ -89,29 +89,44 @@ def _sureness(plan: QueryPlan) -> float:
 class TranslatingRetriever(StatementRetriever):
     """Finds rows by the statement of a translator.
 
-    ``translator`` is one, or the name of one in `TRANSLATORS`. Without it, those in ``by_model``
-    are tried in order if there is a model, then the rules.
+    ``translator`` is one, or the name of one in `TRANSLATORS`; the options may name another.
+    Without it, those in ``by_model`` are tried in order if there is a model, then the rules.
     """
 
     by_model: ClassVar[tuple[str, ...]]
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options that all of these retrievers have in a specification."""
+
+        words: Mapping[str, tuple[str, ...]] | None = None
+        rounds: int = ROUNDS
+        translator: str = ""
+
+    options: Any
 
     def __init__(
         self,
         *,
         store: Store,
-        embedder: Embedder | None,
-        model: ChatModel | None,
-        translator: str | Translator,
-        examples: Sequence[Example] | str | Path = (),
-        rounds: int,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        translator: str | Translator = "",
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
     ) -> None:
-        super().__init__(store=store, embedder=embedder, rounds=rounds)
+        self.check(store)
+        self.options = options or self.Options()
+        super().__init__(store=store, embedder=embedder, rounds=self.options.rounds)
         self._model = model
-        self._translator = translator
+        self._translator = self.options.translator or translator
+        examples = getattr(self.options, "examples", ())
         if isinstance(examples, str | Path):
             examples = read_examples(Path(examples))
         self._examples = ExampleBook(examples, embedder=embedder)
         self._translators: tuple[QueryTarget, list[Translator]] | None = None
+
+    def check(self, store: Store) -> None:
+        """Raise MissingCapability for a store on which no statement can run."""
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
         """Return the translator that was chosen, else those of a model, then the rules."""
@@ -146,43 +161,23 @@ class DynamicCypherRetriever(TranslatingRetriever):
     by_model = ("fragments",)
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options:
+    class Options(TranslatingRetriever.Options):
         """Options of this retriever in a specification."""
 
         graph: str | None = None
-        words: Mapping[str, tuple[str, ...]] | None = None
-        rounds: int = ROUNDS
-        translator: str = ""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        translator: str | Translator = "",
-        options: Options | None = None,
-        examples: Sequence[Example] | str | Path = (),
-    ) -> None:
-        options = options or self.Options()
-        super().__init__(
-            store=store,
-            embedder=embedder,
-            model=model,
-            translator=options.translator or translator,
-            examples=examples,
-            rounds=options.rounds,
-        )
+    options: Options
+    _target: CypherGraph | None = None
+
+    def check(self, store: Store) -> None:
+        """Raise MissingCapability for a store that does not run Cypher."""
         require_cypher(store)
-        self._graph = options.graph
-        self._words = options.words
-        self._target: CypherGraph | None = None
 
     def target(self) -> CypherGraph:
         """Return the graph to query."""
-        name = choose_graph(self._store, self._graph)
+        name = choose_graph(self._store, self.options.graph)
         if self._target is None or self._target.graph != name:
-            self._target = CypherGraph(self._store, graph=name, words=self._words)
+            self._target = CypherGraph(self._store, graph=name, words=self.options.words)
         return self._target
 
 
@@ -202,25 +197,6 @@ class TextToCypherRetriever(DynamicCypherRetriever):
 
         examples: Sequence[Example] | str | Path = ()
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        translator: str | Translator = "",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        super().__init__(
-            store=store,
-            embedder=embedder,
-            model=model,
-            translator=translator,
-            options=options,
-            examples=options.examples,
-        )
-
 
 class TextToSqlRetriever(TranslatingRetriever):
     """Finds rows of the tables beside an index by a statement of a model or of rules.
@@ -233,41 +209,23 @@ class TextToSqlRetriever(TranslatingRetriever):
     by_model = ("statement",)
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options:
+    class Options(TranslatingRetriever.Options):
         """Options of this retriever in a specification."""
 
         tables: str | Path | None = None
-        words: Mapping[str, tuple[str, ...]] | None = None
         examples: Sequence[Example] | str | Path = ()
-        rounds: int = ROUNDS
-        translator: str = ""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        translator: str | Translator = "",
-        options: Options | None = None,
-    ) -> None:
-        options = options or self.Options()
-        super().__init__(
-            store=store,
-            embedder=embedder,
-            model=model,
-            translator=options.translator or translator,
-            examples=options.examples,
-            rounds=options.rounds,
-        )
-        named = options.tables
-        tables = TableFile(Path(named)) if named is not None else tables_of(store)
-        self._tables = SqlTables(tables, words=options.words) if tables is not None else None
+    options: Options
+    _tables: SqlTables | None = None
 
     def target(self) -> QueryTarget:
         """Return the tables. Raises StoreNotFound if there cannot be any, or under a filter."""
         if isinstance(self._store, FilteredStore):
             raise StoreNotFound("Rows of tables cannot be filtered, so no table was queried.")
         if self._tables is None:
-            raise StoreNotFound("An index in memory has no tables beside it.")
+            named, words = self.options.tables, self.options.words
+            tables = tables_of(self._store) if named is None else TableFile(Path(named))
+            if tables is None:
+                raise StoreNotFound("An index in memory has no tables beside it.")
+            self._tables = SqlTables(tables, words=words)
         return self._tables
