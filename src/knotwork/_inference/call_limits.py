@@ -216,23 +216,18 @@ class RateLimiter:
             raise
         else:
             if turn.reply is not None:
+                usage, wait_s = turn.reply.usage, turn.reply.wait_s
+                tokens_used = usage.input_tokens, usage.output_tokens
                 with self._lock:
-                    self._limit.succeed(self._finished(turn.reply, started))
+                    ended = self._clock.now()
+                    self._limit.succeed(
+                        FinishedCall(started, ended, *tokens_used, self._running, wait_s)
+                    )
         finally:
             with self._lock:
                 self._running -= 1
                 self._tokens.take(turn.used - tokens)
                 self._notify_first()
-
-    def _finished(self, reply: ChatReply, started: float) -> FinishedCall:
-        return FinishedCall(
-            started,
-            self._clock.now(),
-            reply.usage.input_tokens,
-            reply.usage.output_tokens,
-            running=self._running,
-            wait_s=reply.wait_s,
-        )
 
     def _enter(self, tokens: int) -> tuple[float, bool]:
         """Wait in the queue until the call may start.

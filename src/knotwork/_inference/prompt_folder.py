@@ -96,7 +96,7 @@ def read_prompt_folder(folder: str | Path) -> OwnPrompts:
         if isinstance(found, tuple):
             if file.name == model.file and found == split_prompt(model.text):
                 continue
-            texts[model.name, _language_of(file.name)] = found
+            texts[model.name, file.name.rsplit(".", 2)[1]] = found
         else:
             built_in = tomllib.loads(model.text)
             changed = {key: text for key, text in found.items() if text != built_in[key].strip()}
@@ -173,10 +173,6 @@ def _find_built_in(file: str, folder: Path) -> BuiltInPrompt:
         if english is not None:
             return english
     raise UnknownName("prompt file", file, prompts, place=f" in prompts.dir `{folder}`")
-
-
-def _language_of(file: str) -> str:
-    return file.rsplit(".", 2)[1]
 
 
 def _read(file: Path) -> str:

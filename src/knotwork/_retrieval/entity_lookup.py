@@ -114,7 +114,12 @@ def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[DossierP
     ids = list(scores)[:limit]
     chunks = store.documents.chunks(ids)
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
-    marks = _marks(store, entity_id, ids)
+    marks = {
+        chunk: mention.spans
+        for chunk, mentions in store.graph.mentions(ids).items()
+        for mention in mentions
+        if mention.entity_id == entity_id
+    }
     return [
         DossierPassage(
             chunks[key], documents[chunks[key].document_id], marks.get(key, ()), scores[key]
@@ -161,15 +166,6 @@ def _community_titles(store: Store, entity_id: str) -> list[str]:
     ids = held.of_entities([entity_id]).get(entity_id, []) if held else []
     reports = held.reports(ids) if held else {}
     return list(dict.fromkeys(reports[key].title for key in ids if key in reports))
-
-
-def _marks(store: Store, entity_id: str, ids: Sequence[str]) -> dict[str, tuple[Span, ...]]:
-    return {
-        chunk: mention.spans
-        for chunk, mentions in store.graph.mentions(ids).items()
-        for mention in mentions
-        if mention.entity_id == entity_id
-    }
 
 
 MAX_ALIASES = 8

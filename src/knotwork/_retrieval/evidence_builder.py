@@ -184,7 +184,9 @@ def estimate_confidence(
 
 def _within_script(question: Question, found: Sequence[Features], store: Store) -> float:
     model = _choose_model(question, found)
-    unknown = (1.0 - question.known) * _vocabulary(store.documents.chunk_count())
+    # A small index has only a share of a language's common words.
+    size = math.log(max(store.documents.chunk_count(), 1)) / math.log(FULL_VOCABULARY)
+    unknown = (1.0 - question.known) * min(1.0, size) ** 2
     return logistic(
         model.intercept
         + model.cosine * max(item.cosine for item in found)
@@ -206,13 +208,6 @@ def is_in_han(text: str) -> bool:
 def logistic(value: float) -> float:
     """Return 1 / (1 + exp(-value)) without overflow."""
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
-
-
-def _vocabulary(chunk_count: int) -> float:
-    """Return the share of a language's common words that an index of this size contains, from 0 to
-    1.
-    """
-    return min(1.0, math.log(max(chunk_count, 1)) / math.log(FULL_VOCABULARY)) ** 2
 
 
 def _choose_model(question: Question, found: Sequence[Features]) -> ConfidenceModel:

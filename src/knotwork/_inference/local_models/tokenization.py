@@ -353,13 +353,8 @@ def _clusters(text: str) -> list[tuple[int, str]]:
             clusters[-1] = start, before + character
         else:
             clusters.append((offset, character))
-    return [(start, _compose(cluster)) for start, cluster in clusters]
-
-
-def _compose(cluster: str) -> str:
-    """Return a character and its marks as one composed character, if one exists.
-
-    This follows the model's own table: NFC, except that half-width kana are composed with their
-    marks (NFKC).
-    """
-    return unicodedata.normalize("NFKC" if _HALF_WIDTH_VOICING.search(cluster) else "NFC", cluster)
+    # As in the model's own table, only half-width kana are composed with their marks by NFKC.
+    return [
+        (start, unicodedata.normalize("NFKC" if _HALF_WIDTH_VOICING.search(own) else "NFC", own))
+        for start, own in clusters
+    ]

@@ -339,7 +339,7 @@ def derive_ontology(store: Store) -> Ontology:
         rules.append(
             FollowRule(
                 sources=frozenset({type_.casefold()}),
-                relations=(_escape(relation.casefold()),),
+                relations=(re.sub(r"([*?[])", r"[\1]", relation.casefold()),),
                 direction="out" if forward else "in",
                 weight=min(weight, 1.0),
             )
@@ -363,8 +363,3 @@ def _sampled(store: Store) -> list[tuple[tuple[str, str, bool], _RelationCounts]
                 found.edges += times
     common = [item for item in seen.items() if item[1].edges >= _LEAST_SEEN]
     return sorted(common, key=lambda item: (-item[1].edges, item[0]))[:_MOST_RULES]
-
-
-def _escape(name: str) -> str:
-    """Return a name with the wildcards of `fnmatch` escaped."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

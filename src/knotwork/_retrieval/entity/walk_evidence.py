@@ -271,7 +271,12 @@ def make_paths(
             chosen[key] = path, score
     kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:MOST_PATHS]
     cited = {id(step.edge): _cited(step, preferred) for _, (path, _) in kept for step in path}
-    spans = _spans({chunk for chunk in cited.values() if chunk}, store)
+    spans = {
+        (chunk, relation.source, relation.relation, relation.target): relation.span
+        for chunk, relations in store.graph.relations(sorted({*cited.values()} - {""})).items()
+        for relation in relations
+        if relation.span is not None
+    }
     return tuple(
         GraphPath(
             tuple(_hop(step, cited[id(step.edge)], spans, walk) for step in path),
@@ -289,15 +294,6 @@ def _cited(step: WalkStep, preferred: Sequence[str]) -> str:
 
 
 _Key = tuple[str, str, str, str]
-
-
-def _spans(chunk_ids: set[str], store: Store) -> dict[_Key, Span]:
-    return {
-        (chunk, relation.source, relation.relation, relation.target): relation.span
-        for chunk, relations in store.graph.relations(sorted(chunk_ids)).items()
-        for relation in relations
-        if relation.span is not None
-    }
 
 
 def _hop(step: WalkStep, chunk_id: str, spans: dict[_Key, Span], walk: GraphWalk) -> Hop:

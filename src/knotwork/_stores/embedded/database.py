@@ -147,14 +147,10 @@ class Database(SqlDatabase):
         with self._translated_errors():
             return self.connection().execute(sql, bindings).fetchall()
 
-    def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows; inside one `reading`, run it only once."""
-        kept = self._thread.kept
-        if kept is None:
-            return self.rows(sql, bindings)
-        if (sql, bindings) not in kept:
-            kept[sql, bindings] = self.rows(sql, bindings)
-        return kept[sql, bindings]
+    @property
+    def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
+        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
+        return self._thread.kept
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""

@@ -307,7 +307,13 @@ class EmbeddedVectors:
             rows = self._rows_since(old.version)
             matrix = old.changed(rows, stored=self._stored, version=table.version)
         else:
-            matrix = self._load_matrix(table)
+            matrix = VectorMatrix.load(
+                self._all_rows(),
+                items=table.items,
+                dimension=table.dimension,
+                stored=self._stored,
+                version=table.version,
+            )
         return self._restricted(matrix, table)
 
     def _can_update(self, old: VectorMatrix | VectorCodes, table: _Table) -> bool:
@@ -325,15 +331,6 @@ class EmbeddedVectors:
         sql = f"SELECT id FROM {self._table} INDEXED BY {self._table}_version"  # noqa: S608
         rows = self._database.fetch(sql)
         return held.restricted(np.fromiter((key for (key,) in rows), np.int64, len(rows)))
-
-    def _load_matrix(self, table: _Table) -> VectorMatrix:
-        return VectorMatrix.load(
-            self._all_rows(),
-            items=table.items,
-            dimension=table.dimension,
-            stored=self._stored,
-            version=table.version,
-        )
 
     def _load_codes(self, table: _Table) -> VectorCodes:
         book = self._code_book(table)

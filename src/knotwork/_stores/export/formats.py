@@ -278,11 +278,11 @@ def _write_rows(
             file.write(",".join(columns) + "\n")
         else:
             writer.writerow(columns)
-        writer.writerows(rows if raw else map(_neutralize_row, rows))
-
-
-def _neutralize_row(row: list[Any]) -> list[Any]:
-    return [neutralize_cell(cell) if isinstance(cell, str) else cell for cell in row]
+        writer.writerows(
+            rows
+            if raw
+            else ([neutralize_cell(c) if isinstance(c, str) else c for c in row] for row in rows)
+        )
 
 
 def _write_batches(target: Path, schema: pa.Schema, records: Iterator[dict[str, Any]]) -> None:

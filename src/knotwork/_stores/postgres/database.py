@@ -187,14 +187,10 @@ class PostgresDatabase(SqlDatabase):
             found: list[Row] = self._retried(lambda c: self._run(c, sql, bindings))
             return found
 
-    def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows; inside one `reading`, run it only once."""
-        kept = self._local().kept
-        if kept is None:
-            return self.rows(sql, bindings)
-        if (sql, bindings) not in kept:
-            kept[sql, bindings] = self.rows(sql, bindings)
-        return kept[sql, bindings]
+    @property
+    def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
+        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
+        return self._local().kept
 
     def rows_held(self, sql: str) -> list[Row]:
         """Return the rows of a query about the whole index, also in a transaction read only once.

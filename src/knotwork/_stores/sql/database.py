@@ -45,12 +45,22 @@ class SqlDatabase(Protocol):
         found = self.rows(sql, bindings)
         return found[0] if found else None
 
+    @property
+    def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
+        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
+        ...
+
     def rows_once(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; inside one `reading`, run it only once.
 
         The values of ``bindings`` are hashable.
         """
-        ...
+        kept = self.kept
+        if kept is None:
+            return self.rows(sql, bindings)
+        if (sql, bindings) not in kept:
+            kept[sql, bindings] = self.rows(sql, bindings)
+        return kept[sql, bindings]
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows; use inside `reading` or `transaction`."""

@@ -225,40 +225,31 @@ class _Capability:
     """An optional part: how to require it of the target, and whether the source uses it."""
 
     require: Callable[[Store], object]
-    is_used: Callable[[Store], bool]
-
-
-def _uses_readings(store: Store) -> bool:
-    readings = store.capabilities.readings
-    return readings is not None and (readings.has_readings() or bool(readings.described()))
-
-
-def _uses_questions(store: Store) -> bool:
-    questions = store.capabilities.questions
-    return questions is not None and bool(questions.chunk_ids())
-
-
-def _uses_graphs(store: Store) -> bool:
-    graphs = store.capabilities.property_graphs
-    return graphs is not None and bool(graphs.names())
-
-
-def _uses_resolutions(store: Store) -> bool:
-    contents = require_contents(store)
-    return bool(contents.decisions(("", ""), limit=1) or contents.touched("", limit=1))
+    is_used: Callable[[Store], object]
 
 
 _CAPABILITIES: Mapping[str, _Capability] = {
     "communities": _Capability(
-        require_communities, lambda s: bool(require_contents(s).community_ids("", limit=1))
+        require_communities, lambda s: require_contents(s).community_ids("", limit=1)
     ),
-    "readings": _Capability(require_readings, _uses_readings),
-    "questions": _Capability(require_questions, _uses_questions),
-    "resolutions": _Capability(require_resolutions, _uses_resolutions),
-    "homonyms": _Capability(
-        require_homonyms, lambda s: bool(require_contents(s).homonyms("", limit=1))
+    "readings": _Capability(
+        require_readings,
+        lambda s: (held := s.capabilities.readings) and (held.has_readings() or held.described()),
     ),
-    "property_graphs": _Capability(require_property_graphs, _uses_graphs),
+    "questions": _Capability(
+        require_questions, lambda s: (held := s.capabilities.questions) and held.chunk_ids()
+    ),
+    "resolutions": _Capability(
+        require_resolutions,
+        lambda s: (
+            require_contents(s).decisions(("", ""), limit=1)
+            or require_contents(s).touched("", limit=1)
+        ),
+    ),
+    "homonyms": _Capability(require_homonyms, lambda s: require_contents(s).homonyms("", limit=1)),
+    "property_graphs": _Capability(
+        require_property_graphs, lambda s: (held := s.capabilities.property_graphs) and held.names()
+    ),
 }
 
 COPIED_CAPABILITIES = tuple(_CAPABILITIES)
@@ -278,7 +269,9 @@ def _require_parts(
             except MissingCapability as error:
                 error.fix = f"Leave it out with `--without {name}`, or copy to another store."
                 raise
-    writes_marks = "communities" not in left_out and _CAPABILITIES["communities"].is_used(source)
+    writes_marks = "communities" not in left_out and bool(
+        _CAPABILITIES["communities"].is_used(source)
+    )
     if target.capabilities.contents is None and (verify or writes_marks):
         options = (("--no-verify", verify), ("--without communities", writes_marks))
         needed = " and ".join(f"`{option}`" for option, is_needed in options if is_needed)
