@@ -11,9 +11,8 @@ from tests.inference.model_server import serve
 
 from knotwork._config import LlmSettings
 from knotwork._inference import ChatModels
-from knotwork._inference.call_limits import RateLimiter
+from knotwork._inference.call_limits import RateLimiter, StatedLimits, read_duration
 from knotwork._inference.chat import ChatRequest, Message
-from knotwork._inference.stated_limits import StatedLimits, read_duration
 
 NOON = datetime(2026, 1, 27, 12, tzinfo=UTC)
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
 from knotwork._config import SecretRef
-from knotwork._inference.stated_limits import seconds_until
+from knotwork._inference.call_limits import seconds_until
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
 if TYPE_CHECKING:

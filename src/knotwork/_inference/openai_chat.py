@@ -1,11 +1,13 @@
 """Chat models on servers with an OpenAI-compatible `/chat/completions` endpoint.
 
 Servers differ in the parameters that they accept; `ServerDialect` learns them from refusals.
+A small model may repeat the same words without end, which is noticed as the reply arrives.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
@@ -28,9 +30,56 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
 from knotwork._inference.model_servers import HeaderListener, ModelServer, Refusal
-from knotwork._inference.repetition import REPETITION_WARNING, RepetitionCheck
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
+
+REPETITION_WARNING = (
+    "The model repeated the same words over and over, so that its reply was stopped. A larger "
+    "model does so less."
+)
+
+_LEAST_TIMES = 4
+_LEAST_CHARACTERS = 600
+_LONGEST_UNIT = 1_000
+_PROBE = 40
+"""Characters at the end of a reply that are searched for in what is before them."""
+_CHECKED_EVERY = 256
+
+
+class RepetitionCheck:
+    """Reads a reply piece by piece. ``is_found`` once it repeats itself."""
+
+    def __init__(self) -> None:
+        self.is_found = False
+        self._tail = ""
+        self._unread: list[str] = []
+        self._length = 0
+
+    def feed(self, piece: str) -> None:
+        """Add a piece of the reply."""
+        self._unread.append(piece)
+        self._length += len(piece)
+        if self._length < _CHECKED_EVERY or self.is_found:
+            return
+        most = _LEAST_TIMES * _LONGEST_UNIT
+        self._tail = "".join((self._tail, *self._unread))[-most:]
+        self._unread, self._length = [], 0
+        self.is_found = repeats_itself(self._tail)
+
+
+def repeats_itself(text: str) -> bool:
+    """Return True if a text ends with the same words 4 times or more, in 600 characters or more.
+
+    Marks alone, such as the line below the head of a table, may be repeated.
+    """
+    probe = text[-_PROBE:]
+    place = text.rfind(probe, 0, len(text) - 1)
+    unit = text[place + len(probe) :] if place >= 0 else ""
+    if not any(map(str.isalpha, unit)):
+        return False
+    times = max(_LEAST_TIMES, math.ceil(_LEAST_CHARACTERS / len(unit)))
+    return text.endswith(unit * times)
+
 
 T = TypeVar("T")
 

@@ -169,7 +169,7 @@ _STEPS = (
     ),
     Entry(
         "diversify",
-        "knotwork._retrieval.steps.diversify:Diversify",
+        "knotwork._retrieval.steps.postprocessing:Diversify",
         "rank passages that add something before those that repeat",
     ),
     Entry(

@@ -8,8 +8,9 @@ items have equal scores whatever the plan of the server.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,49 @@ from knotwork._stores.packed_terms import (
 from knotwork._stores.postgres.copying import int4, int8, number_rows, packed_rows
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import TEXT_INDEXES, create_text_index
-from knotwork._stores.postgres.term_frequencies import TermFrequencies
-from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
+
+_MOST_CACHED = 50_000
+
+
+class _Cached(NamedTuple):
+    """Document frequencies of terms in one generation of the index."""
+
+    generation: int
+    frequencies: dict[str, int]
+
+
+class TermFrequencies:
+    """Document frequencies of one text index, read with ``count`` where they are not cached.
+
+    ``count`` may leave out terms that no item has. Inside a write transaction nothing is cached.
+    """
+
+    def __init__(
+        self, database: SqlDatabase, count: Callable[[Sequence[str]], Mapping[str, int]]
+    ) -> None:
+        self._database = database
+        self._count = count
+        self._cached = _Cached(-1, {})
+
+    def of(self, asked: Collection[str]) -> dict[str, int]:
+        """Return the frequencies in the order of ``asked``, without terms that do not occur."""
+        cached = _Cached(-1, {})
+        if not self._database.writing:
+            generation = self._database.generation()
+            cached = self._cached
+            if cached.generation != generation or len(cached.frequencies) > _MOST_CACHED:
+                cached = self._cached = _Cached(generation, {})
+        known = cached.frequencies
+        distinct = dict.fromkeys(asked)
+        if missing := [term for term in distinct if term not in known]:
+            known |= dict.fromkeys(missing, 0) | dict(self._count(missing))
+        return {term: known[term] for term in distinct if known[term]}
+
 
 _OF_ONE_CHUNK = frozenset({"chunk", "question"})
 """Indexes whose items belong to one document each, so that writers need no lock."""

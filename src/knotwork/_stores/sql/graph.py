@@ -13,8 +13,7 @@ from knotwork._stores.graph_view import EDGE_CHUNKS
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
 from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect
-from knotwork._stores.sql.edges import scan_edges
-from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key
+from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key, scan_edges
 from knotwork._stores.sql.nodes import NodeReader
 from knotwork._stores.sql.packing import keys_of, unpack_spans
 from knotwork.records import (

@@ -18,10 +18,9 @@ from knotwork._stores.sql.communities import SqlCommunities
 from knotwork._stores.sql.contents import ListedTexts, ListedVectors, SqlContents
 from knotwork._stores.sql.database import SqlDatabase
 from knotwork._stores.sql.dialect import upsert
-from knotwork._stores.sql.documents import SqlDocuments
+from knotwork._stores.sql.documents import SqlDocuments, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import Contributions, SqlGraph
-from knotwork._stores.sql.ledger import SqlLedger
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs
 from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
 from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
