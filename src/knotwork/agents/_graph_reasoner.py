@@ -19,7 +19,7 @@ from knotwork._inference.prompt_material import escape_tags
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
-from knotwork._retrieval.queries.chain_plans import assemble_chains
+from knotwork._retrieval.queries.plan_assembly import assemble_chains
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.queries.question_slots import read_answer_wording
 from knotwork._retrieval.queries.schema_linker import SchemaLinker

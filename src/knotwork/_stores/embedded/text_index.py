@@ -17,8 +17,7 @@ from knotwork._stores.bm25 import QueryTermWeights
 from knotwork._stores.contents import TextItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.embedded.postings import Postings
-from knotwork._stores.embedded.text_pages import create_tables, update_pages
+from knotwork._stores.embedded.text_pages import Postings, create_tables, update_pages
 from knotwork._stores.packed_terms import check_index_name, count_occurrences, pack_terms
 from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of

@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import TypeVar
 
 from knotwork._cancellation import checked
+from knotwork._stores.postgres.adaptation import Field, float8, int4, int8, packed_rows, text
 from knotwork._stores.postgres.collisions import PostgresIdChecks
-from knotwork._stores.postgres.copying import Field, float8, int4, int8, packed_rows, text
 from knotwork._stores.postgres.database import PostgresDatabase
-from knotwork._stores.sql.contributions import keyed_mentions, keyed_relations
+from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
 from knotwork._stores.sql.packing import pack_spans
 from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int
 

@@ -25,6 +25,7 @@ from psycopg.pq import TransactionStatus
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing, sleep
 from knotwork._config import StoreSettings
+from knotwork._stores.postgres.adaptation import BINARY_HEADER, BINARY_TRAILER
 from knotwork._stores.postgres.address import Address
 from knotwork._stores.postgres.connection import (
     Connection,
@@ -33,7 +34,6 @@ from knotwork._stores.postgres.connection import (
     connect,
     streaming_cursor,
 )
-from knotwork._stores.postgres.copying import BINARY_HEADER, BINARY_TRAILER
 from knotwork._stores.postgres.dialect import POSTGRES, PostgresDialect
 from knotwork._stores.postgres.faults import damaged, is_broken, translate, translated_errors
 from knotwork._stores.postgres.schema import prepare_schema

@@ -25,7 +25,7 @@ from knotwork._stores.packed_terms import (
     pack_terms,
     signed_hash,
 )
-from knotwork._stores.postgres.copying import int4, int8, number_rows, packed_rows
+from knotwork._stores.postgres.adaptation import int4, int8, number_rows, packed_rows
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import TEXT_INDEXES, create_text_index
 from knotwork._stores.sql.database import SqlDatabase, reports_damage

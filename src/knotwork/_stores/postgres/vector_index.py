@@ -22,8 +22,8 @@ from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.packed_terms import check_index_name
+from knotwork._stores.postgres.adaptation import Field, int8, packed_rows, text
 from knotwork._stores.postgres.connection import HNSW_SEARCHED, Connection
-from knotwork._stores.postgres.copying import Field, int8, packed_rows, text
 from knotwork._stores.postgres.database import PostgresDatabase
 from knotwork._stores.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.sql.database import reports_damage

@@ -1,4 +1,7 @@
-"""Read the graph: entities, nodes, neighbours, relation links and walks."""
+"""Read the graph: entities, nodes, neighbours, relation links and walks.
+
+What is written to it has the integer keys of its rows, with the names that hashes stand for.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from functools import cache
 from itertools import chain, islice
 from typing import Protocol
 
+from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
+from knotwork._stores.collisions import check_same_name
 from knotwork._stores.graph_view import EDGE_CHUNKS
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
 from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
@@ -31,6 +36,7 @@ from knotwork.records import (
     Span,
     Subgraph,
     entity_id,
+    id_to_int,
     int_to_id,
 )
 
@@ -331,3 +337,45 @@ def _relation(
 ) -> Relation:
     span = None if start is None else Span(start, end)
     return Relation(chunk_id, int_to_id(source), name, int_to_id(target), weight, span, description)
+
+
+MentionKey = tuple[int, int]
+"""Chunk and entity."""
+
+ContributionKey = tuple[int, int, int, int]
+"""Chunk, source, target and relation."""
+
+
+def keyed_mentions(
+    mentions: Iterable[Mention], normal_forms: dict[int, str]
+) -> dict[MentionKey, Mention]:
+    """Return mentions by key, and add the normal forms of their entities to those of a transaction.
+
+    Raises IdCollision if two entities have one key.
+    """
+    found: dict[MentionKey, Mention] = {}
+    for mention in checked(mentions):
+        entity = id_to_int(mention.entity_id)
+        form = normal_forms.setdefault(entity, mention.normal_form)
+        if form != mention.normal_form:
+            check_same_name(mention.entity_id, "entity", form, mention.normal_form)
+        found[id_to_int(mention.chunk_id), entity] = mention
+    return found
+
+
+def keyed_relations(
+    relations: Iterable[Relation], names: dict[int, str]
+) -> dict[ContributionKey, Relation]:
+    """Return relations by key, and add their names to those of a transaction.
+
+    Raises IdCollision if two names have one key.
+    """
+    found: dict[ContributionKey, Relation] = {}
+    for relation in checked(relations):
+        key = relation_key(relation.relation)
+        name = names.setdefault(key, relation.relation)
+        if name != relation.relation:
+            check_same_name(int_to_id(key), "relation", name, relation.relation)
+        ends = id_to_int(relation.source), id_to_int(relation.target)
+        found[id_to_int(relation.chunk_id), *ends, key] = relation
+    return found
