@@ -14,9 +14,8 @@ import pytest
 from tests.inference.calling_process import request_for
 from tests.inference.chat_fakes import EchoModel
 
-from knotwork._inference.call_cache import CachedChatModel, CallCache, call_key
+from knotwork._inference.call_cache import CachedChatModel, CallCache, KeyLocks, call_key
 from knotwork._inference.chat import ChatReply, TokenUsage
-from knotwork._inference.single_flight import KeyLocks
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 from tests.stores.test_sql_statements import statements
 
 from knotwork._stores.postgres import PostgresStore
-from knotwork._stores.postgres.dialect import POSTGRES
+from knotwork._stores.postgres.database import POSTGRES
 
 pytestmark = pytest.mark.slow
 

@@ -71,7 +71,7 @@ _RETRIEVERS = (
     ),
     Entry(
         "top_down",
-        "knotwork._retrieval.hierarchical_retrievers:TopDownRetriever",
+        "knotwork._retrieval.context_expansion:TopDownRetriever",
         "the best documents, then their best sections and passages",
     ),
     Entry(
@@ -81,7 +81,7 @@ _RETRIEVERS = (
     ),
     Entry(
         "summaries",
-        "knotwork._retrieval.hierarchical_retrievers:SummariesRetriever",
+        "knotwork._retrieval.context_expansion:SummariesRetriever",
         "passages by a summary of their section or community",
     ),
     Entry(

@@ -4,7 +4,7 @@ A block that reads is a REPEATABLE READ transaction, so that all its statements 
 block that writes is READ COMMITTED, so that a statement after a lock sees what the writer before it
 has committed. Documents are written side by side. What several documents share, such as entities,
 is written by one transaction at a time: `lock_shared` is held until its end, and parts call it as
-late as they can.
+late as they can. In the dialect of PostgreSQL, many values are bound as one array.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
@@ -34,11 +34,66 @@ from knotwork._stores.postgres.connection import (
     connect,
     streaming_cursor,
 )
-from knotwork._stores.postgres.dialect import POSTGRES, PostgresDialect
 from knotwork._stores.postgres.faults import damaged, is_broken, translate, translated_errors
 from knotwork._stores.postgres.schema import prepare_schema
 from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
+from knotwork._stores.sql.dialect import Form
 from knotwork.errors import IndexDamaged, StoreError, StoreReadOnly, StoreUnavailable
+
+_FORMATS: Mapping[Form, str] = {
+    "id": "lpad(to_hex({}), 16, '0')",
+    "integer": "{}::bigint::text",
+    "real": "{}::double precision::text",
+}
+"""How columns become texts; PostgreSQL writes as many digits of a real number as it needs."""
+
+
+class PostgresDialect:
+    """The `Dialect` of PostgreSQL. Rows of integers are bound as one flat array."""
+
+    def keys(self, parameter: str) -> str:
+        """Return the item of FROM that lists the keys bound by `bind_keys`."""
+        return _listed(f"{parameter}::bigint[]")
+
+    def texts(self, parameter: str) -> str:
+        """Return the item of FROM that lists the texts bound by `bind_texts`."""
+        return _listed(f"{parameter}::text[]")
+
+    def rows(self, parameter: str, *columns: str) -> str:
+        """Return the item of FROM that lists the rows of integers bound by `bind_rows`."""
+        width = len(columns)
+        found = ", ".join(
+            f"({parameter}::bigint[])[{width} * place + {place}] AS {name}"
+            for place, name in enumerate(columns, start=1)
+        )
+        last = f"cardinality({parameter}::bigint[]) / {width} - 1"
+        return f"(SELECT place, {found} FROM generate_series(0, {last}) AS u (place)) j"  # noqa: S608
+
+    def joined(self, query: str, **columns: Form) -> str:
+        """Return a scalar expression: the columns of all rows of ``query`` as one text."""
+        row = " || ' ' || ".join(_FORMATS[form].format(name) for name, form in columns.items())
+        return f"(SELECT string_agg({row}, ' ') FROM ({query}) q)"  # noqa: S608
+
+    def bind_keys(self, keys: Iterable[int]) -> list[int]:
+        """Return the array of keys."""
+        return list(keys)
+
+    def bind_texts(self, texts: Iterable[str]) -> list[str]:
+        """Return the array of texts."""
+        return list(texts)
+
+    def bind_rows(self, rows: Iterable[Sequence[int]]) -> list[int]:
+        """Return the array of the numbers of all rows."""
+        return [number for row in rows for number in row]
+
+
+def _listed(array: str) -> str:
+    numbered = f"unnest({array}) WITH ORDINALITY AS u (value, place)"
+    return f"(SELECT place - 1 AS place, value FROM {numbered}) j"  # noqa: S608
+
+
+POSTGRES = PostgresDialect()
+
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = (
