@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.entity.conftest import fill_with_facts
 
+from knotwork._retrieval.entity import walk_retrievers
 from knotwork._retrieval.entity.community_retrievers import NO_COMMUNITIES_NOTE
 from knotwork._retrieval.entity.walk_retrievers import (
     NO_VECTORS_NOTE,
     EntityVectorRetriever,
-    EntityVectorSettings,
 )
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork.errors import ConfigError
@@ -94,10 +94,9 @@ def test_nothing_known_is_no_evidence(facts, name):
     assert evidence.notes
 
 
-def test_entity_vectors_are_used_where_there_are_any(index, embedder):
-    retriever = EntityVectorRetriever(
-        store=index, embedder=embedder, settings=EntityVectorSettings(least=-1.0)
-    )
+def test_entity_vectors_are_used_where_there_are_any(index, embedder, monkeypatch):
+    monkeypatch.setattr(walk_retrievers, "LEAST_SIMILARITY", -1.0)
+    retriever = EntityVectorRetriever(store=index, embedder=embedder)
     evidence = retriever.retrieve(Query(QUESTION, k=4))
     assert NO_VECTORS_NOTE not in evidence.notes
     assert "vector" in evidence.trace[0]

@@ -17,7 +17,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
@@ -470,18 +469,10 @@ NO_VECTORS_NOTE = (
 _ENTITY_VECTOR_HOP = WalkLimits(depth=1, fan=12, limit=300, beam=16, decay=0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class EntityVectorSettings:
-    """The ``entities`` nearest to the question count, and relations are walked one hop around
-    them.
-    """
-
-    entities: int = 12
-    near: float = 0.4
-    """Worth of an entity near the question relative to one that it names."""
-    least: float = 0.25
-    """Minimum cosine with the question for an entity to count as near."""
-    hop: WalkLimits = _ENTITY_VECTOR_HOP
+_NEAR = 0.4
+"""Worth of an entity near the question relative to one that it names."""
+LEAST_SIMILARITY = 0.25
+"""Minimum similarity with the question for an entity to count as near."""
 
 
 class EntityVectorRetriever(QuestionRetriever):
@@ -501,17 +492,6 @@ class EntityVectorRetriever(QuestionRetriever):
 
     options: Options
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        settings: EntityVectorSettings | None = None,
-        options: Options | None = None,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder, options=options)
-        self._settings = replace(settings or EntityVectorSettings(), entities=self.options.entities)
-
     def _rank(self, query: Query, question: Question) -> Evidence:
         seeds, notes = self._seeds(question)
         if not seeds:
@@ -520,7 +500,7 @@ class EntityVectorRetriever(QuestionRetriever):
             seed_scores(add_merged_seeds(seeds, self._store)),
             store=self._store,
             gain=WordGain(question),
-            limits=self._settings.hop,
+            limits=_ENTITY_VECTOR_HOP,
         )
         evidence = WalkReader(self.name, self._store).read(query, question, walk)
         trace = (
@@ -531,10 +511,10 @@ class EntityVectorRetriever(QuestionRetriever):
         return replace(evidence, notes=(*evidence.notes, *notes), trace=trace)
 
     def _seeds(self, question: Question) -> tuple[list[WalkSeed], tuple[str, ...]]:
-        most = self._settings.entities
+        most = self.options.entities
         notes: tuple[str, ...] = ()
-        found = near_seeds(question, self._store, most=most, least=self._settings.least)
-        found = [replace(seed, score=seed.score * self._settings.near) for seed in found]
+        found = near_seeds(question, self._store, most=most, least=LEAST_SIMILARITY)
+        found = [replace(seed, score=seed.score * _NEAR) for seed in found]
         if question.vector is None or not self._store.vectors("entity").count():
             found, notes = worded_seeds(question, self._store, most=most), (NO_VECTORS_NOTE,)
         return merge_seeds(named_seeds(question), found, most=most), notes
