@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
@@ -145,10 +146,10 @@ class SqlPart:
     def _lists(self, sql: str, ids: Collection[str], make: Callable[..., T]) -> dict[str, list[T]]:
         """Return the values of each id that has any, in the order of the ids and of the rows."""
         names = {key: identifier for identifier, key in keys_of(ids)}
-        found: dict[str, list[T]] = {identifier: [] for identifier in names.values()}
+        found: defaultdict[int, list[T]] = defaultdict(list)
         for key, *columns in checked(self._database.rows(sql, self._bound(ids))):
-            found[names[key]].append(make(names[key], *columns))
-        return {identifier: values for identifier, values in found.items() if values}
+            found[key].append(make(names[key], *columns))
+        return {identifier: found[key] for key, identifier in names.items() if key in found}
 
     def _once(self, compute: Callable[[], T]) -> T:
         """Return what is computed from a state of the index, once while it stays."""
