@@ -132,3 +132,16 @@ def test_question_words_of_chinese_belong_to_no_phrase():
         hits = graph.retrieve(Query(question)).hits
         assert hits[0].chunk.document_title == "数据"
         assert not any(hit.scores["bridge"] for hit in hits)
+
+
+@pytest.mark.parametrize("strength", [1.0, 50.0])
+def test_however_strong_bridges_are_the_passage_that_fits_best_without_them_is_first(strength):
+    store = film_index()
+    weights = replace(DEFAULT_WEIGHTS, bridge=replace(DEFAULT_WEIGHTS.bridge, strength=strength))
+    first, *others = (
+        GraphRetriever(store=store, weights=weights).retrieve(Query(QUESTION, k=10)).hits
+    )
+    assert FILM in first.chunk.text
+    assert any(hit.scores["bridge"] for hit in others)
+    assert first.score == pytest.approx(sum(first.scores.values()))
+    assert first.score > others[0].score

@@ -42,8 +42,8 @@ class GraphRetriever(QuestionRetriever):
     """Ranks chunks by their own text, by the entities named in the question, and by bridges.
 
     A score is ``base + max(named, bridge) + support``; ``Hit.scores`` has all parts. The chunk with
-    the best ``base + named`` comes first. If the question names no entity and no bridge is found, chunks are
-    ranked by their base alone, as `HybridRetriever` does.
+    the best ``base + named`` comes first. If the question names no entity and no bridge is found,
+    chunks are ranked by their base alone, as `HybridRetriever` does.
     """
 
     name = "graph"
