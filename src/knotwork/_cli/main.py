@@ -209,7 +209,6 @@ class CommandGroup(click.Group):
     ),
 )
 @click.option("--version", is_flag=True, help="Print the version.")
-@common_options(hidden=False)
 @click.pass_context
 def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
     """Get cited answers from your own documents. Options may come anywhere."""
@@ -221,3 +220,6 @@ def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # n
         ctx.exit()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+
+
+app.params += common_options(hidden=False)

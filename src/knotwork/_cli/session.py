@@ -1,8 +1,8 @@
 """Options that commands share, and the session that a command runs in.
 
 A command is a function whose first argument is a `Session`: the settings, the index and the
-terminal. `with_session` adds the common options to a command, and creates the session from these
-and from the options before the command's name.
+terminal. `command` adds the common options to it, and creates the session from these and from the
+options before the command's name.
 """
 
 from __future__ import annotations
@@ -214,35 +214,76 @@ Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 _COMMON_NAMES = tuple(CommonOptions.__dataclass_fields__)
 
 
-def complete_from(values: Iterable[str]) -> Completion:
+def complete_from(values: Callable[[], Iterable[str]]) -> Completion:
     """Return a function that completes these values in a shell."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-        return [value for value in values if value.startswith(typed)]
+        return [value for value in values() if value.startswith(typed)]
 
     return complete
 
 
-def complete_retrievers(
-    _context: click.Context, _parameter: click.Parameter, typed: str
-) -> list[str]:
-    """Complete the name of a retriever in a shell."""
+def choice_option(
+    *names: str,
+    valid: Sequence[str] | Callable[[], Sequence[str]],
+    kind: str = "",
+    **attributes: Any,  # noqa: ANN401  those of `click.option`
+) -> Decorator:
+    """Return an option whose ``valid`` values a shell completes; a function finds them when needed.
+
+    Another value raises UnknownName if ``kind`` says what the values are.
+    """
+
+    def values() -> Sequence[str]:
+        return valid() if callable(valid) else valid
+
+    def check(
+        _context: click.Context, _parameter: click.Parameter, given: str | None
+    ) -> str | None:
+        return given if given is None or not kind else check_choice(kind, given, values())
+
+    return click.option(*names, shell_complete=complete_from(values), callback=check, **attributes)
+
+
+def number_option(
+    *names: str,
+    help: str,  # noqa: A002
+    default: int | None = None,
+    least: int = 1,
+    most: int | None = None,
+) -> Decorator:
+    """Return an option for a whole number from ``least`` to ``most``."""
+    return click.option(
+        *names,
+        metavar="N",
+        type=click.IntRange(least, most),
+        default=default,
+        show_default=default is not None,
+        help=help,
+    )
+
+
+def path_option(*names: str, help: str, metavar: str = "FILE") -> Decorator:  # noqa: A002
+    """Return an option for the path of a file or folder."""
+    return click.option(*names, metavar=metavar, type=click.Path(path_type=Path), help=help)
+
+
+def _retriever_names() -> Sequence[str]:
     from knotwork._retrieval.retriever_registry import retriever_names
 
-    return [name for name in retriever_names() if name.startswith(typed)]
+    return retriever_names()
 
 
-def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Complete the name of a mode of asking in a shell."""
+def _ask_modes() -> Sequence[str]:
     from knotwork._synthesis.ask_request import ASK_MODES
 
-    return [name for name in ASK_MODES if name.startswith(typed)]
+    return tuple(ASK_MODES)
 
 
-RETRIEVER_OPTION = click.option(
+RETRIEVER_OPTION = choice_option(
     "--retriever",
     metavar="NAME",
-    shell_complete=complete_retrievers,
+    valid=_retriever_names,
     help="Retriever, such as auto, hybrid or bm25. See: knotwork retrievers",
 )
 WHERE_OPTION = click.option(
@@ -264,15 +305,7 @@ PARAMETER_OPTION = click.option(
     help="Value of $NAME, as JSON or as text. May be repeated.",
 )
 
-ROW_LIMIT_OPTION = click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="Maximum number of rows.",
-)
-
+ROW_LIMIT_OPTION = number_option("--limit", default=100, least=0, help="Maximum number of rows.")
 STATEMENT_TIMEOUT_OPTION = click.option(
     "--timeout",
     "timeout_s",
@@ -287,81 +320,80 @@ RETRIEVAL_QUERY_OPTION = click.option(
     metavar="CYPHER",
     help="Cypher statement, or a file with one, to run on each passage found (`node`, `score`).",
 )
-MODE_OPTION = click.option(
+MODE_OPTION = choice_option(
     "--mode",
     metavar="NAME",
     default="auto",
-    shell_complete=complete_modes,
+    valid=_ask_modes,
     help="auto, basic, local, global, map-reduce, hybrid or drift.",
 )
 
 
 def common_options(
     *, hidden: bool, hides_store: bool = False, hides_json: bool = False
-) -> Decorator:
-    """Add the common options to a command. ``hidden`` keeps the rarer ones out of its help."""
-    options = (
-        click.option(
-            "--store",
+) -> list[click.Parameter]:
+    """Return the common options. ``hidden`` keeps the rarer ones out of the help of a command."""
+    return [
+        click.Option(
+            ["--store"],
             metavar="FILE",
             type=click.Path(),
             help="Index file or URL. [env: KNOTWORK_STORE_PATH]",
             hidden=hides_store,
         ),
-        click.option(
-            "--json",
+        click.Option(
+            ["--json"],
             is_flag=True,
             help="Print one JSON object on standard output.",
             hidden=hides_json,
         ),
-        click.option(
-            "--config",
+        click.Option(
+            ["--config"],
             metavar="FILE",
             type=click.Path(path_type=Path),
             help="Settings file. [env: KNOTWORK_CONFIG]",
             hidden=hidden,
         ),
-        click.option(
-            "--set",
-            "assignments",
+        click.Option(
+            ["--set", "assignments"],
             metavar="KEY=VALUE",
             multiple=True,
             help="Change a setting, such as index.chunk_tokens=300.",
             hidden=hidden,
         ),
-        click.option("-q", "--quiet", count=True, help="Print fewer notes.", hidden=hidden),
-        click.option(
-            "-v", "--verbose", count=True, help="Log more; -vv logs everything.", hidden=hidden
+        click.Option(["-q", "--quiet"], count=True, help="Print fewer notes.", hidden=hidden),
+        click.Option(
+            ["-v", "--verbose"], count=True, help="Log more; -vv logs everything.", hidden=hidden
         ),
-        click.option(
-            "--color",
+        click.Option(
+            ["--color"],
             metavar="WHEN",
-            shell_complete=complete_from(COLORS),
+            shell_complete=complete_from(lambda: COLORS),
             help="auto, always or never. [env: NO_COLOR]",
             hidden=hidden,
         ),
-        click.option("--no-progress", is_flag=True, help="Hide progress bars.", hidden=hidden),
-        click.option(
-            "--debug", is_flag=True, help="Show the traceback of an error.", hidden=hidden
+        click.Option(["--no-progress"], is_flag=True, help="Hide progress bars.", hidden=hidden),
+        click.Option(
+            ["--debug"], is_flag=True, help="Show the traceback of an error.", hidden=hidden
         ),
-    )
-
-    def decorate(function: CommandFunction) -> CommandFunction:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    ]
 
 
-def with_session(*, hides_store: bool = False, handles_signals: bool = False) -> Decorator:
-    """Add the common options to a command, and call it with a `Session` created from them.
+def command(
+    *examples: str,
+    group: click.Group | None = None,
+    hides_store: bool = False,
+    handles_signals: bool = False,
+    **attributes: Any,  # noqa: ANN401  those of `click.command`
+) -> Callable[[CommandFunction], click.Command]:
+    """Make a function a command, which gets a `Session` created from the common options.
 
-    ``hides_store`` keeps --store out of the help of a command that needs no index. Ctrl-C and
-    SIGTERM stop the work of the command (`stop_on_signals`), unless it ``handles_signals`` itself.
+    ``examples`` end its help, and ``group`` gets it as a subcommand. ``hides_store`` keeps --store
+    out of the help of a command that needs no index. Ctrl-C and SIGTERM stop the work of the
+    command (`stop_on_signals`), unless it ``handles_signals`` itself.
     """
 
-    def decorate(function: CommandFunction) -> CommandFunction:
+    def decorate(function: CommandFunction) -> click.Command:
         @wraps(function)
         def run(**arguments: Any) -> None:  # noqa: ANN401
             context = click.get_current_context()
@@ -376,22 +408,31 @@ def with_session(*, hides_store: bool = False, handles_signals: bool = False) ->
                 session.discard_created()
                 raise
 
-        return common_options(hidden=True, hides_store=hides_store)(run)
+        made = click.command(epilog=show_examples(*examples), **attributes)(run)
+        made.params += common_options(hidden=True, hides_store=hides_store)
+        if group is not None:
+            group.add_command(made)
+        return made
 
     return decorate
 
 
-def keep_common(function: CommandFunction) -> CommandFunction:
-    """Let a group of commands accept the common options on behalf of its subcommands."""
+def command_group(*examples: str) -> Callable[[CommandFunction], click.Group]:
+    """Make a function a group of commands, which accepts the common options on their behalf."""
 
-    @wraps(function)
-    def run(**arguments: Any) -> None:  # noqa: ANN401
-        root = click.get_current_context().find_root()
-        given = take_common(arguments)
-        root.obj = given.over(root.obj) if isinstance(root.obj, CommonOptions) else given
-        function(**arguments)
+    def decorate(function: CommandFunction) -> click.Group:
+        @wraps(function)
+        def run(**arguments: Any) -> None:  # noqa: ANN401
+            root = click.get_current_context().find_root()
+            given = take_common(arguments)
+            root.obj = given.over(root.obj) if isinstance(root.obj, CommonOptions) else given
+            function(**arguments)
 
-    return common_options(hidden=True, hides_store=True, hides_json=True)(run)
+        made = click.group(epilog=show_examples(*examples) if examples else None)(run)
+        made.params += common_options(hidden=True, hides_store=True, hides_json=True)
+        return made
+
+    return decorate
 
 
 def take_common(arguments: dict[str, Any]) -> CommonOptions:

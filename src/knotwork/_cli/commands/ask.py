@@ -14,11 +14,11 @@ from knotwork._cli.session import (
     RETRIEVER_OPTION,
     WHERE_OPTION,
     Session,
-    complete_from,
+    choice_option,
+    command,
+    number_option,
     read_parameters,
     read_statement,
-    show_examples,
-    with_session,
 )
 from knotwork.errors import ConfigError
 
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from knotwork.records import Answer, Evidence
 
 
-@click.command(
-    epilog=show_examples(
-        'knotwork ask "Who approves travel abroad?"',
-        'knotwork ask "What are the main themes?" --mode global',
-        'knotwork ask "When was the mine closed?" --where "date >= 2023" --json',
-    )
+@command(
+    'knotwork ask "Who approves travel abroad?"',
+    'knotwork ask "What are the main themes?" --mode global',
+    'knotwork ask "When was the mine closed?" --where "date >= 2023" --json',
 )
 @click.argument("question")
 @RETRIEVER_OPTION
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 @click.option(
     "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 3k or "0.01 EUR".'
 )
-@with_session()
 def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     """Answer a question from the index, with a citation for every sentence.
 
@@ -128,20 +125,18 @@ def _ask(
 AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 
 
-@click.command(
-    epilog=show_examples(
-        'knotwork agent "Where did the director of Silver Lantern grow up?"',
-        'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
-        'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
-    )
+@command(
+    'knotwork agent "Where did the director of Silver Lantern grow up?"',
+    'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
+    'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
 )
 @click.argument("question")
-@click.option(
+@choice_option(
     "--kind",
     metavar="NAME",
     default="iterative",
     show_default=True,
-    shell_complete=complete_from(AGENT_KINDS),
+    valid=AGENT_KINDS,
     help="iterative, corrective, reasoning or revising.",
 )
 @click.option(
@@ -151,27 +146,14 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
     show_default=True,
     help="Retrievers that the agent may use, the main one first.",
 )
-@click.option(
-    "--steps",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=6,
-    show_default=True,
-    help="Maximum number of searches.",
+@number_option("--steps", default=6, help="Maximum number of searches.")
+@number_option(
+    "--tokens", default=8_000, least=0, help="Maximum number of tokens of the language model."
 )
-@click.option(
-    "--tokens",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=8_000,
-    show_default=True,
-    help="Maximum number of tokens of the language model.",
-)
-@click.option("-k", metavar="N", type=click.IntRange(min=1), help="Number of passages.")
+@number_option("-k", help="Number of passages.")
 @WHERE_OPTION
 @click.option("--explain", is_flag=True, help="Show the passages, and every step.")
 @click.option("--no-llm", is_flag=True, help="Plan by rules; do not use the language model.")
-@with_session()
 def agent_command(  # noqa: PLR0913  one for each option
     session: Session,
     *,

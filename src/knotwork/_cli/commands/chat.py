@@ -14,9 +14,8 @@ from knotwork._cli.session import (
     RETRIEVER_OPTION,
     WHERE_OPTION,
     Session,
-    keep_common,
-    show_examples,
-    with_session,
+    command,
+    command_group,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
@@ -40,12 +39,11 @@ CHAT_COMMANDS = {
 }
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork chat",
-        "knotwork chat --store papers.knot --no-llm",
-        "knotwork chat --json < questions.txt    prints a JSON line for each",
-    )
+@command(
+    "knotwork chat",
+    "knotwork chat --store papers.knot --no-llm",
+    "knotwork chat --json < questions.txt    prints a JSON line for each",
+    handles_signals=True,
 )
 @RETRIEVER_OPTION
 @MODE_OPTION
@@ -57,7 +55,6 @@ CHAT_COMMANDS = {
 @click.option(
     "--yes", "-y", "accepts", is_flag=True, help="Remember the facts of all statements unasked."
 )
-@with_session(handles_signals=True)
 def chat_command(
     session: Session,
     *,
@@ -286,26 +283,22 @@ def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     }
 
 
-@click.group(
-    epilog=show_examples(
-        'knotwork memory tell "Ann Lee leads the team since May 2024."',
-        'knotwork memory list "Ann Lee"',
-        'knotwork memory forget "Ann Lee"',
-    )
+@command_group(
+    'knotwork memory tell "Ann Lee leads the team since May 2024."',
+    'knotwork memory list "Ann Lee"',
+    'knotwork memory forget "Ann Lee"',
 )
-@keep_common
 def memory_command() -> None:
     """List, add and delete the facts that conversations remember (knotwork chat)."""
 
 
-@memory_command.command(
+@command(
+    "knotwork memory list",
+    'knotwork memory list "Ann Lee"',
+    "knotwork memory list --at 2024-02-01 --json | jq .facts",
+    group=memory_command,
     name="list",
     short_help="List the remembered facts.",
-    epilog=show_examples(
-        "knotwork memory list",
-        'knotwork memory list "Ann Lee"',
-        "knotwork memory list --at 2024-02-01 --json | jq .facts",
-    ),
 )
 @click.argument("name", required=False)
 @click.option(
@@ -313,7 +306,6 @@ def memory_command() -> None:
     metavar="DATE",
     help="List only facts valid at some time of a day, month or year: 2024-02-01, 2024-02, 2024.",
 )
-@with_session()
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME (`me` is you), including those no longer
     valid.
@@ -328,16 +320,14 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     _emit_facts(session, facts)
 
 
-@memory_command.command(
+@command(
+    'knotwork memory tell "Ann Lee lives in Oslo."',
+    'knotwork memory tell "Ann Lee no longer lives in Oslo."',
+    'knotwork memory tell "请记住：我负责采购。"',
+    group=memory_command,
     short_help="Remember the facts of a statement.",
-    epilog=show_examples(
-        'knotwork memory tell "Ann Lee lives in Oslo."',
-        'knotwork memory tell "Ann Lee no longer lives in Oslo."',
-        'knotwork memory tell "请记住：我负责采购。"',
-    ),
 )
 @click.argument("text")
-@with_session()
 def tell(session: Session, *, text: str) -> None:
     """Remember the facts of a statement. A new value ends the validity of the old one."""
     from knotwork.agents._chat import Chat
@@ -353,16 +343,14 @@ def tell(session: Session, *, text: str) -> None:
     print_stated_facts(session.terminal, update, tokens=tokens)
 
 
-@memory_command.command(
+@command(
+    'knotwork memory forget "Ann Lee"',
+    "knotwork memory forget me",
+    'knotwork memory forget "Ann Lee" --store papers.knot',
+    group=memory_command,
     short_help="Delete the facts about a name.",
-    epilog=show_examples(
-        'knotwork memory forget "Ann Lee"',
-        "knotwork memory forget me",
-        'knotwork memory forget "Ann Lee" --store papers.knot',
-    ),
 )
 @click.argument("name")
-@with_session()
 def forget(session: Session, *, name: str) -> None:
     """Delete all facts with NAME as subject or object; `me` is you."""
     with closing(_open_memory(session)) as memory:

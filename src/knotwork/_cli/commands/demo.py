@@ -7,9 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.session import Session, command
 
 if TYPE_CHECKING:
     from knotwork._indexing.report import IndexReport
@@ -17,14 +15,11 @@ if TYPE_CHECKING:
     from knotwork.records import Answer
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork demo",
-        "knotwork demo --store demo.knot        keep the index in this file",
-        "knotwork demo --json",
-    )
+@command(
+    "knotwork demo",
+    "knotwork demo --store demo.knot        keep the index in this file",
+    "knotwork demo --json",
 )
-@with_session()
 def demo_command(session: Session) -> None:
     """Index about twenty bundled documents and answer three questions, with citations.
 

@@ -6,19 +6,16 @@ from typing import Any
 
 import click
 
-from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.session import Session, command
 from knotwork._cli.terminal import count_of
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork documents",
-        "knotwork documents --store handbook.knot",
-        "knotwork documents --json | jq -r '.skipped[].uri'",
-    )
+@command(
+    "knotwork documents",
+    "knotwork documents --store handbook.knot",
+    "knotwork documents --json | jq -r '.skipped[].uri'",
 )
 @click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
-@with_session()
 def documents_command(session: Session, *, fields: bool) -> None:
     """List the documents of the index, and the skipped files with their reasons."""
     from knotwork._cli.progress import describe_failure
@@ -65,15 +62,12 @@ def _list_fields(session: Session) -> None:
     )
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork delete notes/old.md",
-        "knotwork delete a.pdf b.pdf --store handbook.knot",
-        "knotwork delete notes/old.md --json",
-    )
+@command(
+    "knotwork delete notes/old.md",
+    "knotwork delete a.pdf b.pdf --store handbook.knot",
+    "knotwork delete notes/old.md --json",
 )
 @click.argument("uris", metavar="URI...", nargs=-1, required=True, type=click.Path())
-@with_session()
 def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
     """Remove documents, and everything that only they support. Files are not deleted.
 

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 from knotwork._cli.session import (
     WHERE_OPTION,
     Session,
-    check_choice,
-    complete_from,
-    show_examples,
-    with_session,
+    choice_option,
+    command,
+    number_option,
+    path_option,
 )
 from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError, MissingExtra
@@ -56,13 +56,11 @@ _FOLDER_OPTIONS = {
 """Options for a folder, with the fix if a file is given."""
 
 
-@click.command(
-    "eval",
-    epilog=show_examples(
-        "knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25",
-        "knotwork eval questions.jsonl --judge --robustness --estimate",
-        "knotwork eval data/hotpot --retrievers auto,bm25 --json",
-    ),
+@command(
+    "knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25",
+    "knotwork eval questions.jsonl --judge --robustness --estimate",
+    "knotwork eval data/hotpot --retrievers auto,bm25 --json",
+    name="eval",
 )
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option(
@@ -71,10 +69,11 @@ _FOLDER_OPTIONS = {
     multiple=True,
     help="FILE: also ask with these settings, separated by semicolons. May be repeated.",
 )
-@click.option(
+@choice_option(
     "--show",
     metavar="WHICH",
-    shell_complete=complete_from(SHOWN_CASES),
+    valid=SHOWN_CASES,
+    kind="value of --show",
     help="FILE: print the wrong, changed or all answers.",
 )
 @WHERE_OPTION
@@ -96,18 +95,8 @@ _FOLDER_OPTIONS = {
     is_flag=True,
     help="FILE: also answer with noise and with changed facts.",
 )
-@click.option(
-    "--labels",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="FILE: labelled answers to compare the judge with.",
-)
-@click.option(
-    "--to-label",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="FILE: save the answers as a file to label for --labels.",
-)
+@path_option("--labels", help="FILE: labelled answers to compare the judge with.")
+@path_option("--to-label", help="FILE: save the answers as a file to label for --labels.")
 @click.option(
     "--estimate", is_flag=True, help="FILE: print what --judge and --robustness would cost."
 )
@@ -121,11 +110,8 @@ _FOLDER_OPTIONS = {
 )
 @click.option("--all", "every", is_flag=True, help=f"DIR: compare all retrievers with {BASELINE}.")
 @click.option("--hide-titles", is_flag=True, help="DIR: index passages without their titles.")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), help="Use only the first N questions."
-)
+@number_option("--limit", help="Use only the first N questions.")
 @click.option("--plot", metavar="FILE", type=Path, help="DIR: save a bar chart of the means.")
-@with_session()
 def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
     """Evaluate answers on a file of questions, or retrievers on a data set.
 
@@ -141,14 +127,11 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
     from knotwork._cli.answer_evaluation import evaluate_file
     from knotwork._cli.judged_evaluation import AfterAsking
 
-    shown = options["show"]
-    if shown is not None:
-        check_choice("value of --show", shown, SHOWN_CASES)
     evaluate_file(
         session,
         path,
         compared=options["compare"],
-        shown=shown or "",
+        shown=options["show"] or "",
         limit=options["limit"],
         budget=options["budget"],
         filters=options["filters"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,11 +11,10 @@ from knotwork._cli.session import (
     ROW_LIMIT_OPTION,
     STATEMENT_TIMEOUT_OPTION,
     Session,
-    check_choice,
-    complete_from,
+    choice_option,
+    command,
+    number_option,
     read_parameters,
-    show_examples,
-    with_session,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
 from knotwork.errors import ConfigError
@@ -23,35 +22,27 @@ from knotwork.errors import ConfigError
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
     from knotwork._shapes.communities import CommunityShape
-    from knotwork.records import QueryResult
+    from knotwork.records import Direction, QueryResult
 
 
-_COUNT = click.IntRange(min=1)
-
-
-@click.command(
-    epilog=show_examples(
-        'knotwork explore "Oriane Keld"',
-        "knotwork explore 温青岚 --depth 1",
-        'knotwork explore "Oriane Keld" "Skarrow Station" --limit 20',
-    )
+@command(
+    'knotwork explore "Oriane Keld"',
+    "knotwork explore 温青岚 --depth 1",
+    'knotwork explore "Oriane Keld" "Skarrow Station" --limit 20',
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option(
+@choice_option(
     "--direction",
     metavar="WHICH",
-    shell_complete=complete_from(("both", "in", "out")),
+    valid=("both", "in", "out"),
+    kind="direction",
     default="both",
     show_default=True,
     help="Direction of relations to follow: both, in or out.",
 )
-@click.option(
-    "--depth", metavar="N", type=_COUNT, default=2, show_default=True, help="Hops from the names."
-)
-@click.option(
-    "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours per entity."
-)
-@click.option("--limit", metavar="N", type=_COUNT, help="Maximum number of edges.  [default: 50]")
+@number_option("--depth", default=2, help="Hops from the names.")
+@number_option("--fan", default=8, help="Neighbours per entity.")
+@number_option("--limit", help="Maximum number of edges.  [default: 50]")
 @click.option(
     "--to",
     "target",
@@ -60,12 +51,11 @@ _COUNT = click.IntRange(min=1)
     deprecated="Use `knotwork graph shortest-paths`.",
     help="Show the shortest paths to this entity.",
 )
-@with_session()
 def explore_command(
     session: Session,
     *,
     names: tuple[str, ...],
-    direction: str,
+    direction: Direction,
     depth: int,
     fan: int,
     limit: int | None,
@@ -77,9 +67,8 @@ def explore_command(
     """
     from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import SubgraphShape
-    from knotwork.records import Direction, EdgeType
+    from knotwork.records import EdgeType
 
-    check_choice("direction", direction, get_args(Direction))
     if target is not None:
         if len(names) != 1:
             raise ConfigError(
@@ -92,7 +81,7 @@ def explore_command(
     opened = session.open()
     subgraph = opened.graph.explore(
         names,
-        direction=cast("Direction", direction),
+        direction=direction,
         depth=depth,
         fan=fan,
         limit=most,
@@ -192,20 +181,15 @@ def _sentence_that_mentions(passage: DossierPassage) -> str:
     return min(sentences, key=lambda item: item[0])[1] if sentences else show_sentence(chunk.text)
 
 
-@click.command(
+@command(
+    'knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"',
+    "knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1",
+    'knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json',
     short_help="Show the shortest paths between two entities.",
-    epilog=show_examples(
-        'knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"',
-        "knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1",
-        'knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json',
-    ),
 )
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
-@click.option(
-    "--limit", metavar="N", type=_COUNT, default=5, show_default=True, help="Maximum of paths."
-)
-@with_session()
+@number_option("--limit", default=5, help="Maximum of paths.")
 def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> None:
     """Show the shortest paths between two entities, of at most five relations.
 
@@ -228,12 +212,10 @@ def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) 
     session.terminal.note(count_of(len(paths), "path"), style="dim")
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
-        "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
-        "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
-    )
+@command(
+    "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
+    "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
+    "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
 )
 @click.argument("statement")
 @PARAMETER_OPTION
@@ -242,7 +224,6 @@ def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) 
 )
 @ROW_LIMIT_OPTION
 @STATEMENT_TIMEOUT_OPTION
-@with_session()
 def cypher_command(
     session: Session,
     *,
@@ -279,31 +260,15 @@ def print_rows(session: Session, result: QueryResult) -> None:
     session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork communities",
-        'knotwork communities "money and travel" -n 3',
-        "knotwork communities --level 1 --json",
-    )
+@command(
+    "knotwork communities",
+    'knotwork communities "money and travel" -n 3',
+    "knotwork communities --level 1 --json",
 )
 @click.argument("topic", metavar="[TOPIC]", required=False, default="")
-@click.option(
-    "--level",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Show only this level; 0 is the top level.",
-)
-@click.option(
-    "-n",
-    "--limit",
-    metavar="N",
-    type=_COUNT,
-    default=10,
-    show_default=True,
-    help="Maximum number of communities.",
-)
+@number_option("--level", least=0, help="Show only this level; 0 is the top level.")
+@number_option("-n", "--limit", default=10, help="Maximum number of communities.")
 @click.option("--rebuild", is_flag=True, help="Rebuild all communities from scratch.")
-@with_session()
 def communities_command(
     session: Session, *, topic: str, level: int | None, limit: int, rebuild: bool
 ) -> None:

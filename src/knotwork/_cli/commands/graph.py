@@ -16,14 +16,7 @@ import click
 
 from knotwork._cli.commands import graph_aliases, graph_servers
 from knotwork._cli.commands.explore import shortest_paths
-from knotwork._cli.session import (
-    Session,
-    check_choice,
-    complete_from,
-    keep_common,
-    show_examples,
-    with_session,
-)
+from knotwork._cli.session import Session, choice_option, command, command_group, path_option
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
@@ -42,22 +35,21 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 """Names for delimiters that are hard to type in a shell."""
 
 
-@click.command(
-    "import",
+@command(
+    "knotwork graph import films.tsv",
+    "knotwork graph import people.csv knows.csv --name friends",
+    "knotwork graph import ontology.ttl --json",
+    name="import",
     short_help="Import a graph: triples, tables, GraphML, RDF.",
-    epilog=show_examples(
-        "knotwork graph import films.tsv",
-        "knotwork graph import people.csv knows.csv --name friends",
-        "knotwork graph import ontology.ttl --json",
-    ),
 )
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
+@choice_option(
     "--format",
     metavar="NAME",
-    shell_complete=complete_from(GRAPH_FORMATS),
+    valid=GRAPH_FORMATS,
+    kind="graph format",
     default=AUTO_FORMAT,
     show_default=True,
     help="table, graphml, turtle, ntriples, nquads or trig.",
@@ -79,7 +71,6 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
     default=None,
     help="Embed passages, or names only. Default: passages of graphs up to 2,000 entities.",
 )
-@with_session()
 def import_graph(
     session: Session,
     *,
@@ -100,7 +91,6 @@ def import_graph(
     from knotwork._cli.progress import choose_counter
     from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 
-    check_choice("graph format", format, GRAPH_FORMATS)
     opened = session.open(read_only=False)
     steps = opened.graph.import_events(
         paths,
@@ -166,20 +156,18 @@ GRAPHRAG_FORMAT = "graphrag"
 """The tables of Microsoft GraphRAG, which hold more than the graph."""
 
 
-def complete_formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Complete the name of an export format in a shell."""
+def _export_formats() -> tuple[str, ...]:
     from knotwork._stores.export import FORMATS
 
-    return [name for name in (*FORMATS, GRAPHRAG_FORMAT) if name.startswith(typed)]
+    return (*FORMATS, GRAPHRAG_FORMAT)
 
 
-@click.group()
-@keep_common
+@command_group()
 def graph_command() -> None:
     """Count, import, export or mirror the graph, merge entities, and connect other graphs."""
 
 
-for command in (
+for further in (
     shortest_paths,
     graph_aliases.names,
     graph_aliases.merge,
@@ -194,18 +182,16 @@ for command in (
     graph_servers.disconnect,
     graph_servers.query,
 ):
-    graph_command.add_command(command)
+    graph_command.add_command(further)
 
 
-@graph_command.command(
+@command(
+    "knotwork graph stats",
+    "knotwork graph stats --store handbook.knot",
+    "knotwork graph stats --json",
+    group=graph_command,
     short_help="Count nodes, edges and relations.",
-    epilog=show_examples(
-        "knotwork graph stats",
-        "knotwork graph stats --store handbook.knot",
-        "knotwork graph stats --json",
-    ),
 )
-@with_session()
 def stats(session: Session) -> None:
     """Count the nodes by label, the edges by type, and the relations by name."""
     from knotwork._cli.index_summary import NO_EMBEDDER_LABEL
@@ -238,35 +224,28 @@ def stats(session: Session) -> None:
         session.terminal.say(f"Skipped files: {statistics.failed:,}; see knotwork documents")
 
 
-@graph_command.command(
+@command(
+    "knotwork graph export --format graphml --output graph.graphml",
+    "knotwork graph export --format graphrag --output tables/",
+    "knotwork graph export | jq '.nodes | length'",
+    group=graph_command,
     short_help="Export the whole graph to a file.",
-    epilog=show_examples(
-        "knotwork graph export --format graphml --output graph.graphml",
-        "knotwork graph export --format graphrag --output tables/",
-        "knotwork graph export | jq '.nodes | length'",
-    ),
 )
-@click.option(
+@choice_option(
     "--format",
     metavar="NAME",
-    shell_complete=complete_formats,
+    valid=_export_formats,
+    kind="export format",
     default="json",
     show_default=True,
     help="json, graphml, csv, parquet, cypher or graphrag.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Output file; a folder for csv, parquet and graphrag.",
-)
+@path_option("-o", "--output", help="Output file; a folder for csv, parquet and graphrag.")
 @click.option(
     "--raw",
     is_flag=True,
     help="csv: write cells that a spreadsheet would run as formulas unchanged.",
 )
-@with_session()
 def export(
     session: Session,
     *,
@@ -280,9 +259,8 @@ def export(
     standard output. The graphrag tables also contain text units, communities and reports. In csv,
     an apostrophe precedes text that a spreadsheet would run as a formula.
     """
-    from knotwork._stores.export import FOLDER_FORMATS, FORMATS, export_graph
+    from knotwork._stores.export import FOLDER_FORMATS, export_graph
 
-    check_choice("export format", format, (*FORMATS, GRAPHRAG_FORMAT))
     if raw and format != "csv":
         raise ConfigError(
             f"`--raw` does not apply to the format {format}, which has no formulas.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.session import Session, command, number_option
 from knotwork._cli.terminal import Terminal, count_of
 from knotwork.errors import ConfigError
 
@@ -23,26 +23,20 @@ if TYPE_CHECKING:
 
 
 FIND_COMMAND = "knotwork graph names --find"
-_COUNT = click.IntRange(min=1)
 _SHOWN_DOCUMENTS = 5
 
 
-@click.command(
+@command(
+    "knotwork graph names --find",
+    'knotwork graph names "World Health Organization"',
+    "knotwork graph names --apart --json",
     short_help="List entities with aliases, and why they were merged.",
-    epilog=show_examples(
-        "knotwork graph names --find",
-        'knotwork graph names "World Health Organization"',
-        "knotwork graph names --apart --json",
-    ),
 )
 @click.argument("name", metavar="[NAME]", required=False, default="")
 @click.option("--apart", is_flag=True, help="List pairs that must not be merged instead.")
 @click.option("--homonyms", is_flag=True, help="List names with several meanings instead.")
 @click.option("--find", is_flag=True, help="Compare names by rules first, without a model.")
-@click.option(
-    "-n", "--limit", metavar="N", type=_COUNT, default=20, show_default=True, help="Entries shown."
-)
-@with_session()
+@number_option("-n", "--limit", default=20, help="Entries shown.")
 def names(
     session: Session, *, name: str, apart: bool, homonyms: bool, find: bool, limit: int
 ) -> None:
@@ -79,17 +73,14 @@ def names(
     _note_state(session.terminal, known)
 
 
-@click.command(
+@command(
+    'knotwork graph merge WHO "World Health Organization"',
+    "knotwork graph merge 联通 中国联通",
+    'knotwork graph merge WHO "World Health Organization" --json',
     short_help="Merge the entities of two names.",
-    epilog=show_examples(
-        'knotwork graph merge WHO "World Health Organization"',
-        "knotwork graph merge 联通 中国联通",
-        'knotwork graph merge WHO "World Health Organization" --json',
-    ),
 )
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
-@with_session()
 def merge(session: Session, *, one: str, other: str) -> None:
     """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
     session.open()  # raises if there is no index, which opening it for writing would create
@@ -112,17 +103,14 @@ def merge(session: Session, *, one: str, other: str) -> None:
     session.terminal.note("Merge these pairs too, and this merge takes effect.")
 
 
-@click.command(
+@command(
+    'knotwork graph split Curie "Pierre Curie"',
+    "knotwork graph split 吉林 吉林市",
+    'knotwork graph split Curie "Pierre Curie" --json',
     short_help="Keep the entities of two names apart.",
-    epilog=show_examples(
-        'knotwork graph split Curie "Pierre Curie"',
-        "knotwork graph split 吉林 吉林市",
-        'knotwork graph split Curie "Pierre Curie" --json',
-    ),
 )
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
-@with_session()
 def split(session: Session, *, one: str, other: str) -> None:
     """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
     session.open()  # raises if there is no index, which opening it for writing would create

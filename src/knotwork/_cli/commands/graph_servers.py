@@ -14,9 +14,8 @@ from knotwork._cli.session import (
     ROW_LIMIT_OPTION,
     STATEMENT_TIMEOUT_OPTION,
     Session,
+    command,
     read_parameters,
-    show_examples,
-    with_session,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 
@@ -29,16 +28,13 @@ DIFFERS_CODE = 1
 """The exit code of a verification that found a difference."""
 
 
-@click.command(
+@command(
+    "knotwork graph mirror",
+    "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb",
+    "knotwork graph mirror --full --json",
     short_help="Copy the graph to a graph database, or update the copy.",
-    epilog=show_examples(
-        "knotwork graph mirror",
-        "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb",
-        "knotwork graph mirror --full --json",
-    ),
 )
 @click.option("--full", is_flag=True, help="Compare all of it, although the stamp is current.")
-@with_session()
 def mirror(session: Session, *, full: bool) -> None:
     """Write what changed in the graph to the database in graph.mirror.
 
@@ -58,15 +54,12 @@ def mirror(session: Session, *, full: bool) -> None:
         )
 
 
-@click.command(
+@command(
+    "knotwork graph verify",
+    "knotwork graph verify --store handbook.knot",
+    "knotwork graph verify --json",
     short_help="Compare the copy in a graph database with the index.",
-    epilog=show_examples(
-        "knotwork graph verify",
-        "knotwork graph verify --store handbook.knot",
-        "knotwork graph verify --json",
-    ),
 )
-@with_session()
 def verify(session: Session) -> None:
     """Compare counts and checksums of every label and type in the mirror with the index.
 
@@ -82,13 +75,11 @@ def verify(session: Session) -> None:
         click.get_current_context().exit(DIFFERS_CODE)
 
 
-@click.command(
+@command(
+    "knotwork graph connect bolt://reader@localhost/movies --name movies",
+    "knotwork graph connect sparql+http://localhost:7878/query --name facts",
+    "knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY",
     short_help="Connect to a graph database or SPARQL server, to read it.",
-    epilog=show_examples(
-        "knotwork graph connect bolt://reader@localhost/movies --name movies",
-        "knotwork graph connect sparql+http://localhost:7878/query --name facts",
-        "knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY",
-    ),
 )
 @click.argument("url")
 @click.option("--name", metavar="NAME", required=True, help="Name of the graph in commands.")
@@ -99,7 +90,6 @@ def verify(session: Session) -> None:
     help="Environment variable with the password. Default: NAME_PASSWORD.",
 )
 @click.option("--read-only", is_flag=True, help="Always so: a connected graph is never changed.")
-@with_session()
 def connect(session: Session, *, url: str, name: str, password_env: str, read_only: bool) -> None:
     """Make a live graph a source of `graph query`, `cypher --graph` and retrievers by query.
 
@@ -126,15 +116,12 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
         )
 
 
-@click.command(
+@command(
+    "knotwork graph connections",
+    "knotwork graph connections --store handbook.knot",
+    "knotwork graph connections --json",
     short_help="List the graphs that the index is connected to.",
-    epilog=show_examples(
-        "knotwork graph connections",
-        "knotwork graph connections --store handbook.knot",
-        "knotwork graph connections --json",
-    ),
 )
-@with_session()
 def connections(session: Session) -> None:
     """List name, language, kind and URL of each connected graph; nothing is contacted."""
     found = session.open().graph.connections()
@@ -148,16 +135,13 @@ def connections(session: Session) -> None:
     session.terminal.table([_connection_row(item) for item in found], header=header)
 
 
-@click.command(
+@command(
+    "knotwork graph disconnect movies",
+    "knotwork graph disconnect movies --store handbook.knot",
+    "knotwork graph disconnect movies --json",
     short_help="Forget a connected graph.",
-    epilog=show_examples(
-        "knotwork graph disconnect movies",
-        "knotwork graph disconnect movies --store handbook.knot",
-        "knotwork graph disconnect movies --json",
-    ),
 )
 @click.argument("name")
-@with_session()
 def disconnect(session: Session, *, name: str) -> None:
     """Forget a connected graph; the graph itself stays as it is."""
     session.open(read_only=False).graph.disconnect(name)
@@ -167,20 +151,17 @@ def disconnect(session: Session, *, name: str) -> None:
         session.terminal.say(f"Forgot the connection {name}.")
 
 
-@click.command(
+@command(
+    "knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'",
+    "knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up",
+    "knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json",
     short_help="Run a query on a connected graph, in its language.",
-    epilog=show_examples(
-        "knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'",
-        "knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up",
-        "knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json",
-    ),
 )
 @click.argument("name")
 @click.argument("statement")
 @PARAMETER_OPTION
 @ROW_LIMIT_OPTION
 @STATEMENT_TIMEOUT_OPTION
-@with_session()
 def query(
     session: Session,
     *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from knotwork._cli.interruption import interrupted_exit_code
-from knotwork._cli.session import Session, check_choice, complete_from, show_examples, with_session
+from knotwork._cli.session import Session, choice_option, command
 from knotwork._cli.terminal import Terminal, count_of
 from knotwork.errors import ModelError
 
@@ -28,12 +28,10 @@ PROGRESS_VIEWS = ("auto", "bar", "plain", "json", "none")
 TIERS = ("none", "lean", "full")
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork index ~/papers",
-        'knotwork index notes.md "reports/*.pdf" s3://bucket/papers',
-        "knotwork index docs/ --tier full --estimate",
-    )
+@command(
+    "knotwork index ~/papers",
+    'knotwork index notes.md "reports/*.pdf" s3://bucket/papers',
+    "knotwork index docs/ --tier full --estimate",
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @click.option(
@@ -42,10 +40,10 @@ TIERS = ("none", "lean", "full")
     help="Retry files that could not be read in full, and chunks for which the model's reply was "
     "unusable.",
 )
-@click.option(
+@choice_option(
     "--tier",
     metavar="TIER",
-    shell_complete=complete_from(TIERS),
+    valid=TIERS,
     help="How much of these files a language model reads: none, lean or full. By default, new "
     "files use llm.tier, or full if a model read the whole index; files keep what a model has "
     "read.",
@@ -68,15 +66,15 @@ TIERS = ("none", "lean", "full")
     help="Send what a model reads to the batch API of its server: half the price, and replies "
     "within a day. You can stop and run the command again. --no-batch cancels open batches.",
 )
-@click.option(
+@choice_option(
     "--progress",
     metavar="VIEW",
-    shell_complete=complete_from(PROGRESS_VIEWS),
+    valid=PROGRESS_VIEWS,
+    kind="value of --progress",
     default="auto",
     show_default=True,
     help="auto, bar, plain, json or none.",
 )
-@with_session()
 def index_command(
     session: Session,
     *,
@@ -99,7 +97,6 @@ def index_command(
     from knotwork._indexing.runs import IndexOptions
     from knotwork._shapes.indexing import describe_report
 
-    check_choice("value of --progress", progress, PROGRESS_VIEWS)
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
     wanted = IndexOptions(retry=retry, tier=tier, budget=budget, batch=batch)
@@ -162,12 +159,10 @@ def run_indexing(
     return report
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork embed",
-        "knotwork embed --model local:multilingual-e5-small",
-        "knotwork embed --model openai:text-embedding-3-small --json",
-    )
+@command(
+    "knotwork embed",
+    "knotwork embed --model local:multilingual-e5-small",
+    "knotwork embed --model openai:text-embedding-3-small --json",
 )
 @click.option(
     "--model",
@@ -176,7 +171,6 @@ def run_indexing(
     help="Embedding model, such as local:NAME or openai:NAME. Default: embedding.model; for auto, "
     "the model that a new index would use.",
 )
-@with_session()
 def embed_command(session: Session, *, model: str) -> None:
     """Recompute all vectors with another model. The documents are not read again.
 
@@ -266,18 +260,17 @@ _COUNTED_KINDS = (
 """The kinds of records that both systems have, in the order of display."""
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork import ragtest/output",
-        "knotwork import rag_storage/ --format lightrag --store handbook.knot",
-        "knotwork import ragtest/ --json",
-    )
+@command(
+    "knotwork import ragtest/output",
+    "knotwork import rag_storage/ --format lightrag --store handbook.knot",
+    "knotwork import ragtest/ --json",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
+@choice_option(
     "--format",
     metavar="NAME",
-    shell_complete=complete_from(IMPORT_FORMATS),
+    valid=IMPORT_FORMATS,
+    kind="import format",
     default="auto",
     show_default=True,
     help="auto, graphrag or lightrag.",
@@ -285,7 +278,6 @@ _COUNTED_KINDS = (
 @click.option(
     "--name", metavar="NAME", default="", help="Name of the import. Default: the folder's name."
 )
-@with_session()
 def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
     """Import an index of Microsoft GraphRAG or LightRAG, without calling a model again.
 
@@ -298,7 +290,6 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
     from knotwork._indexing.foreign_indexes import import_steps
     from knotwork._inference.model_registry import NO_EMBEDDER
 
-    check_choice("import format", format, IMPORT_FORMATS)
     opened = session.open(read_only=False)
     wanted = session.settings.embedding.model != NO_EMBEDDER
     steps = import_steps(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork._cli.main import PROGRAM
-from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.session import Session, command, command_group
 from knotwork._cli.terminal import Terminal, count_of
 
 if TYPE_CHECKING:
@@ -16,22 +16,20 @@ if TYPE_CHECKING:
 _SHOWN_OFFERS = 12
 
 
-@click.group()
-@keep_common
+@command_group()
 def models_command() -> None:
     """List, check and measure the language models that are set."""
 
 
-@models_command.command(
-    "list",
+@command(
+    "knotwork models list",
+    "knotwork models list --set llm.answer=openai:gpt-4o",
+    "knotwork models list --set llm.base_url=http://localhost:11434/v1 --json",
+    group=models_command,
+    name="list",
     short_help="List the models that are set.",
-    epilog=show_examples(
-        "knotwork models list",
-        "knotwork models list --set llm.answer=openai:gpt-4o",
-        "knotwork models list --set llm.base_url=http://localhost:11434/v1 --json",
-    ),
+    hides_store=True,
 )
-@with_session(hides_store=True)
 def list_command(session: Session) -> None:
     """List the models that are set, their context, and the models that their servers offer.
 
@@ -66,15 +64,14 @@ def list_command(session: Session) -> None:
             terminal.note(f"{model.server or model.name} offers {shown}{rest}.", style="dim")
 
 
-@models_command.command(
+@command(
+    "knotwork models check",
+    "knotwork models check --set llm.model=openai:gpt-4o-mini",
+    "knotwork models check --json",
+    group=models_command,
     short_help="Ask each model for one word.",
-    epilog=show_examples(
-        "knotwork models check",
-        "knotwork models check --set llm.model=openai:gpt-4o-mini",
-        "knotwork models check --json",
-    ),
+    hides_store=True,
 )
-@with_session(hides_store=True)
 def check(session: Session) -> None:
     """Ask each model for one word, as `knotwork doctor` does. The exit code is 1 if one fails."""
     from knotwork._cli.commands.setup import show_checks
@@ -83,15 +80,14 @@ def check(session: Session) -> None:
     show_checks(session, check_chat_models(session.settings.llm))
 
 
-@models_command.command(
+@command(
+    "knotwork models measure",
+    "knotwork models measure --json",
+    "knotwork models measure --set llm.model=gguf:/models/small.gguf",
+    group=models_command,
     short_help="Measure speed and usable replies of each model.",
-    epilog=show_examples(
-        "knotwork models measure",
-        "knotwork models measure --json",
-        "knotwork models measure --set llm.model=gguf:/models/small.gguf",
-    ),
+    hides_store=True,
 )
-@with_session(hides_store=True)
 def measure(session: Session) -> None:
     """Let each model read two short texts and answer two questions, in English and Chinese.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.session import Session, command, command_group
 from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError, UnknownName
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from knotwork._inference.prompt_folder import BuiltInPrompt
 
 
-@click.group()
-@keep_common
+@command_group()
 def prompts_command() -> None:
     """List, show, copy or check the prompts of language models.
 
@@ -26,16 +25,15 @@ def prompts_command() -> None:
     """
 
 
-@prompts_command.command(
+@command(
+    "knotwork prompts list",
+    "knotwork prompts list --set prompts.dir=prompts",
+    "knotwork prompts list --json",
+    group=prompts_command,
     name="list",
     short_help="List the prompts, and which are your own.",
-    epilog=show_examples(
-        "knotwork prompts list",
-        "knotwork prompts list --set prompts.dir=prompts",
-        "knotwork prompts list --json",
-    ),
+    hides_store=True,
 )
-@with_session(hides_store=True)
 def list_prompts(session: Session) -> None:
     """List the prompts by name and language, and which of them files of your own replace."""
     from knotwork._cli.index_summary import count_prompts
@@ -62,18 +60,17 @@ def list_prompts(session: Session) -> None:
         session.terminal.note("To change some: knotwork prompts copy DIR, and set prompts.dir.")
 
 
-@prompts_command.command(
+@command(
+    "knotwork prompts show answer",
+    "knotwork prompts show report-community --language zh",
+    "knotwork prompts show answer --built-in > answer.en.txt",
+    group=prompts_command,
     short_help="Show a prompt.",
-    epilog=show_examples(
-        "knotwork prompts show answer",
-        "knotwork prompts show report-community --language zh",
-        "knotwork prompts show answer --built-in > answer.en.txt",
-    ),
+    hides_store=True,
 )
 @click.argument("name")
 @click.option("--language", metavar="CODE", default="en", show_default=True, help="The language.")
 @click.option("--built-in", "built_in", is_flag=True, help="Ignore prompts of your own.")
-@with_session(hides_store=True)
 def show(session: Session, *, name: str, language: str, built_in: bool) -> None:
     """Show the text of a prompt: your own if there is one.
 
@@ -109,16 +106,15 @@ def _find(
     return found[language]
 
 
-@prompts_command.command(
+@command(
+    "knotwork prompts copy prompts/",
+    "knotwork prompts copy ~/knotwork-prompts",
+    "knotwork prompts copy prompts/ --json",
+    group=prompts_command,
     short_help="Write the built-in prompts to a folder.",
-    epilog=show_examples(
-        "knotwork prompts copy prompts/",
-        "knotwork prompts copy ~/knotwork-prompts",
-        "knotwork prompts copy prompts/ --json",
-    ),
+    hides_store=True,
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@with_session(hides_store=True)
 def copy(session: Session, *, folder: Path) -> None:
     """Write the built-in prompts to a folder, to change some of them.
 
@@ -141,16 +137,15 @@ def copy(session: Session, *, folder: Path) -> None:
     )
 
 
-@prompts_command.command(
+@command(
+    "knotwork prompts check",
+    "knotwork prompts check prompts/",
+    "knotwork prompts check prompts/ --json",
+    group=prompts_command,
     short_help="Check the prompts of your own.",
-    epilog=show_examples(
-        "knotwork prompts check",
-        "knotwork prompts check prompts/",
-        "knotwork prompts check prompts/ --json",
-    ),
+    hides_store=True,
 )
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
-@with_session(hides_store=True)
 def check(session: Session, *, folder: Path | None) -> None:
     """Check the names and placeholders of the prompts in a folder, by default prompts.dir.
 

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.session import Session, command, command_group, number_option, path_option
 from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._indexing.schema_proposals import ProposalReport
     from knotwork._transform.model.extraction_schema import SchemaProposal
-
-
-_COUNT = click.IntRange(min=1)
-_ENTRIES = click.IntRange(min=1, max=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,60 +37,34 @@ class SchemaOutput:
 def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator as click types it
     """Add --output and --force to a command."""
     force = click.option("--force", is_flag=True, help="Replace an existing file.")
-    output = click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Write the schema to a file.",
-    )
+    output = path_option("-o", "--output", help="Write the schema to a file.")
     return output(force(function))
 
 
-@click.group()
-@keep_common
+@command_group()
 def schema_command() -> None:
     """Propose, infer or show the schema: the types and relations that a language model extracts."""
 
 
-@schema_command.command(
+@command(
+    "knotwork schema propose -o schema.toml",
+    'knotwork schema propose --chunks 80 --budget "20k tokens"',
+    "knotwork schema propose --no-model --json",
+    group=schema_command,
     short_help="Propose a schema for the indexed documents.",
-    epilog=show_examples(
-        "knotwork schema propose -o schema.toml",
-        'knotwork schema propose --chunks 80 --budget "20k tokens"',
-        "knotwork schema propose --no-model --json",
-    ),
 )
-@click.option(
+@number_option(
     "--chunks",
-    metavar="N",
-    type=_COUNT,
     default=40,
-    show_default=True,
     help="Number of passages for the model to read, spread over the documents.",
 )
-@click.option(
-    "--types",
-    metavar="N",
-    type=_ENTRIES,
-    default=12,
-    show_default=True,
-    help="Maximum number of entity types.",
-)
-@click.option(
-    "--relations",
-    metavar="N",
-    type=_ENTRIES,
-    default=20,
-    show_default=True,
-    help="Maximum number of relations.",
-)
+@number_option("--types", default=12, most=200, help="Maximum number of entity types.")
+@number_option("--relations", default=20, most=200, help="Maximum number of relations.")
 @click.option(
     "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 20k or "1 EUR".'
 )
 @click.option("--no-model", is_flag=True, help="Count types in the index; do not use a model.")
 @output_options
-@with_session()
 def propose(
     session: Session,
     *,
@@ -138,17 +108,16 @@ def propose(
     _note_cost(session, report)
 
 
-@schema_command.command(
+@command(
+    "knotwork schema examples triples.csv -o schema.toml",
+    "knotwork schema examples triples.tsv -o schema.toml --force",
+    "knotwork schema examples records.jsonl --json",
+    group=schema_command,
     short_help="Infer a schema from example records.",
-    epilog=show_examples(
-        "knotwork schema examples triples.csv -o schema.toml",
-        "knotwork schema examples triples.tsv -o schema.toml --force",
-        "knotwork schema examples records.jsonl --json",
-    ),
+    hides_store=True,
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @output_options
-@with_session(hides_store=True)
 def examples(session: Session, *, file: Path, output: Path | None, force: bool) -> None:
     """Infer a schema from example records: all types, relations, and the types these connect.
 
@@ -162,15 +131,14 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
     _write_proposal(session, schema_of_examples(file), target, heading=f"Inferred from {file}.")
 
 
-@schema_command.command(
+@command(
+    "knotwork schema show",
+    "knotwork schema show --set extraction.schema=schema.toml",
+    "knotwork schema show --json",
+    group=schema_command,
     short_help="Show the schema in force.",
-    epilog=show_examples(
-        "knotwork schema show",
-        "knotwork schema show --set extraction.schema=schema.toml",
-        "knotwork schema show --json",
-    ),
+    hides_store=True,
 )
-@with_session(hides_store=True)
 def show(session: Session) -> None:
     """Show the schema in force, which is the file named by extraction.schema."""
     from knotwork._transform.model.extraction_schema import ExtractionSchema, SchemaProposal

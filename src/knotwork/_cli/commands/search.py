@@ -13,10 +13,10 @@ from knotwork._cli.session import (
     RETRIEVER_OPTION,
     WHERE_OPTION,
     Session,
+    command,
+    number_option,
     read_parameters,
     read_statement,
-    show_examples,
-    with_session,
 )
 
 if TYPE_CHECKING:
@@ -26,22 +26,19 @@ _REQUIREMENTS = {"model": "a language model", "embedder": "vectors", "reranker":
 """What a retriever may need, as users read it."""
 
 
-@click.command(
-    epilog=show_examples(
-        'knotwork search "salt layer"',
-        'knotwork search "Kestrel designer birthplace" -k 5 --explain',
-        'knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json',
-    )
+@command(
+    'knotwork search "salt layer"',
+    'knotwork search "Kestrel designer birthplace" -k 5 --explain',
+    'knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json',
 )
 @click.argument("question")
 @RETRIEVER_OPTION
-@click.option("-k", metavar="N", type=click.IntRange(min=1), help="Number of passages.")
+@number_option("-k", help="Number of passages.")
 @WHERE_OPTION
 @MIN_SCORE_OPTION
 @RETRIEVAL_QUERY_OPTION
 @PARAMETER_OPTION
 @click.option("--explain", is_flag=True, help="Show why each passage was found.")
-@with_session()
 def search_command(
     session: Session,
     *,
@@ -70,14 +67,12 @@ def search_command(
         note_empty_index(session.terminal, knowledge_base)
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork retrievers",
-        "knotwork retrievers --json",
-        'knotwork search "salt layer" --retriever "bm25 + graph > diversify"',
-    )
+@command(
+    "knotwork retrievers",
+    "knotwork retrievers --json",
+    'knotwork search "salt layer" --retriever "bm25 + graph > diversify"',
+    hides_store=True,
 )
-@with_session(hides_store=True)
 def retrievers_command(session: Session) -> None:
     """List the retrievers for --retriever, and the steps to combine them with.
 

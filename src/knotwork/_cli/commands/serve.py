@@ -14,11 +14,11 @@ import click
 
 from knotwork._cli.session import (
     Session,
-    check_choice,
-    complete_from,
-    keep_common,
-    show_examples,
-    with_session,
+    choice_option,
+    command,
+    command_group,
+    number_option,
+    path_option,
 )
 from knotwork._cli.terminal import count_of
 from knotwork._config import is_server_url, shown_url
@@ -28,31 +28,23 @@ if TYPE_CHECKING:
     from knotwork._service.keys import KeyFile
 
 
-_PORT_RANGE = click.IntRange(0, 65_535)
-
-
-@click.command(
-    epilog=show_examples(
-        "knotwork serve handbook.knot",
-        "knotwork serve ~/indexes --port 9000",
-        "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
-    )
+@command(
+    "knotwork serve handbook.knot",
+    "knotwork serve ~/indexes --port 9000",
+    "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
+    handles_signals=True,
 )
 @click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path())
 @click.option(
     "--host", metavar="ADDRESS", help="Address to listen on. [env: KNOTWORK_SERVICE_HOST]"
 )
-@click.option(
-    "--port",
-    metavar="N",
-    type=_PORT_RANGE,
-    help="Port; 0: a free one. [env: KNOTWORK_SERVICE_PORT]",
+@number_option(
+    "--port", least=0, most=65535, help="Port; 0: a free one. [env: KNOTWORK_SERVICE_PORT]"
 )
 @click.option(
     "--keys", metavar="FILE", type=click.Path(), help="Key file. [env: KNOTWORK_SERVICE_KEYS]"
 )
 @click.option("--read-only", is_flag=True, help="Refuse uploads and changes of indexes.")
-@with_session(handles_signals=True)
 def serve_command(
     session: Session,
     *,
@@ -112,48 +104,39 @@ def serve_command(
 
 
 _ROLES = ("read", "write", "admin")
-_PLACE_OPTION = click.option(
+_PLACE_OPTION = path_option(
     "--place",
     metavar="FOLDER|FILE",
-    type=click.Path(path_type=Path),
     help="The folder or index that is served. Default: the index of the settings.",
 )
-_FILE_OPTION = click.option(
-    "--keys",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Key file. [env: KNOTWORK_SERVICE_KEYS]",
-)
+_FILE_OPTION = path_option("--keys", "file", help="Key file. [env: KNOTWORK_SERVICE_KEYS]")
 
 
-@click.group(
-    epilog=show_examples(
-        "knotwork keys add laptop --role admin",
-        "knotwork keys list",
-        "knotwork keys remove laptop",
-    )
+@command_group(
+    "knotwork keys add laptop --role admin",
+    "knotwork keys list",
+    "knotwork keys remove laptop",
 )
-@keep_common
 def keys_command() -> None:
     """Add, list and remove the API keys of a server."""
 
 
-@keys_command.command(
+@command(
+    "knotwork keys add laptop --role admin",
+    "knotwork keys add phone --place ~/indexes",
+    "knotwork keys add bot --place ~/indexes -w handbook -w papers",
+    group=keys_command,
     short_help="Create a key, and print it once.",
-    epilog=show_examples(
-        "knotwork keys add laptop --role admin",
-        "knotwork keys add phone --place ~/indexes",
-        "knotwork keys add bot --place ~/indexes -w handbook -w papers",
-    ),
+    hides_store=True,
 )
 @click.argument("name")
-@click.option(
+@choice_option(
     "--role",
     metavar="ROLE",
     default="read",
     show_default=True,
-    shell_complete=complete_from(_ROLES),
+    valid=_ROLES,
+    kind="role",
     help="read, write or admin.",
 )
 @click.option(
@@ -166,7 +149,6 @@ def keys_command() -> None:
 )
 @_PLACE_OPTION
 @_FILE_OPTION
-@with_session(hides_store=True)
 def add(
     session: Session,
     *,
@@ -184,7 +166,6 @@ def add(
         is_workspace_name,
     )
 
-    check_choice("role", role, _ROLES)
     wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
     if wrong:
         raise ConfigError(f"`{wrong[0]}` is not a workspace name.", fix=WORKSPACE_NAME_RULE)
@@ -198,18 +179,17 @@ def add(
     session.terminal.note("Store this key safely: it is not shown again.", style="dim")
 
 
-@keys_command.command(
-    "list",
+@command(
+    "knotwork keys list",
+    "knotwork keys list --place ~/indexes",
+    "knotwork keys list --json | jq -r '.keys[].name'",
+    group=keys_command,
+    name="list",
     short_help="List the keys, without the keys themselves.",
-    epilog=show_examples(
-        "knotwork keys list",
-        "knotwork keys list --place ~/indexes",
-        "knotwork keys list --json | jq -r '.keys[].name'",
-    ),
+    hides_store=True,
 )
 @_PLACE_OPTION
 @_FILE_OPTION
-@with_session(hides_store=True)
 def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
     """List the keys with their roles and workspaces."""
     keys = _open_key_file(session, place, file).listed()
@@ -236,18 +216,17 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
     session.terminal.note(count_of(len(keys), "key"), style="dim")
 
 
-@keys_command.command(
+@command(
+    "knotwork keys remove bot",
+    "knotwork keys remove 4f0c2a9be781",
+    "knotwork keys remove bot --place ~/indexes",
+    group=keys_command,
     short_help="Remove a key, with immediate effect.",
-    epilog=show_examples(
-        "knotwork keys remove bot",
-        "knotwork keys remove 4f0c2a9be781",
-        "knotwork keys remove bot --place ~/indexes",
-    ),
+    hides_store=True,
 )
 @click.argument("name")
 @_PLACE_OPTION
 @_FILE_OPTION
-@with_session(hides_store=True)
 def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
     """Remove the key with this name or id. Running servers reject it immediately."""
     key = _open_key_file(session, place, file).remove(name)
@@ -290,21 +269,15 @@ def _open_key_file(session: Session, place: Path | None, file: Path | None) -> K
 MCP_PORT = 8766
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork mcp                              for an assistant that starts it",
-        "knotwork mcp --http --port 8766           for programs on this machine",
-        "knotwork mcp --write --allow ~/papers     allow indexing of this folder",
-    )
+@command(
+    "knotwork mcp                              for an assistant that starts it",
+    "knotwork mcp --http --port 8766           for programs on this machine",
+    "knotwork mcp --write --allow ~/papers     allow indexing of this folder",
+    handles_signals=True,
 )
 @click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of standard streams.")
-@click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=MCP_PORT,
-    show_default=True,
-    help="Port for --http; 0: a free one.",
+@number_option(
+    "--port", default=MCP_PORT, least=0, most=65535, help="Port for --http; 0: a free one."
 )
 @click.option("--write", is_flag=True, help="Allow changes of the index.")
 @click.option(
@@ -315,7 +288,6 @@ MCP_PORT = 8766
     help="Folder that may be indexed. May be repeated.",
 )
 @click.option("--no-llm", is_flag=True, help="Do not use the language model.")
-@with_session(handles_signals=True)
 def mcp_command(
     session: Session, *, http: bool, port: int, write: bool, allow: tuple[Path, ...], no_llm: bool
 ) -> None:

@@ -11,29 +11,20 @@ import click
 from click.shell_completion import get_completion_class
 
 from knotwork._cli.main import PROGRAM, app
-from knotwork._cli.session import (
-    Session,
-    check_choice,
-    complete_from,
-    keep_common,
-    show_examples,
-    with_session,
-)
+from knotwork._cli.session import Session, check_choice, command, command_group, complete_from
 
 if TYPE_CHECKING:
     from knotwork._diagnosis import Check
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork init                      write ./knotwork.toml",
-        "knotwork init papers/              write papers/knotwork.toml",
-        "knotwork init --force              replace an existing file by the defaults",
-    )
+@command(
+    "knotwork init                      write ./knotwork.toml",
+    "knotwork init papers/              write papers/knotwork.toml",
+    "knotwork init --force              replace an existing file by the defaults",
+    hides_store=True,
 )
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@with_session(hides_store=True)
 def init_command(session: Session, *, folder: Path, force: bool) -> None:
     """Create knotwork.toml, which explains every setting and its default in comments."""
     from knotwork._config import CONFIG_FILE, write_default_config
@@ -46,22 +37,19 @@ def init_command(session: Session, *, folder: Path, force: bool) -> None:
         session.terminal.note("Next: knotwork index FOLDER", style="dim")
 
 
-@click.group()
-@keep_common
+@command_group()
 def config_command() -> None:
     """Show the settings in force."""
 
 
-@config_command.command(
+@command(
+    "knotwork config show",
+    "knotwork config show --origin",
+    "knotwork config show --set index.chunk_tokens=300 --json",
+    group=config_command,
     short_help="Show every setting.",
-    epilog=show_examples(
-        "knotwork config show",
-        "knotwork config show --origin",
-        "knotwork config show --set index.chunk_tokens=300 --json",
-    ),
 )
 @click.option("--origin", is_flag=True, help="Show the origin of each value.")
-@with_session()
 def show(session: Session, *, origin: bool) -> None:
     """Show every setting. Options override the environment, which overrides knotwork.toml."""
     loaded = session.loaded
@@ -76,12 +64,10 @@ def show(session: Session, *, origin: bool) -> None:
     session.terminal.table(shown)
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork doctor",
-        "knotwork doctor --full --store handbook.knot",
-        "knotwork doctor --json > report.json     for a bug report; holds no secrets",
-    )
+@command(
+    "knotwork doctor",
+    "knotwork doctor --full --store handbook.knot",
+    "knotwork doctor --json > report.json     for a bug report; holds no secrets",
 )
 @click.option(
     "--full",
@@ -89,7 +75,6 @@ def show(session: Session, *, origin: bool) -> None:
     help="Read every page and value of the index and the files beside it, and compute again what "
     "follows from the documents.",
 )
-@with_session()
 def doctor_command(session: Session, *, full: bool) -> None:
     """Check the installation, settings, index and models, and suggest fixes.
 
@@ -133,16 +118,14 @@ _COMPLETION_FILES = {
 """The file that each shell reads; zsh also needs `fpath+=~/.zfunc` before `compinit`."""
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork completion --install            for your current shell",
-        "knotwork completion zsh --install",
-        "knotwork completion bash > completion.sh",
-    )
+@command(
+    "knotwork completion --install            for your current shell",
+    "knotwork completion zsh --install",
+    "knotwork completion bash > completion.sh",
+    hides_store=True,
 )
-@click.argument("shell", default="", shell_complete=complete_from(_COMPLETION_FILES))
+@click.argument("shell", default="", shell_complete=complete_from(lambda: _COMPLETION_FILES))
 @click.option("--install", is_flag=True, help="Write the script to the file that the shell reads.")
-@with_session(hides_store=True)
 def completion_command(session: Session, *, shell: str, install: bool) -> None:
     """Print or install the completion script of bash, zsh or fish."""
     name = shell or Path(os.environ.get("SHELL", "bash")).name

@@ -7,34 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.session import Session, command, command_group, number_option
 from knotwork._cli.terminal import count_of
 
 if TYPE_CHECKING:
     from knotwork._stores.table_file import TableFile, TableShape
 
 
-@click.group(
-    epilog=show_examples(
-        "knotwork tables add sales.xlsx prices.csv",
-        'knotwork tables query "SELECT sum(amount) FROM sales"',
-        'knotwork search "average amount in the north" --retriever text_to_sql',
-    )
+@command_group(
+    "knotwork tables add sales.xlsx prices.csv",
+    'knotwork tables query "SELECT sum(amount) FROM sales"',
+    'knotwork search "average amount in the north" --retriever text_to_sql',
 )
-@keep_common
 def tables_command() -> None:
     """Store tables of spreadsheets beside the index, and query them with read-only SQL."""
 
 
-@tables_command.command(
-    epilog=show_examples(
-        "knotwork tables add sales.csv",
-        "knotwork tables add sales.xlsx prices.tsv",
-        "knotwork tables add sales.xlsx --store sales.knot --json",
-    )
+@command(
+    "knotwork tables add sales.csv",
+    "knotwork tables add sales.xlsx prices.tsv",
+    "knotwork tables add sales.xlsx --store sales.knot --json",
+    group=tables_command,
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@with_session()
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
     """Add or replace the tables of .csv, .tsv, .xlsx and .json files."""
     from knotwork._indexing.commits import add_tables
@@ -44,52 +39,39 @@ def add(session: Session, *, files: tuple[Path, ...]) -> None:
     _show_tables(session, [shape for path in files for shape in add_tables(tables, path, index)])
 
 
-@tables_command.command(
+@command(
+    "knotwork tables list",
+    "knotwork tables list --store sales.knot",
+    "knotwork tables list --json | jq .tables",
+    group=tables_command,
     name="list",
-    epilog=show_examples(
-        "knotwork tables list",
-        "knotwork tables list --store sales.knot",
-        "knotwork tables list --json | jq .tables",
-    ),
 )
-@with_session()
 def show(session: Session) -> None:
     """List the tables with their columns."""
     _show_tables(session, _open_tables(session).tables())
 
 
-@tables_command.command(
-    epilog=show_examples(
-        "knotwork tables remove sales",
-        "knotwork tables remove sales --store sales.knot",
-        "knotwork tables remove sales_q1",
-    )
+@command(
+    "knotwork tables remove sales",
+    "knotwork tables remove sales --store sales.knot",
+    "knotwork tables remove sales_q1",
+    group=tables_command,
 )
 @click.argument("name")
-@with_session()
 def remove(session: Session, *, name: str) -> None:
     """Remove a table."""
     _open_tables(session).remove(name)
     session.terminal.note(f"Removed {name}.")
 
 
-@tables_command.command(
-    epilog=show_examples(
-        'knotwork tables query "SELECT count(*) FROM sales"',
-        'knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5',
-        'knotwork tables query "SELECT max(day) FROM sales" --json',
-    )
+@command(
+    'knotwork tables query "SELECT count(*) FROM sales"',
+    'knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5',
+    'knotwork tables query "SELECT max(day) FROM sales" --json',
+    group=tables_command,
 )
 @click.argument("statement")
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Maximum number of rows.",
-)
-@with_session()
+@number_option("--limit", default=100, help="Maximum number of rows.")
 def query(session: Session, *, statement: str, limit: int) -> None:
     """Run one SELECT statement on the tables."""
     result = _open_tables(session).run(statement, row_limit=limit)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.session import Session, keep_common, show_examples, with_session
+from knotwork._cli.session import Session, command, command_group, number_option, path_option
 from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError
 
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from knotwork.evaluation._path_training import PathTrainingReport
 
 
-@click.group()
-@keep_common
+@command_group()
 def train_command() -> None:
     """Train the path ranker, or learn the weights of a fusion, from questions."""
 
 
-@train_command.command(
+@command(
+    "knotwork train paths -o paths.model",
+    "knotwork train paths --questions asked.jsonl -o paths.model",
+    "knotwork train paths --questions asked.jsonl --made 0 -o paths.model --json",
+    group=train_command,
     short_help="Train the path ranker.",
-    epilog=show_examples(
-        "knotwork train paths -o paths.model",
-        "knotwork train paths --questions asked.jsonl -o paths.model",
-        "knotwork train paths --questions asked.jsonl --made 0 -o paths.model --json",
-    ),
 )
 @click.option(
     "-o",
@@ -39,23 +37,15 @@ def train_command() -> None:
     required=True,
     help="Write the model to this file.",
 )
-@click.option(
-    "--questions",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help='JSON lines: {"question": "...", "answers": ["name", ...]}.',
-)
-@click.option(
+@path_option("--questions", help='JSON lines: {"question": "...", "answers": ["name", ...]}.')
+@number_option(
     "--made",
-    metavar="N",
-    type=click.IntRange(min=0),
     default=600,
-    show_default=True,
+    least=0,
     help="Number of questions to generate from relations in the graph.",
 )
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@with_session()
 def paths(
     session: Session,
     *,
@@ -120,13 +110,12 @@ def print_path_training(session: Session, report: PathTrainingReport, output: Pa
     terminal.say(f"Wrote {output}. To use it, set the option trees={output} of `paths`.")
 
 
-@train_command.command(
+@command(
+    'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
+    'knotwork train fusion "bm25 + top_down" --questions asked.jsonl',
+    'knotwork train fusion "graph + paths" --questions asked.jsonl --json',
+    group=train_command,
     short_help="Learn the weights of a fusion.",
-    epilog=show_examples(
-        'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
-        'knotwork train fusion "bm25 + top_down" --questions asked.jsonl',
-        'knotwork train fusion "graph + paths" --questions asked.jsonl --json',
-    ),
 )
 @click.argument("parts", metavar="RETRIEVERS")
 @click.option(
@@ -136,7 +125,6 @@ def print_path_training(session: Session, report: PathTrainingReport, output: Pa
     required=True,
     help='JSON lines: {"question": "...", "gold_pids": ["document", ...]}.',
 )
-@with_session()
 def fusion(session: Session, *, parts: str, questions: Path) -> None:
     """Learn the weights of several retrievers in a fusion (`+`).
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from knotwork._cli.session import Session, show_examples, with_session
+from knotwork._cli.session import Session, command
 from knotwork._cli.terminal import count_of
 
 if TYPE_CHECKING:
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 _FORCE = click.option("--force", is_flag=True, help="Replace what exists there.")
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork backup handbook.knot backups/handbook",
-        "knotwork backup handbook.knot backups/today --force",
-        "knotwork backup handbook.knot backups/today --json",
-    )
+@command(
+    "knotwork backup handbook.knot backups/handbook",
+    "knotwork backup handbook.knot backups/today --force",
+    "knotwork backup handbook.knot backups/today --json",
+    hides_store=True,
 )
 @click.argument("index", type=click.Path())
 @click.argument("target", type=click.Path(path_type=Path))
 @_FORCE
-@with_session(hides_store=True)
 def backup_command(session: Session, *, index: str, target: Path, force: bool) -> None:
     """Copy the index INDEX, with the files beside it, into the new folder TARGET.
 
@@ -50,17 +48,15 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
         )
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork restore backups/handbook handbook.knot",
-        "knotwork restore backups/handbook handbook.knot --force",
-        "knotwork restore backups/handbook copy.knot --json",
-    )
+@command(
+    "knotwork restore backups/handbook handbook.knot",
+    "knotwork restore backups/handbook handbook.knot --force",
+    "knotwork restore backups/handbook copy.knot --json",
+    hides_store=True,
 )
 @click.argument("backup", type=click.Path(path_type=Path))
 @click.argument("index", type=click.Path())
 @_FORCE
-@with_session(hides_store=True)
 def restore_command(session: Session, *, backup: Path, index: str, force: bool) -> None:
     """Restore the index INDEX, with the files beside it, from the folder BACKUP.
 
@@ -76,15 +72,13 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork repair handbook.knot",
-        "knotwork repair handbook.knot --config knotwork.toml",
-        "knotwork repair handbook.knot --json",
-    )
+@command(
+    "knotwork repair handbook.knot",
+    "knotwork repair handbook.knot --config knotwork.toml",
+    "knotwork repair handbook.knot --json",
+    hides_store=True,
 )
 @click.argument("index", type=click.Path())
-@with_session(hides_store=True)
 def repair_command(session: Session, *, index: str) -> None:
     """Repair the index INDEX and the files beside it, and list what could not be brought back.
 
@@ -103,12 +97,11 @@ def repair_command(session: Session, *, index: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-@click.command(
-    epilog=show_examples(
-        "knotwork copy handbook.knot moved.knot",
-        "knotwork copy handbook.knot small.knot --without communities",
-        "knotwork copy handbook.knot moved.knot --no-verify --json",
-    )
+@command(
+    "knotwork copy handbook.knot moved.knot",
+    "knotwork copy handbook.knot small.knot --without communities",
+    "knotwork copy handbook.knot moved.knot --no-verify --json",
+    hides_store=True,
 )
 @click.argument("source")
 @click.argument("target")
@@ -119,7 +112,6 @@ def repair_command(session: Session, *, index: str) -> None:
     help="Leave out communities, readings, questions, resolutions, homonyms or property_graphs.",
 )
 @click.option("--verify/--no-verify", default=True, help="Compare both indexes afterwards.")
-@with_session(hides_store=True)
 def copy_command(
     session: Session, *, source: str, target: str, without: tuple[str, ...], verify: bool
 ) -> None:
