@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Annotated, Any
+from functools import partial, wraps
+from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from knotwork._service.keys import LOCAL_USER, AccessKey, KeyRole
 from knotwork._service.limits import holding
+from knotwork._service.responses import Envelope, wrap
 from knotwork._service.server import Service, is_loopback
 from knotwork._service.workspaces import Workspace, no_workspace
 from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
+
+T = TypeVar("T")
 
 _log = logging.getLogger("knotwork.service")
 _scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
@@ -222,3 +226,37 @@ WriteWorkspace = Annotated[Workspace, Depends(_to_write)]
 """The workspace in the path, for a key that may write to it."""
 
 Server = Annotated[Service, Depends(service_of)]
+
+
+class Routes(APIRouter):
+    """The routes of one resource below /api/v1.
+
+    A route that is a plain function runs in a thread of the server, and an envelope has its result.
+    """
+
+    def __init__(self, tag: str, *, route_class: type[APIRoute] = WorkspaceRoute) -> None:
+        super().__init__(tags=[tag], route_class=route_class)
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
+        """Add a route, as its decorator does."""
+        is_plain = not inspect.iscoroutinefunction(endpoint)
+        super().add_api_route(path, _in_thread(endpoint) if is_plain else endpoint, **options)
+
+
+def _in_thread(answer: Callable[..., T]) -> Callable[..., Awaitable[Envelope[T]]]:
+    """Return the route that runs a function in a thread, with the same parameters."""
+    types = get_type_hints(answer, include_extras=True)
+    parameters = [
+        parameter.replace(annotation=types[parameter.name])
+        for parameter in inspect.signature(answer).parameters.values()
+    ]
+    serving = inspect.Parameter("_serving", inspect.Parameter.KEYWORD_ONLY, annotation=Server)
+
+    @wraps(answer)
+    async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T]:  # noqa: ANN401
+        return wrap(await _serving.threads.run(partial(answer, **arguments)))
+
+    respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*parameters, serving], return_annotation=Envelope[types["return"]]
+    )
+    return respond

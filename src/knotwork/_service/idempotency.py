@@ -40,7 +40,6 @@ class IdempotentUpload:
         caller: AccessKey,
         workspace: Workspace,
         idempotency_key: str | None,
-        *,
         files: Sequence[ReceivedFile],
         options: Mapping[str, object],
     ) -> None:
@@ -51,24 +50,23 @@ class IdempotentUpload:
         self._files = files
         self._options = options
 
-    async def answer(
+    def answer(
         self, process: Callable[[], ResponseModel], model: type[ResponseModel]
     ) -> ResponseModel:
-        """Return the stored response, or run ``process`` in a thread and store what it returns.
+        """Return the stored response, or run ``process`` and store what it returns.
 
         Raises Conflict while the same upload is in progress, InvalidRequest if the key was used
         with another upload, and whatever ``process`` raises.
         """
         server, key = self._server, self._key
         if key is None:
-            return await server.threads.run(process)
-        if key in server.uploading:
+            return process()
+        if server.uploading.setdefault(key, self) is not self:
             raise Conflict("This upload is already in progress.", fix="Wait for its response.")
-        server.uploading.add(key)
         try:
-            return await server.threads.run(self._answer_once, key, process, model)
+            return self._answer_once(key, process, model)
         finally:
-            server.uploading.discard(key)
+            del server.uploading[key]
 
     def _answer_once(
         self,

@@ -151,8 +151,8 @@ class Service:
         self.metrics = metrics or Metrics()
         self.closing = False
         self.offers = OffersOfKeys()
-        self.uploading: set[tuple[str, str, str]] = set()
-        """Idempotency keys of uploads in progress, with caller and workspace."""
+        self.uploading: dict[tuple[str, str, str], object] = {}
+        """Uploads in progress by their idempotency keys, with caller and workspace."""
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self.warmer = ModelLoader(self._open_embedder)

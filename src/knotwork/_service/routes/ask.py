@@ -7,12 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
-from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute
+from knotwork._service.access import Caller, ReadWorkspace, Routes, Server
 from knotwork._service.answer_events import NamedEvent, format_events, name_step
 from knotwork._service.observability import trace
 from knotwork._service.questions import (
@@ -75,7 +74,7 @@ class AgentRequest(RequestModel):
     )
 
 
-router = APIRouter(tags=["questions"], route_class=WorkspaceRoute)
+router = Routes("questions")
 
 
 @router.get("/retrievers")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Form, Path, Query, UploadFile
+from fastapi import File, Form, Path, Query, UploadFile
 
-from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
+from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.document_graph import read_document_graph
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
 from knotwork._service.job_runner import is_upload, known_entries, uploaded_files
-from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import (
     ChunkShape,
     DeleteRequest,
@@ -42,15 +41,15 @@ from knotwork._stores.fields import FieldInfo
 from knotwork.errors import NotFound
 from knotwork.records import Document
 
-router = APIRouter(tags=["documents"], route_class=WorkspaceRoute)
-uploads = APIRouter(tags=["documents"], route_class=UploadRoute)
+router = Routes("documents")
+uploads = Routes("documents", route_class=UploadRoute)
 """Routes with a larger limit for the request body."""
 
 DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
 
 
 @uploads.post("/workspaces/{workspace}/documents", status_code=202)
-async def upload_documents(
+def upload_documents(
     key: Caller,
     server: Server,
     workspace: WriteWorkspace,
@@ -61,16 +60,14 @@ async def upload_documents(
     index: Annotated[
         bool, Form(description="False stores the files for `estimate` and a later `index`.")
     ] = True,
-) -> Envelope[Upload]:
+) -> Upload:
     """Upload files, and start a job that indexes them. A file replaces one of the same name."""
     received = [ReceivedFile.of(file) for file in files]
     options = {"tier": tier, "budget": budget, "retry": False} if index else None
     fields = {"to": "documents", "index": index, **(options or {})}
-    upload = IdempotentUpload(
-        server, key, workspace, idempotency_key, files=received, options=fields
-    )
+    upload = IdempotentUpload(server, key, workspace, idempotency_key, received, fields)
     store = partial(_store_upload, server, workspace, received, options)
-    return wrap(await upload.answer(store, Upload))
+    return upload.answer(store, Upload)
 
 
 def _store_upload(
@@ -98,126 +95,91 @@ def _store_upload(
 
 
 @router.get("/workspaces/{workspace}/fields")
-async def list_fields(server: Server, workspace: ReadWorkspace) -> Envelope[list[FieldInfo]]:
+def list_fields(workspace: ReadWorkspace) -> list[FieldInfo]:
     """List the document fields that filters can use, with their most frequent values."""
-    return wrap(await server.threads.run(workspace.base.fields))
+    return workspace.base.fields()
 
 
 @router.get("/workspaces/{workspace}/documents")
-async def list_documents(
-    server: Server,
+def list_documents(
     workspace: ReadWorkspace,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
     prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
     name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
-) -> Envelope[DocumentList]:
+) -> DocumentList:
     """List documents by URI, including files that could not be read, with the reason."""
-
-    def read() -> DocumentList:
-        wanted = name.casefold()
-        entries = [
-            entry
-            for entry in workspace.base.documents()
-            if entry.uri.startswith(prefix)
-            and wanted in entry.uri.casefold()
-            and (failed is None or failed == bool(entry.error))
-        ]
-        page = entries[start : start + limit]
-        end = start + len(page)
-        return DocumentList(
-            documents=_describe(workspace, page),
-            total=len(entries),
-            next=end if end < len(entries) else None,
-        )
-
-    return wrap(await server.threads.run(read))
+    wanted = name.casefold()
+    entries = [
+        entry
+        for entry in workspace.base.documents()
+        if entry.uri.startswith(prefix)
+        and wanted in entry.uri.casefold()
+        and (failed is None or failed == bool(entry.error))
+    ]
+    page = entries[start : start + limit]
+    end = start + len(page)
+    return DocumentList(
+        documents=_describe(workspace, page),
+        total=len(entries),
+        next=end if end < len(entries) else None,
+    )
 
 
 @router.get("/workspaces/{workspace}/documents/{document}")
-async def show_document(
-    server: Server, workspace: ReadWorkspace, document: DocumentId
-) -> Envelope[DocumentDetails]:
+def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDetails:
     """Return a document with its text, the tree of its blocks, its sections and its chunks."""
-
-    def read() -> DocumentDetails:
-        store = workspace.base.store.documents
-        found = store.documents([document])
-        if document not in found:
-            raise _unknown_document(document)
-        chunks = store.chunks(store.chunk_ids_of([document]).get(document, []))
-        sections = store.sections_of([document]).get(document, [])
-        ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
-        return DocumentDetails.of(
-            found[document],
-            id=document,
-            blocks=BlockShape.of(found[document].tree),
-            sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
-            chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
-        )
-
-    return wrap(await server.threads.run(read))
+    store = workspace.base.store.documents
+    found = store.documents([document])
+    if document not in found:
+        raise _unknown_document(document)
+    chunks = store.chunks(store.chunk_ids_of([document]).get(document, []))
+    sections = store.sections_of([document]).get(document, [])
+    ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
+    return DocumentDetails.of(
+        found[document],
+        id=document,
+        blocks=BlockShape.of(found[document].tree),
+        sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
+        chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
+    )
 
 
 @router.get("/workspaces/{workspace}/documents/{document}/contents")
-async def list_contents(
-    server: Server, workspace: ReadWorkspace, document: DocumentId
-) -> Envelope[DocumentContents]:
+def list_contents(workspace: ReadWorkspace, document: DocumentId) -> DocumentContents:
     """Return what a document contributes to the graph, and what only it contributes."""
-
-    def read() -> DocumentContents:
-        store = workspace.base.store
-        if document not in store.documents.documents([document]):
-            raise _unknown_document(document)
-        return DocumentContents.of(read_document_graph(store, document))
-
-    return wrap(await server.threads.run(read))
+    store = workspace.base.store
+    if document not in store.documents.documents([document]):
+        raise _unknown_document(document)
+    return DocumentContents.of(read_document_graph(store, document))
 
 
 @router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)
-async def delete_document(
-    server: Server, workspace: WriteWorkspace, document: DocumentId
-) -> Envelope[JobShape]:
+def delete_document(server: Server, workspace: WriteWorkspace, document: DocumentId) -> JobShape:
     """Start a job that removes a document, and its file if it was uploaded."""
-
-    def submit() -> JobShape:
-        for entry in workspace.base.documents():
-            if Document(entry.uri, "").id == document:
-                uploaded_files(workspace, [entry])
-                arguments = {"documents": [entry.uri]}
-                return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
-        raise _unknown_document(document)
-
-    return wrap(await server.threads.run(submit))
+    for entry in workspace.base.documents():
+        if Document(entry.uri, "").id == document:
+            uploaded_files(workspace, [entry])
+            arguments = {"documents": [entry.uri]}
+            return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
+    raise _unknown_document(document)
 
 
 @router.post("/workspaces/{workspace}/documents/delete", status_code=202)
-async def delete_documents(
-    server: Server, workspace: WriteWorkspace, asked: DeleteRequest
-) -> Envelope[JobShape]:
+def delete_documents(server: Server, workspace: WriteWorkspace, asked: DeleteRequest) -> JobShape:
     """Start a job that removes several documents."""
-
-    def submit() -> JobShape:
-        entries = known_entries(workspace, asked.documents)
-        uploaded_files(workspace, entries)
-        uris = [entry.uri for entry in entries]
-        return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
-
-    return wrap(await server.threads.run(submit))
+    entries = known_entries(workspace, asked.documents)
+    uploaded_files(workspace, entries)
+    uris = [entry.uri for entry in entries]
+    return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
 
 
 @router.post("/workspaces/{workspace}/documents/reindex", status_code=202)
-async def reindex_documents(
-    server: Server, workspace: WriteWorkspace, asked: ReindexRequest
-) -> Envelope[JobShape]:
+def reindex_documents(server: Server, workspace: WriteWorkspace, asked: ReindexRequest) -> JobShape:
     """Start a job that updates documents, or all folders and files of the index."""
-
-    def submit() -> JobShape:
-        known_entries(workspace, asked.documents)
-        return JobShape.of(server.jobs.submit(workspace.name, "reindex", asked.model_dump()))
-
-    return wrap(await server.threads.run(submit))
+    known_entries(workspace, asked.documents)
+    return JobShape.of(server.jobs.submit(workspace.name, "reindex", asked.model_dump()))
 
 
 def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[DocumentShape]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Form, Path, Query, UploadFile
+from fastapi import File, Form, Path, Query, UploadFile
 
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
+from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.evaluation_job import summarize_results
 from knotwork._service.evaluation_store import (
     CaseShape,
@@ -32,7 +32,6 @@ from knotwork._service.evaluation_store import (
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
 from knotwork._service.job_store import Job, utc_now
 from knotwork._service.keys import AccessKey, KeyRole
-from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
 from knotwork._service.server import Service
 from knotwork._service.upload_stream import QuestionsRoute
@@ -51,8 +50,8 @@ from knotwork.evaluation._datasets import QuestionSet, read_question_set
 from knotwork.evaluation._metrics import compare_paired
 from knotwork.evaluation._retriever_runs import RANKED_DEPTH, read_retrievers
 
-router = APIRouter(tags=["evaluations"], route_class=WorkspaceRoute)
-uploads = APIRouter(tags=["evaluations"], route_class=QuestionsRoute)
+router = Routes("evaluations")
+uploads = Routes("evaluations", route_class=QuestionsRoute)
 """Routes with a larger limit for the request body."""
 
 EvaluationId = Annotated[str, Path(description="The id of an evaluation.", max_length=40)]
@@ -62,7 +61,7 @@ _KIND = "evaluate"
 
 
 @uploads.post("/workspaces/{workspace}/evaluations", status_code=202)
-async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
+def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     key: Caller,
     server: Server,
     workspace: WriteWorkspace,
@@ -91,7 +90,7 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         ),
     ] = "",
     idempotency_key: IdempotencyKey = None,
-) -> Envelope[EvaluationShape]:
+) -> EvaluationShape:
     """Upload questions, and start a job that runs them with each retriever."""
     _check_budget(server, key, budget, use_llm=use_llm)
     if unanswerable is not None and not answers:
@@ -134,30 +133,26 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
 
     sent = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
     fields = {"to": "evaluations", **options}
-    upload = IdempotentUpload(server, key, workspace, idempotency_key, files=sent, options=fields)
-    return wrap(await upload.answer(start, EvaluationShape))
+    upload = IdempotentUpload(server, key, workspace, idempotency_key, sent, fields)
+    return upload.answer(start, EvaluationShape)
 
 
 @router.get("/workspaces/{workspace}/evaluations")
-async def list_evaluations(
+def list_evaluations(
     server: Server,
     workspace: ReadWorkspace,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> Envelope[EvaluationList]:
+) -> EvaluationList:
     """List evaluations, newest first, with the results of each retriever."""
-
-    def read() -> EvaluationList:
-        found = EvaluationStore(workspace).listed()
-        jobs = _jobs(server, workspace)
-        page = [_describe(item, jobs) for item in found[start : start + limit]]
-        return EvaluationList(evaluations=page, total=len(found))
-
-    return wrap(await server.threads.run(read))
+    found = EvaluationStore(workspace).listed()
+    jobs = _jobs(server, workspace)
+    page = [_describe(item, jobs) for item in found[start : start + limit]]
+    return EvaluationList(evaluations=page, total=len(found))
 
 
 @router.get("/workspaces/{workspace}/evaluations/{evaluation}")
-async def show_evaluation(
+def show_evaluation(
     server: Server,
     workspace: ReadWorkspace,
     evaluation: EvaluationId,
@@ -166,34 +161,29 @@ async def show_evaluation(
     question: Annotated[
         str | None, Query(max_length=1_000, description="Id of the only question to return.")
     ] = None,
-) -> Envelope[EvaluationDetails]:
+) -> EvaluationDetails:
     """Return an evaluation with a page of its questions and the results of each retriever."""
-
-    def read() -> EvaluationDetails:
-        found = EvaluationStore(workspace).find(evaluation)
-        questions = found.questions()
-        wanted = [
-            position
-            for position, case in enumerate(questions.all)
-            if question is None or case.id == question
-        ]
-        shown, rest = wanted[start : start + limit], wanted[start + limit :]
-        results: dict[int, list[MeasuredQuestion]] = {position: [] for position in shown}
-        for result in found.results():
-            if result.position in results:
-                results[result.position].append(result)
-        return EvaluationDetails(
-            **dict(_describe(found, _jobs(server, workspace))),
-            cases=list(_cases(questions, results)),
-            next=start + limit if rest else None,
-        )
-
-    return wrap(await server.threads.run(read))
+    found = EvaluationStore(workspace).find(evaluation)
+    questions = found.questions()
+    wanted = [
+        position
+        for position, case in enumerate(questions.all)
+        if question is None or case.id == question
+    ]
+    shown, rest = wanted[start : start + limit], wanted[start + limit :]
+    results: dict[int, list[MeasuredQuestion]] = {position: [] for position in shown}
+    for result in found.results():
+        if result.position in results:
+            results[result.position].append(result)
+    return EvaluationDetails(
+        **dict(_describe(found, _jobs(server, workspace))),
+        cases=list(_cases(questions, results)),
+        next=start + limit if rest else None,
+    )
 
 
 @router.get("/workspaces/{workspace}/evaluations/{evaluation}/difference")
-async def compare_evaluations(
-    server: Server,
+def compare_evaluations(
     workspace: ReadWorkspace,
     evaluation: EvaluationId,
     retriever: Annotated[str, Query(max_length=500, description="Default: the first.")] = "",
@@ -207,48 +197,40 @@ async def compare_evaluations(
     limit: Annotated[
         int, Query(ge=0, le=MOST_QUESTIONS, description="Maximum of questions.")
     ] = 100,
-) -> Envelope[DifferenceShape]:
+) -> DifferenceShape:
     """Compare two retrievers, of one or two evaluations, on their common questions.
 
     Each metric has the wins, ties and losses of the first retriever, and the p-value of the
     difference.
     """
-
-    def read() -> DifferenceShape:
-        known = EvaluationStore(workspace)
-        one = known.find(evaluation)
-        second = known.find(other) if other else one
-        first = retriever or one.plan.retrievers[0]
-        rest = [name for name in second.plan.retrievers if second is not one or name != first]
-        if not other_retriever and not rest:
-            raise InvalidRequest(
-                "The evaluation has only one retriever.", fix="Set `other` to another evaluation."
-            )
-        sides = ComparedRetriever(one, first), ComparedRetriever(second, other_retriever or rest[0])
-        return compare_sides(*sides, metric=metric, limit=limit)
-
-    return wrap(await server.threads.run(read))
+    known = EvaluationStore(workspace)
+    one = known.find(evaluation)
+    second = known.find(other) if other else one
+    first = retriever or one.plan.retrievers[0]
+    rest = [name for name in second.plan.retrievers if second is not one or name != first]
+    if not other_retriever and not rest:
+        raise InvalidRequest(
+            "The evaluation has only one retriever.", fix="Set `other` to another evaluation."
+        )
+    sides = ComparedRetriever(one, first), ComparedRetriever(second, other_retriever or rest[0])
+    return compare_sides(*sides, metric=metric, limit=limit)
 
 
 @router.delete("/workspaces/{workspace}/evaluations/{evaluation}")
-async def delete_evaluation(
+def delete_evaluation(
     server: Server, workspace: WriteWorkspace, evaluation: EvaluationId
-) -> Envelope[EvaluationShape]:
+) -> EvaluationShape:
     """Delete an evaluation with its results. A running one must be cancelled first."""
-
-    def remove() -> EvaluationShape:
-        server.jobs.check()
-        known = EvaluationStore(workspace)
-        shown = _describe(known.find(evaluation), _jobs(server, workspace))
-        if shown.state in ("queued", "running", "stopping"):
-            raise Conflict(
-                "The evaluation is still running.",
-                fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",
-            )
-        known.remove(evaluation)
-        return shown
-
-    return wrap(await server.threads.run(remove))
+    server.jobs.check()
+    known = EvaluationStore(workspace)
+    shown = _describe(known.find(evaluation), _jobs(server, workspace))
+    if shown.state in ("queued", "running", "stopping"):
+        raise Conflict(
+            "The evaluation is still running.",
+            fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",
+        )
+    known.remove(evaluation)
+    return shown
 
 
 def _check_budget(server: Service, key: AccessKey, budget: str, *, use_llm: bool) -> None:

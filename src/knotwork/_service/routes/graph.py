@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute
+from knotwork._service.access import ReadWorkspace, Routes, Server
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import RequestModel, Text
 from knotwork._shapes.answers import ResultShape
@@ -85,81 +85,61 @@ class EntityList(BaseModel):
     entities: list[EntityShape]
 
 
-router = APIRouter(tags=["graph"], route_class=WorkspaceRoute)
+router = Routes("graph")
 
 _MOST_MEMBERS = 200
 
 
 @router.post("/workspaces/{workspace}/explore")
-async def explore_graph(
-    server: Server, workspace: ReadWorkspace, asked: ExploreRequest
-) -> Envelope[SubgraphShape]:
+def explore_graph(workspace: ReadWorkspace, asked: ExploreRequest) -> SubgraphShape:
     """Explore the graph around entities, strongest relations first.
 
     The error for an unknown name suggests similar names.
     """
-    subgraph = await server.threads.run(
-        workspace.base.graph.explore,
+    subgraph = workspace.base.graph.explore(
         asked.names,
         direction=asked.direction,
         depth=asked.depth,
         fan=asked.fan,
         limit=asked.limit,
     )
-    return wrap(SubgraphShape.of(subgraph, limit=asked.limit))
+    return SubgraphShape.of(subgraph, limit=asked.limit)
 
 
 @router.get("/workspaces/{workspace}/entities")
-async def find_entities(
-    server: Server,
+def find_entities(
     workspace: ReadWorkspace,
     name: Annotated[str, Query(min_length=1, max_length=500)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-) -> Envelope[EntityList]:
+) -> EntityList:
     """Find entities by the words of a name, or by a part of it."""
-
-    def find() -> EntityList:
-        return EntityList(
-            entities=[
-                EntityShape(id=e.id, name=e.name, type=e.type, chunks=e.chunk_count)
-                for e in search_entities(workspace.base, name, limit=limit)
-            ]
-        )
-
-    return wrap(await server.threads.run(find))
+    return EntityList(
+        entities=[
+            EntityShape(id=e.id, name=e.name, type=e.type, chunks=e.chunk_count)
+            for e in search_entities(workspace.base, name, limit=limit)
+        ]
+    )
 
 
 @router.post("/workspaces/{workspace}/paths")
-async def find_paths(
-    server: Server, workspace: ReadWorkspace, asked: PathsRequest
-) -> Envelope[PathList]:
+def find_paths(workspace: ReadWorkspace, asked: PathsRequest) -> PathList:
     """Find the shortest paths between two entities, each relation with a passage that states it."""
-
-    def find() -> PathList:
-        paths = workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit)
-        return PathList(paths=[PathShape.of(path) for path in paths])
-
-    return wrap(await server.threads.run(find))
+    paths = workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit)
+    return PathList(paths=[PathShape.of(path) for path in paths])
 
 
 @router.get("/workspaces/{workspace}/names")
-async def list_names(
-    server: Server,
+def list_names(
     workspace: ReadWorkspace,
     about: Annotated[str, Query(max_length=500)] = "",
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-) -> Envelope[NameList]:
+) -> NameList:
     """List the entities with several names, and the names that are kept apart."""
-
-    def read() -> NameList:
-        return NameList.of(workspace.base.entities.aliases(about), limit=limit)
-
-    return wrap(await server.threads.run(read))
+    return NameList.of(workspace.base.entities.aliases(about), limit=limit)
 
 
 @router.get("/workspaces/{workspace}/communities")
-async def list_communities(
-    server: Server,
+def list_communities(
     workspace: ReadWorkspace,
     about: Annotated[str, Query(max_length=1_000)] = "",
     level: Annotated[int | None, Query(ge=0, le=100, description="0 is the top level.")] = None,
@@ -168,53 +148,42 @@ async def list_communities(
     ] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     members: Annotated[int, Query(ge=0, le=_MOST_MEMBERS)] = 8,
-) -> Envelope[CommunityList]:
+) -> CommunityList:
     """List communities with their reports: by topic, by level, or inside another community.
 
     This returns the stored communities. A job updates them after indexing and on request.
     """
-
-    def read() -> CommunityList:
-        store = workspace.base.store
-        communities = store.capabilities.communities
-        levels = communities.levels() if communities is not None else []
-        if parent:
-            topics: Sequence[Topic] = topics_within(store, parent)
-            total = len(topics)
-        else:
-            topics = workspace.base.communities.stored(about, level=level, limit=limit)
-            total = len(topics) if about or not levels else len(levels[level or 0])
-        return CommunityList(
-            communities=describe_communities(workspace.base, topics[:limit], members=members),
-            total=total,
-            levels=list(range(len(levels))),
-            is_current=workspace.base.communities.is_current(),
-        )
-
-    return wrap(await server.threads.run(read))
+    store = workspace.base.store
+    communities = store.capabilities.communities
+    levels = communities.levels() if communities is not None else []
+    if parent:
+        topics: Sequence[Topic] = topics_within(store, parent)
+        total = len(topics)
+    else:
+        topics = workspace.base.communities.stored(about, level=level, limit=limit)
+        total = len(topics) if about or not levels else len(levels[level or 0])
+    return CommunityList(
+        communities=describe_communities(workspace.base, topics[:limit], members=members),
+        total=total,
+        levels=list(range(len(levels))),
+        is_current=workspace.base.communities.is_current(),
+    )
 
 
 @router.get("/workspaces/{workspace}/communities/{community}")
-async def show_community(
-    server: Server,
+def show_community(
     workspace: ReadWorkspace,
     community: Annotated[str, Path(max_length=40)],
-) -> Envelope[CommunityShape]:
+) -> CommunityShape:
     """Return a community with its report and its members."""
-
-    def read() -> CommunityShape:
-        communities = workspace.base.store.capabilities.communities
-        if communities is not None:
-            found = communities.communities([community])
-            reports = communities.reports([community])
-            if community in found and community in reports:
-                topic = Topic(found[community], reports[community])
-                return describe_communities(workspace.base, [topic], members=_MOST_MEMBERS)[0]
-        raise NotFound(
-            f"Unknown community `{community}`.", fix="List communities: GET …/communities"
-        )
-
-    return wrap(await server.threads.run(read))
+    communities = workspace.base.store.capabilities.communities
+    if communities is not None:
+        found = communities.communities([community])
+        reports = communities.reports([community])
+        if community in found and community in reports:
+            topic = Topic(found[community], reports[community])
+            return describe_communities(workspace.base, [topic], members=_MOST_MEMBERS)[0]
+    raise NotFound(f"Unknown community `{community}`.", fix="List communities: GET …/communities")
 
 
 @router.post("/workspaces/{workspace}/cypher")

@@ -9,18 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, File, Form, UploadFile
+from fastapi import File, Form, UploadFile
 from fastapi import Path as InPath
 from pydantic import BaseModel
 
 from knotwork._durable_files import move_folder
 from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
-from knotwork._service.access import Caller, ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
+from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
 from knotwork._service.job_runner import graph_files, hide_folder
 from knotwork._service.private_files import make_private_folder
-from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import JobShape, RefusedFile
 from knotwork._service.server import Service
 from knotwork._service.upload_stream import UploadRoute
@@ -52,15 +51,15 @@ class GraphUpload(BaseModel):
     job: JobShape
 
 
-router = APIRouter(tags=["graph"], route_class=WorkspaceRoute)
-uploads = APIRouter(tags=["graph"], route_class=UploadRoute)
+router = Routes("graph")
+uploads = Routes("graph", route_class=UploadRoute)
 """Routes with a larger limit for the request body."""
 
 GraphName = Annotated[str, InPath(description="The name of an imported graph.", max_length=200)]
 
 
 @uploads.post("/workspaces/{workspace}/graphs", status_code=202)
-async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
+def import_graph(  # noqa: PLR0913, PLR0917  one for each field
     key: Caller,
     server: Server,
     workspace: WriteWorkspace,
@@ -78,7 +77,7 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
         Form(description="Whether to embed passages; default: for graphs up to 2,000 entities."),
     ] = None,
     idempotency_key: IdempotencyKey = None,
-) -> Envelope[GraphUpload]:
+) -> GraphUpload:
     """Upload the files of a graph, and start a job that imports it.
 
     It replaces a graph of the same name.
@@ -92,49 +91,37 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
         "vectors": vectors,
     }
     fields = {"to": "graphs", **options}
-    upload = IdempotentUpload(
-        server, key, workspace, idempotency_key, files=received, options=fields
-    )
+    upload = IdempotentUpload(server, key, workspace, idempotency_key, received, fields)
     store = partial(_store_upload, server, workspace, received, options)
-    return wrap(await upload.answer(store, GraphUpload))
+    return upload.answer(store, GraphUpload)
 
 
 @router.get("/workspaces/{workspace}/graphs")
-async def list_graphs(server: Server, workspace: ReadWorkspace) -> Envelope[list[ImportedGraph]]:
+def list_graphs(workspace: ReadWorkspace) -> list[ImportedGraph]:
     """List the imported graphs by name."""
-
-    def read() -> list[ImportedGraph]:
-        store = workspace.base.store
-        property_graphs = store.capabilities.property_graphs
-        graphs = property_graphs.names() if property_graphs is not None else []
-        return [
-            ImportedGraph(
-                name=name,
-                uri=graph_root(name),
-                documents=len(entries),
-                chunks=sum(entry.chunks for entry in entries),
-                property_graph=name in graphs,
-            )
-            for name, entries in sorted(_imported_graphs(workspace).items())
-        ]
-
-    return wrap(await server.threads.run(read))
+    store = workspace.base.store
+    property_graphs = store.capabilities.property_graphs
+    graphs = property_graphs.names() if property_graphs is not None else []
+    return [
+        ImportedGraph(
+            name=name,
+            uri=graph_root(name),
+            documents=len(entries),
+            chunks=sum(entry.chunks for entry in entries),
+            property_graph=name in graphs,
+        )
+        for name, entries in sorted(_imported_graphs(workspace).items())
+    ]
 
 
 @router.delete("/workspaces/{workspace}/graphs/{graph}", status_code=202)
-async def delete_graph(
-    server: Server, workspace: WriteWorkspace, graph: GraphName
-) -> Envelope[JobShape]:
+def delete_graph(server: Server, workspace: WriteWorkspace, graph: GraphName) -> JobShape:
     """Start a job that removes an imported graph with all its passages."""
-
-    def submit() -> JobShape:
-        entries = _imported_graphs(workspace).get(graph)
-        if entries is None:
-            raise NotFound(f"Unknown graph `{graph}`.", fix="List graphs: GET …/graphs")
-        uris = [entry.uri for entry in entries]
-        return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
-
-    return wrap(await server.threads.run(submit))
+    entries = _imported_graphs(workspace).get(graph)
+    if entries is None:
+        raise NotFound(f"Unknown graph `{graph}`.", fix="List graphs: GET …/graphs")
+    uris = [entry.uri for entry in entries]
+    return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
 
 
 def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:

@@ -6,26 +6,23 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import Header, Path, Query
 from fastapi.responses import StreamingResponse
 
-from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
-from knotwork._service.job_store import Job
+from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.public_text import hide_paths_within
 from knotwork._service.responses import (
     EVENT_RESPONSES,
-    Envelope,
     EventStream,
     format_event,
     keep_alive,
-    wrap,
 )
 from knotwork._service.schemas.workspaces import CommunitiesRequest, IndexRequest, JobShape
 from knotwork._service.server import Service
 from knotwork._shapes.indexing import describe_estimate
 from knotwork.errors import InvalidRequest
 
-router = APIRouter(tags=["jobs"], route_class=WorkspaceRoute)
+router = Routes("jobs")
 
 JobId = Annotated[str, Path(description="The id of a job.", max_length=40)]
 _POLL_INTERVAL_S = 0.1
@@ -33,83 +30,63 @@ _END = "end"
 
 
 @router.get("/workspaces/{workspace}/jobs")
-async def list_jobs(
+def list_jobs(
     server: Server,
     workspace: ReadWorkspace,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-) -> Envelope[list[JobShape]]:
+) -> list[JobShape]:
     """List the jobs of a workspace, newest first."""
-    jobs = await server.threads.run(server.records.jobs, workspace.name, limit=limit)
-    return wrap([JobShape.of(job) for job in jobs])
+    return [JobShape.of(job) for job in server.records.jobs(workspace.name, limit=limit)]
 
 
 @router.post("/workspaces/{workspace}/index", status_code=202)
-async def start_indexing(
-    server: Server, workspace: WriteWorkspace, asked: IndexRequest
-) -> Envelope[JobShape]:
+def start_indexing(server: Server, workspace: WriteWorkspace, asked: IndexRequest) -> JobShape:
     """Start a job that updates the index from the uploaded files."""
-    job = await server.threads.run(server.jobs.submit, workspace.name, "index", asked.model_dump())
-    return wrap(JobShape.of(job))
+    return JobShape.of(server.jobs.submit(workspace.name, "index", asked.model_dump()))
 
 
 @router.post("/workspaces/{workspace}/estimate")
-async def estimate_indexing(
-    server: Server, workspace: WriteWorkspace, asked: IndexRequest
-) -> Envelope[dict[str, Any]]:
+def estimate_indexing(workspace: WriteWorkspace, asked: IndexRequest) -> dict[str, Any]:
     """Estimate how much a language model would read of the uploads, and at what cost.
 
     A few chunks are sent to the model as a sample; their replies are cached for the job.
     """
-
-    def estimate() -> dict[str, Any]:
-        if not workspace.uploads.is_dir():
-            raise InvalidRequest(
-                "The workspace has no uploads.", fix="Upload files: POST …/documents"
-            )
-        options = asked.model_dump()
-        return describe_estimate(workspace.base.estimate([str(workspace.uploads)], **options))
-
-    return wrap(await server.threads.run(estimate))
+    if not workspace.uploads.is_dir():
+        raise InvalidRequest("The workspace has no uploads.", fix="Upload files: POST …/documents")
+    options = asked.model_dump()
+    return describe_estimate(workspace.base.estimate([str(workspace.uploads)], **options))
 
 
 @router.post("/workspaces/{workspace}/communities/refresh", status_code=202)
-async def refresh_communities(
+def refresh_communities(
     server: Server, workspace: WriteWorkspace, asked: CommunitiesRequest
-) -> Envelope[JobShape]:
+) -> JobShape:
     """Start a job that updates communities and their reports, without a language model."""
-    job = await server.threads.run(
-        server.jobs.submit, workspace.name, "communities", asked.model_dump()
-    )
-    return wrap(JobShape.of(job))
+    return JobShape.of(server.jobs.submit(workspace.name, "communities", asked.model_dump()))
 
 
 @router.get("/workspaces/{workspace}/jobs/{job}")
-async def show_job(server: Server, workspace: ReadWorkspace, job: JobId) -> Envelope[JobShape]:
+def show_job(server: Server, workspace: ReadWorkspace, job: JobId) -> JobShape:
     """Return a job with its progress."""
-    found = await server.threads.run(server.jobs.find, workspace.name, job)
-    return wrap(JobShape.of(found))
+    return JobShape.of(server.jobs.find(workspace.name, job))
 
 
 @router.post("/workspaces/{workspace}/jobs/{job}/cancel")
-async def cancel_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Envelope[JobShape]:
+def cancel_job(server: Server, workspace: WriteWorkspace, job: JobId) -> JobShape:
     """Stop a job, within about two seconds. Its results so far are kept.
 
     Until it has ended, its state is "stopping".
     """
-    found = await server.threads.run(server.jobs.cancel, workspace.name, job)
-    return wrap(JobShape.of(found))
+    return JobShape.of(server.jobs.cancel(workspace.name, job))
 
 
 @router.post("/workspaces/{workspace}/jobs/{job}/retry", status_code=202)
-async def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Envelope[JobShape]:
+def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> JobShape:
     """Run a failed or cancelled job again; files that could not be read are retried."""
-
-    def submit() -> Job:
-        found = server.jobs.find(workspace.name, job)
-        again = {"retry": True} if "retry" in found.arguments else {}
-        return server.jobs.submit(workspace.name, found.kind, {**found.arguments, **again})
-
-    return wrap(JobShape.of(await server.threads.run(submit)))
+    found = server.jobs.find(workspace.name, job)
+    again = {"retry": True} if "retry" in found.arguments else {}
+    arguments = {**found.arguments, **again}
+    return JobShape.of(server.jobs.submit(workspace.name, found.kind, arguments))
 
 
 @router.get(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from knotwork._retrieval.entity_lookup import read_dossier
 from knotwork._service import map_views
-from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute
+from knotwork._service.access import ReadWorkspace, Routes, Server
 from knotwork._service.graph_map import GraphMap, Keys
 from knotwork._service.map_views import MapFilter, MapSelection
 from knotwork._service.responses import Envelope, wrap
@@ -36,7 +36,7 @@ from knotwork._service.workspaces import Workspace
 from knotwork.errors import InvalidRequest, NotFound
 from knotwork.records import CommunityReport, content_id
 
-router = APIRouter(tags=["graph"], route_class=WorkspaceRoute)
+router = Routes("graph")
 T = TypeVar("T")
 
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified."}}
@@ -98,85 +98,68 @@ async def open_community(
 
 
 @router.post("/workspaces/{workspace}/graph/neighbours")
-async def find_neighbours(
-    server: Server, workspace: ReadWorkspace, asked: NeighboursRequest
-) -> Envelope[PartShape]:
+def find_neighbours(workspace: ReadWorkspace, asked: NeighboursRequest) -> PartShape:
     """Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` is
     the number of all of them.
     """
-
-    def find() -> PartShape:
-        graph_map = workspace.map.current(workspace.base.store)
-        places = graph_map.find_entities([asked.entity])
-        if not places:
-            raise _not_on_map(asked.entity)
-        part = map_views.view_neighbours(
-            graph_map,
-            places[0],
-            map_views.select(graph_map, read_map_filter(workspace, asked)),
-            known=[p for p in graph_map.find_entities(asked.known) if p != places[0]],
-            limit=asked.limit,
-            edge_limit=EDGES_FOR_EACH * (asked.limit + len(asked.known)),
-        )
-        return PartShape.of(graph_map, part, order="weight")
-
-    return wrap(await server.threads.run(find))
+    graph_map = workspace.map.current(workspace.base.store)
+    places = graph_map.find_entities([asked.entity])
+    if not places:
+        raise _not_on_map(asked.entity)
+    part = map_views.view_neighbours(
+        graph_map,
+        places[0],
+        map_views.select(graph_map, read_map_filter(workspace, asked)),
+        known=[p for p in graph_map.find_entities(asked.known) if p != places[0]],
+        limit=asked.limit,
+        edge_limit=EDGES_FOR_EACH * (asked.limit + len(asked.known)),
+    )
+    return PartShape.of(graph_map, part, order="weight")
 
 
 @router.post("/workspaces/{workspace}/graph/entities")
-async def place_entities(
-    server: Server, workspace: ReadWorkspace, asked: EntitiesRequest
-) -> Envelope[PartShape]:
+def place_entities(workspace: ReadWorkspace, asked: EntitiesRequest) -> PartShape:
     """Return the positions of entities and the relations among them, without those that are not on
     the map.
     """
-
-    def find() -> PartShape:
-        graph_map = workspace.map.current(workspace.base.store)
-        part = map_views.view_entities(
-            graph_map,
-            graph_map.find_entities(asked.entities),
-            map_views.select(graph_map, read_map_filter(workspace, asked)),
-            edge_limit=MOST_EDGES,
-        )
-        return PartShape.of(graph_map, part, order="asked")
-
-    return wrap(await server.threads.run(find))
+    graph_map = workspace.map.current(workspace.base.store)
+    part = map_views.view_entities(
+        graph_map,
+        graph_map.find_entities(asked.entities),
+        map_views.select(graph_map, read_map_filter(workspace, asked)),
+        edge_limit=MOST_EDGES,
+    )
+    return PartShape.of(graph_map, part, order="asked")
 
 
 @router.get("/workspaces/{workspace}/graph/entities/{entity}")
-async def show_entity(
-    server: Server,
+def show_entity(
     workspace: ReadWorkspace,
     entity: Annotated[str, Path(max_length=40)],
     relations: Annotated[int, Query(ge=0, le=200)] = 50,
     sources: Annotated[int, Query(ge=0, le=50)] = 8,
-) -> Envelope[EntityDetails]:
+) -> EntityDetails:
     """Return the details of an entity: its relations, and the passages that mention it."""
-
-    def read() -> EntityDetails:
-        store = workspace.base.store
-        found = read_dossier(store, entity, relations=relations, passages=sources)
-        if found is None:
-            raise NotFound(
-                f"Unknown entity `{entity}`.",
-                fix="Its document may have been removed. Find entities: GET …/entities?name=…",
-            )
-        graph_map = workspace.map.current(store)
-        places = graph_map.find_entities([entity])
-        if not places:
-            return EntityDetails.of(found, place=None, communities=[], relations_total=0)
-        x, y = graph_map.entity_places[places[0]].astype(float).round(2).tolist()
-        home = int(graph_map.homes()[places[0]])
-        around = [] if home < 0 else [*graph_map.around(home), home]
-        return EntityDetails.of(
-            found,
-            place=(x, y),
-            communities=name_communities(workspace, graph_map, around),
-            relations_total=len(graph_map.edges_at(places[0])),
+    store = workspace.base.store
+    found = read_dossier(store, entity, relations=relations, passages=sources)
+    if found is None:
+        raise NotFound(
+            f"Unknown entity `{entity}`.",
+            fix="Its document may have been removed. Find entities: GET …/entities?name=…",
         )
-
-    return wrap(await server.threads.run(read))
+    graph_map = workspace.map.current(store)
+    places = graph_map.find_entities([entity])
+    if not places:
+        return EntityDetails.of(found, place=None, communities=[], relations_total=0)
+    x, y = graph_map.entity_places[places[0]].astype(float).round(2).tolist()
+    home = int(graph_map.homes()[places[0]])
+    around = [] if home < 0 else [*graph_map.around(home), home]
+    return EntityDetails.of(
+        found,
+        place=(x, y),
+        communities=name_communities(workspace, graph_map, around),
+        relations_total=len(graph_map.edges_at(places[0])),
+    )
 
 
 async def _cached_response(

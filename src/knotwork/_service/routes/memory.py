@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import StreamingResponse
 
 from knotwork._service.access import (
     Caller,
     ReadWorkspace,
+    Routes,
     Server,
-    WorkspaceRoute,
     WriteWorkspace,
     require,
 )
@@ -23,11 +23,9 @@ from knotwork._service.observability import trace
 from knotwork._service.questions import check_question
 from knotwork._service.responses import (
     EVENT_RESPONSES,
-    Envelope,
     EventStream,
     keep_alive,
     start_stream,
-    wrap,
 )
 from knotwork._service.schemas.memory import (
     MOST_NAME_CHARACTERS,
@@ -47,29 +45,25 @@ from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape
 from knotwork.agents._statements import split_message
 from knotwork.errors import NotFound
 
-router = APIRouter(tags=["memory"], route_class=WorkspaceRoute)
+router = Routes("memory")
 
 FactId = Annotated[str, Path(description="The id of a fact.", max_length=64)]
 OfferId = Annotated[str, Path(description="The id of an offer.", max_length=64)]
 
 
 @router.post("/workspaces/{workspace}/chat")
-async def chat(
+def chat(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage
-) -> Envelope[ChatReplyShape]:
+) -> ChatReplyShape:
     """Answer the question of a message from the memory and the documents; store or offer its facts.
 
     "Remember that …" stores facts, which needs a key that may write. Facts of other statements are
     offered to such a key: accept or refuse them by the id of the offer.
     """
     question = _check_message(server, key, asked)
-
-    def reply() -> ChatReplyShape:
-        *_, last = _chat_events(server, workspace, key, asked, question)
-        assert last.reply is not None, "the last event has the reply"
-        return ChatReplyShape.of(last.reply)
-
-    return wrap(await server.threads.run(reply))
+    *_, last = _chat_events(server, workspace, key, asked, question)
+    assert last.reply is not None, "the last event has the reply"
+    return ChatReplyShape.of(last.reply)
 
 
 @router.post(
@@ -152,48 +146,37 @@ def _chat_events(
 
 
 @router.get("/workspaces/{workspace}/memory")
-async def list_facts(
+def list_facts(
     key: Caller,
-    server: Server,
     workspace: ReadWorkspace,
     name: Annotated[
         str, Query(max_length=MOST_NAME_CHARACTERS, description="Only facts about a name.")
     ] = "",
     at: Annotated[Moment | None, Query(description="Only facts valid at that time.")] = None,
     limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of facts.")] = 100,
-) -> Envelope[FactList]:
+) -> FactList:
     """List the facts of the key, including those that are no longer valid."""
-
-    def read() -> FactList:
-        with known_facts(workspace, key) as memory:
-            if name:
-                found = memory.about([name], at=at, limit=memory.count())
-            else:
-                found = memory.facts(at=at)
-        return FactList(facts=list(map(FactShape.of, found[:limit])), total=len(found))
-
-    return wrap(await server.threads.run(read))
+    with known_facts(workspace, key) as memory:
+        most = memory.count()
+        found = memory.about([name], at=at, limit=most) if name else memory.facts(at=at)
+    return FactList(facts=list(map(FactShape.of, found[:limit])), total=len(found))
 
 
 @router.post("/workspaces/{workspace}/memory", status_code=201)
-async def add_facts(
+def add_facts(
     key: Caller, server: Server, workspace: WriteWorkspace, asked: NewFacts
-) -> Envelope[MemoryUpdateShape]:
+) -> MemoryUpdateShape:
     """Remember the facts of a statement, or one fact. A new value ends the old one."""
     server.jobs.check()
     request = ask_request.AskRequest(asked.statement or "")
     budget = check_question(server, key, request).budget
-
-    def add() -> MemoryUpdateShape:
-        with stored_facts(workspace, key) as memory:
-            check_room(memory)
-            if asked.fact is not None:
-                return MemoryUpdateShape.of(_learn(memory, asked.fact))
-            with Chat(workspace.base, memory=memory, budget=budget) as conversation:
-                update = conversation.tell(asked.statement or "")
-                return MemoryUpdateShape.of(update, tokens=conversation.tokens_for_memory)
-
-    return wrap(await server.threads.run(add))
+    with stored_facts(workspace, key) as memory:
+        check_room(memory)
+        if asked.fact is not None:
+            return MemoryUpdateShape.of(_learn(memory, asked.fact))
+        with Chat(workspace.base, memory=memory, budget=budget) as conversation:
+            update = conversation.tell(asked.statement or "")
+            return MemoryUpdateShape.of(update, tokens=conversation.tokens_for_memory)
 
 
 def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:
@@ -206,77 +189,61 @@ def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:
 
 
 @router.delete("/workspaces/{workspace}/memory")
-async def delete_facts(
+def delete_facts(
     key: Caller,
     server: Server,
     workspace: WriteWorkspace,
     name: Annotated[
         str, Query(max_length=MOST_NAME_CHARACTERS, description="A name; without one, all facts.")
     ] = "",
-) -> Envelope[DeletedFacts]:
+) -> DeletedFacts:
     """Delete all facts of the key about a name, or all its facts and offers in the workspace."""
     server.jobs.check()
-
-    def delete() -> DeletedFacts:
-        if not name:
-            server.offers.of(workspace.name, key).clear()
-        with stored_facts(workspace, key) as memory:
-            return DeletedFacts(deleted=memory.forget(name) if name else memory.clear())
-
-    return wrap(await server.threads.run(delete))
+    if not name:
+        server.offers.of(workspace.name, key).clear()
+    with stored_facts(workspace, key) as memory:
+        return DeletedFacts(deleted=memory.forget(name) if name else memory.clear())
 
 
 @router.delete("/workspaces/{workspace}/memory/{fact}")
-async def delete_fact(
-    key: Caller, server: Server, workspace: WriteWorkspace, fact: FactId
-) -> Envelope[FactShape]:
+def delete_fact(key: Caller, server: Server, workspace: WriteWorkspace, fact: FactId) -> FactShape:
     """Delete a fact as if it had never been stated; a fact that it ended continues."""
     server.jobs.check()
-
-    def delete() -> FactShape:
-        with stored_facts(workspace, key) as memory:
-            found = next((known for known in memory.facts() if known.id == fact), None)
-            if found is None or not memory.retract(found):
-                raise NotFound(
-                    f"Unknown fact `{fact}`.",
-                    fix="List the facts: GET /api/v1/workspaces/{workspace}/memory",
-                )
-        return FactShape.of(found)
-
-    return wrap(await server.threads.run(delete))
+    with stored_facts(workspace, key) as memory:
+        found = next((known for known in memory.facts() if known.id == fact), None)
+        if found is None or not memory.retract(found):
+            raise NotFound(
+                f"Unknown fact `{fact}`.",
+                fix="List the facts: GET /api/v1/workspaces/{workspace}/memory",
+            )
+    return FactShape.of(found)
 
 
 @router.get("/workspaces/{workspace}/memory/offers")
-async def list_offers(
-    key: Caller, server: Server, workspace: ReadWorkspace
-) -> Envelope[list[OfferShape]]:
+def list_offers(key: Caller, server: Server, workspace: ReadWorkspace) -> list[OfferShape]:
     """List the offers to the key that were neither accepted nor refused, oldest first.
 
     The last 32 stay open until the server ends.
     """
-    return wrap(list(map(OfferShape.of, server.offers.of(workspace.name, key).open())))
+    return list(map(OfferShape.of, server.offers.of(workspace.name, key).open()))
 
 
 @router.post("/workspaces/{workspace}/memory/offers/{offer}/accept")
-async def accept_offer(
+def accept_offer(
     key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
-) -> Envelope[MemoryUpdateShape]:
+) -> MemoryUpdateShape:
     """Store the facts of an offer."""
     server.jobs.check()
-
-    def accept() -> MemoryUpdateShape:
-        with stored_facts(workspace, key) as memory:
-            check_room(memory)
-            offers = server.offers.of(workspace.name, key)
-            conversation = Conversation(memory, now=local_now, offers=offers)
-            return MemoryUpdateShape.of(conversation.accept(offer))
-
-    return wrap(await server.threads.run(accept))
+    with stored_facts(workspace, key) as memory:
+        check_room(memory)
+        offers = server.offers.of(workspace.name, key)
+        conversation = Conversation(memory, now=local_now, offers=offers)
+        return MemoryUpdateShape.of(conversation.accept(offer))
 
 
 @router.post("/workspaces/{workspace}/memory/offers/{offer}/refuse")
-async def refuse_offer(
+def refuse_offer(
     key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
-) -> Envelope[OfferShape]:
+) -> OfferShape:
     """Drop an offer."""
-    return wrap(OfferShape.of(server.offers.of(workspace.name, key).take(offer)))
+    return OfferShape.of(server.offers.of(workspace.name, key).take(offer))

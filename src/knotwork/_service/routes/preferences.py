@@ -9,13 +9,12 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from knotwork._service.access import ReadWorkspace, Server, WorkspaceRoute, WriteWorkspace
+from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.job_store import utc_now
 from knotwork._service.private_files import make_private_folder, open_private
-from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.answers import RequestModel, Text
 from knotwork._service.workspaces import EVALUATIONS, Workspace
 from knotwork.errors import StoreError
@@ -70,37 +69,32 @@ class PreferenceList(BaseModel):
     total: int
 
 
-router = APIRouter(tags=["evaluations"], route_class=WorkspaceRoute)
+router = Routes("evaluations")
 
 
 @router.post("/workspaces/{workspace}/preferences", status_code=201)
-async def add_preference(
+def add_preference(
     server: Server, workspace: WriteWorkspace, asked: NewPreference
-) -> Envelope[PreferenceShape]:
+) -> PreferenceShape:
     """Record which retriever gave the best answer to a question in a comparison."""
     server.jobs.check()
     preference = PreferenceShape(created=utc_now(), **asked.model_dump())
-    await server.threads.run(store_preference, workspace, preference)
-    return wrap(preference)
+    store_preference(workspace, preference)
+    return preference
 
 
 @router.get("/workspaces/{workspace}/preferences")
-async def list_preferences(
-    server: Server,
+def list_preferences(
     workspace: ReadWorkspace,
     limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of preferences.")] = 50,
-) -> Envelope[PreferenceList]:
+) -> PreferenceList:
     """Count how often each retriever was preferred to each other, and list the latest choices."""
-
-    def read() -> PreferenceList:
-        stored = read_preferences(workspace)
-        return PreferenceList(
-            pairs=pair_preferences(stored),
-            latest=stored[::-1][:limit],
-            total=len(stored),
-        )
-
-    return wrap(await server.threads.run(read))
+    stored = read_preferences(workspace)
+    return PreferenceList(
+        pairs=pair_preferences(stored),
+        latest=stored[::-1][:limit],
+        total=len(stored),
+    )
 
 
 _FILE = "preferences.jsonl"

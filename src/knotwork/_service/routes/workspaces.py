@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
-
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_database import CALLS, CallDatabase, CallTotal
@@ -13,100 +11,76 @@ from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, p
 from knotwork._service.access import (
     Caller,
     ReadWorkspace,
+    Routes,
     Server,
     WorkspaceName,
-    WorkspaceRoute,
     require,
 )
 from knotwork._service.keys import KeyRole
-from knotwork._service.responses import Envelope, wrap
 from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
-from knotwork._service.workspaces import Workspace, no_workspace
+from knotwork._service.workspaces import no_workspace
 from knotwork._stores.base import companions_of
 from knotwork.errors import StoreReadOnly
 
-router = APIRouter(tags=["workspaces"], route_class=WorkspaceRoute)
+router = Routes("workspaces")
 
 
 @router.get("/workspaces")
-async def list_workspaces(key: Caller, server: Server) -> Envelope[list[WorkspaceShape]]:
+def list_workspaces(key: Caller, server: Server) -> list[WorkspaceShape]:
     """List the workspaces that the key may see."""
-    names = await server.threads.run(server.workspaces.names)
     role = _role_of(key, server)
-    return wrap([WorkspaceShape(name=name, role=role) for name in names if key.may_see(name)])
+    names = server.workspaces.names()
+    return [WorkspaceShape(name=name, role=role) for name in names if key.may_see(name)]
 
 
 @router.post("/workspaces", status_code=201)
-async def create_workspace(
-    key: Caller, server: Server, asked: NewWorkspace
-) -> Envelope[WorkspaceShape]:
+def create_workspace(key: Caller, server: Server, asked: NewWorkspace) -> WorkspaceShape:
     """Create an empty workspace. Needs an admin key for this name or for all workspaces."""
     if not key.may_see(asked.name):
         raise no_workspace(asked.name)
     require(key, KeyRole.ADMIN)
-    await server.threads.run(server.workspaces.create, asked.name)
-    return wrap(WorkspaceShape(name=asked.name, role=key.role))
+    server.workspaces.create(asked.name)
+    return WorkspaceShape(name=asked.name, role=key.role)
 
 
 @router.get("/workspaces/{workspace}")
-async def describe_workspace(
-    key: Caller, server: Server, workspace: ReadWorkspace
-) -> Envelope[WorkspaceDetails]:
+def describe_workspace(key: Caller, server: Server, workspace: ReadWorkspace) -> WorkspaceDetails:
     """Return the statistics of a workspace."""
-
-    def describe() -> WorkspaceDetails:
-        stats = workspace.base.stats()
-        model = chat_model_spec(workspace.base.settings.llm, "extract")
-        return WorkspaceDetails(
-            name=workspace.name,
-            role=_role_of(key, server),
-            documents=stats.documents,
-            chunks=stats.chunks,
-            entities=stats.entities,
-            failed=stats.failed,
-            embedder=stats.embedder,
-            model="" if model == NO_CHAT_MODEL else model,
-            tier=workspace.base.settings.llm.tier,
-            labels=dict(stats.graph.labels),
-            edge_types=dict(stats.graph.edge_types),
-            relations=dict(stats.graph.relations),
-            has_communities=workspace.base.communities.is_current(),
-            is_busy=server.jobs.is_busy(workspace.name),
-        )
-
-    return wrap(await server.threads.run(describe))
+    stats = workspace.base.stats()
+    model = chat_model_spec(workspace.base.settings.llm, "extract")
+    return WorkspaceDetails(
+        name=workspace.name,
+        role=_role_of(key, server),
+        documents=stats.documents,
+        chunks=stats.chunks,
+        entities=stats.entities,
+        failed=stats.failed,
+        embedder=stats.embedder,
+        model="" if model == NO_CHAT_MODEL else model,
+        tier=workspace.base.settings.llm.tier,
+        labels=dict(stats.graph.labels),
+        edge_types=dict(stats.graph.edge_types),
+        relations=dict(stats.graph.relations),
+        has_communities=workspace.base.communities.is_current(),
+        is_busy=server.jobs.is_busy(workspace.name),
+    )
 
 
 @router.delete("/workspaces/{workspace}")
-async def delete_workspace(
-    key: Caller, server: Server, workspace: WorkspaceName
-) -> Envelope[WorkspaceShape]:
+def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> WorkspaceShape:
     """Delete a workspace with its index, its uploads, its jobs and its facts."""
     if not key.may_see(workspace):
         raise no_workspace(workspace)
     require(key, KeyRole.ADMIN)
-
-    def remove() -> None:
-        server.workspaces.remove(workspace)
-        server.records.forget(workspace)
-        server.offers.forget(workspace)
-
-    await server.threads.run(remove)
-    return wrap(WorkspaceShape(name=workspace, role=key.role))
+    server.workspaces.remove(workspace)
+    server.records.forget(workspace)
+    server.offers.forget(workspace)
+    return WorkspaceShape(name=workspace, role=key.role)
 
 
 @router.get("/workspaces/{workspace}/usage")
-async def tell_usage(server: Server, workspace: ReadWorkspace) -> Envelope[dict[str, Any]]:
+def tell_usage(workspace: ReadWorkspace) -> dict[str, Any]:
     """Return the tokens and costs of language models so far, by stage and by model."""
-    return wrap(await server.threads.run(_read_usage, workspace))
-
-
-def _role_of(key: Caller, server: Server) -> KeyRole:
-    """Return the effective role of a key: a read-only server allows nothing but reading."""
-    return KeyRole.READ if server.config.read_only else key.role
-
-
-def _read_usage(workspace: Workspace) -> dict[str, Any]:
     settings = workspace.base.settings.llm
     companions = companions_of(workspace.base.store)
     try:
@@ -124,6 +98,11 @@ def _read_usage(workspace: Workspace) -> dict[str, Any]:
         }
     finally:
         cache.close()
+
+
+def _role_of(key: Caller, server: Server) -> KeyRole:
+    """Return the effective role of a key: a read-only server allows nothing but reading."""
+    return KeyRole.READ if server.config.read_only else key.role
 
 
 def _total(total: CallTotal) -> dict[str, Any]:
