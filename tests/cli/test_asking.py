@@ -267,20 +267,6 @@ def test_shortest_paths_lead_from_one_name_to_another():
     assert (unknown.code, "Oriane Keld" in unknown.err) == (2, True)
 
 
-def test_the_former_option_of_explore_shows_the_shortest_paths_with_a_note():
-    paths = knotwork("explore", "Oriane Keld", "--to", "Bram Ostrand", "--json").json["paths"]
-    assert 1 <= len(paths) <= 5
-    for path in paths:
-        assert path["hops"][0]["source_name"] == "Oriane Keld"
-        assert path["hops"][-1]["target_name"] == "Bram Ostrand"
-    shown = knotwork("explore", "Oriane Keld", "--to", "Bram Ostrand", "--limit", "1")
-    assert shown.out.strip().splitlines() == [paths[0]["text"]]
-    assert "Use `knotwork graph shortest-paths`" in shown.err
-    assert "--to" not in knotwork("explore", "--help").out
-    refused = knotwork("explore", "Oriane Keld", "Heron buoy", "--to", "Bram Ostrand")
-    assert (refused.code, "exactly one NAME, not 2" in refused.err) == (2, True)
-
-
 def test_explore_refuses_a_name_that_nothing_is_near_to():
     outcome = knotwork("explore", "Zzyzx Qwfp", "--json")
     assert outcome.code == 2

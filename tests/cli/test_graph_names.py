@@ -182,17 +182,3 @@ def test_what_is_asked_for_wrongly_makes_no_index(tmp_path, monkeypatch):
     for words in (("names", "--find"), ("merge", "a", "b"), ("split", "a", "b")):
         assert knotwork("graph", *words).code != 0
     assert not missing.exists()
-
-
-@pytest.mark.parametrize(("former", "command"), [("join", "merge"), ("part", "split")])
-def test_the_former_words_work_with_a_note_and_are_not_in_the_help(folder, former, command):
-    outcome = knotwork("graph", former, "Kenya", "Geneva")
-    assert outcome.code == 0
-    assert "deprecated" in outcome.err
-    assert f"knotwork graph {command}" in outcome.err
-    current = knotwork("graph", command, "Kenya", "Geneva")
-    assert current.out == outcome.out
-    assert "deprecated" not in current.err
-    listed = [line.split()[0] for line in knotwork("graph", "--help").out.splitlines() if line]
-    assert command in listed
-    assert former not in listed

@@ -15,7 +15,6 @@ from tests.service.serving import (
 )
 
 import knotwork
-from knotwork._service.evaluation_store import MeasuredQuestion
 from knotwork._service.server import ServerConfig
 from knotwork.records import content_id
 
@@ -475,29 +474,3 @@ def test_an_outline_has_no_confidence(client):
     answer = client.post(f"{OPEN}/ask", json=asked).json()["data"]
     assert answer["answered"]
     assert (answer["confidence"], answer["strength"]) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("answered", "confidence", "strength"),
-    [(True, 0.5, "strong"), (True, 0.4, "weak"), (False, 0.9, "none")],
-)
-def test_an_answer_of_an_earlier_version_is_completed(client, answered, confidence, strength):
-    answer = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
-    del answer["strength"]
-    del answer["usage"]["stages"]
-    answer |= {"answered": answered, "confidence": confidence}
-    measured = {
-        "retriever": "bm25",
-        "position": 0,
-        "values": {},
-        "seconds": 0.1,
-        "tokens": 0,
-        "money": None,
-        "confidence": 0.5,
-        "gold_rank": None,
-        "hits": [],
-        "answer": answer,
-    }
-    completed = MeasuredQuestion.model_validate_json(json.dumps(measured)).answer
-    assert (completed.strength, completed.usage.stages) == (strength, {})
-    assert completed.citations[0].quote == answer["citations"][0]["quote"]

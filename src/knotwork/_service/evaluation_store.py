@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from knotwork._durable_files import move_folder, replace_file
 from knotwork._service.job_store import utc_now
@@ -29,7 +29,6 @@ from knotwork.evaluation._datasets import (
     case_as_record,
     read_cases,
 )
-from knotwork.records._evidence import rate_strength
 
 
 class EstimateShape(BaseModel):
@@ -123,15 +122,6 @@ class MeasuredQuestion(BaseModel):
     gold_rank: int | None
     hits: list[RankedShape]
     answer: AnswerShape | None = None
-
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _add_strength(cls, answer: object) -> object:
-        """Add the strength to an answer that an older version stored."""
-        if not isinstance(answer, dict) or "strength" in answer:
-            return answer
-        confidence, answered = answer.get("confidence", 0.0), answer.get("answered", False)
-        return {**answer, "strength": rate_strength(confidence, answered=answered)}
 
 
 class CaseShape(BaseModel):

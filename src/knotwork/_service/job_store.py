@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, n INTEGER NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
     arguments TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT NOT NULL,
     finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL,
-    server TEXT NOT NULL DEFAULT '');
+    server TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS job_workspace ON job (workspace, n);
 CREATE TABLE IF NOT EXISTS event (
     n INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
@@ -61,9 +61,6 @@ def _configure(connection: apsw.Connection) -> None:
 def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
     with write_transaction(connection):
         connection.execute(_TABLES)
-        columns = {row[1] for row in connection.execute("PRAGMA table_info(job)")}
-        if "server" not in columns:  # of an earlier version
-            connection.execute("ALTER TABLE job ADD COLUMN server TEXT NOT NULL DEFAULT ''")
 
 
 def _advise(_path: str) -> str:

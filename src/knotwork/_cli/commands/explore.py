@@ -17,7 +17,6 @@ from knotwork._cli.session import (
     read_parameters,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
-from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
@@ -42,15 +41,7 @@ if TYPE_CHECKING:
 )
 @number_option("--depth", default=2, help="Hops from the names.")
 @number_option("--fan", default=8, help="Neighbours per entity.")
-@number_option("--limit", help="Maximum number of edges.  [default: 50]")
-@click.option(
-    "--to",
-    "target",
-    metavar="NAME",
-    hidden=True,
-    deprecated="Use `knotwork graph shortest-paths`.",
-    help="Show the shortest paths to this entity.",
-)
+@number_option("--limit", default=50, help="Maximum number of edges.")
 def explore_command(
     session: Session,
     *,
@@ -58,8 +49,7 @@ def explore_command(
     direction: Direction,
     depth: int,
     fan: int,
-    limit: int | None,
-    target: str | None,
+    limit: int,
 ) -> None:
     """Show entities and the knowledge graph around them.
 
@@ -69,30 +59,15 @@ def explore_command(
     from knotwork._shapes.graph import SubgraphShape
     from knotwork.records import EdgeType
 
-    if target is not None:
-        if len(names) != 1:
-            raise ConfigError(
-                f"--to requires exactly one NAME, not {len(names)}.",
-                fix="Use `knotwork graph shortest-paths NAME NAME`.",
-            )
-        _show_shortest_paths(session, names[0], target, limit=limit or 5)
-        return
-    most = limit or 50
     opened = session.open()
-    subgraph = opened.graph.explore(
-        names,
-        direction=direction,
-        depth=depth,
-        fan=fan,
-        limit=most,
-    )
+    subgraph = opened.graph.explore(names, direction=direction, depth=depth, fan=fan, limit=limit)
     dossiers = opened.graph.describe(names)
     if session.common.json:
         nodes = [
             {"id": node.id, "label": node.label, "name": node.name, **node.properties}
             for node in subgraph.nodes
         ]
-        shape = SubgraphShape.of(subgraph, limit=most)
+        shape = SubgraphShape.of(subgraph, limit=limit)
         entities = [_describe_dossier(dossier) for dossier in dossiers]
         session.terminal.emit({"entities": entities, **fields_of(shape), "nodes": nodes})
         return
@@ -115,7 +90,7 @@ def explore_command(
             [(title[e.source], title[e.target], f"{e.weight:g}") for e in together],
             header=("entity", "entity", "sentences"),
         )
-    cut = " (--limit allows no more)" if len(subgraph.edges) >= most else ""
+    cut = " (--limit allows no more)" if len(subgraph.edges) >= limit else ""
     session.terminal.note(
         f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
         f"{count_of(len(stated), 'relation')}, {count_of(len(together), 'co-occurrence')}{cut}",
@@ -195,10 +170,6 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
 
     Paths over stated relations come before those over co-occurrences.
     """
-    _show_shortest_paths(session, one, other, limit=limit)
-
-
-def _show_shortest_paths(session: Session, one: str, other: str, *, limit: int) -> None:
     from knotwork._shapes.evidence import PathShape
 
     paths = session.open().graph.shortest_paths(one, other, limit=limit)

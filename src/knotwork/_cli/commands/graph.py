@@ -172,8 +172,6 @@ for further in (
     graph_aliases.names,
     graph_aliases.merge,
     graph_aliases.split,
-    graph_aliases.join,
-    graph_aliases.part,
     import_graph,
     graph_servers.mirror,
     graph_servers.verify,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,18 +116,6 @@ def split(session: Session, *, one: str, other: str) -> None:
     opened = session.open(read_only=False)
     before = opened.entities.aliases()
     _report_decision(session, opened, opened.entities.split(one, other), before, "are kept apart")
-
-
-def _deprecated_alias(name: str, command: click.Command) -> click.Command:
-    """Return a command under its former name: hidden from the help, with a note when it is used."""
-    former = copy(command)
-    former.name, former.hidden = name, True
-    former.deprecated = f"Use `knotwork graph {command.name}`."
-    return former
-
-
-join = _deprecated_alias("join", merge)
-part = _deprecated_alias("part", split)
 
 
 def _report_decision(
