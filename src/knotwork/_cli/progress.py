@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
 from knotwork._indexing.report import EventKind, IndexEvent
-from knotwork._shapes.indexing import describe_report
+from knotwork._shapes.indexing import describe_progress, describe_report
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -72,16 +72,7 @@ class JsonView(SilentView):
 
 
 def _describe_event(event: IndexEvent) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "event": str(event.kind),
-        "uri": event.uri,
-        "done": event.done,
-        "total": event.total,
-        "chunks": event.chunks,
-        "chunks_known": event.chunks_known,
-        "bytes": event.bytes_read,
-        "bytes_total": event.bytes_total,
-    }
+    described: dict[str, Any] = {"event": str(event.kind), **describe_progress(event)}
     if event.kind is EventKind.READING:
         described["seconds"] = round(event.seconds, 1)
         described["share"] = round(event.share, 3)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from knotwork._config import Loaded, Settings
     from knotwork._knowledge_base import KnowledgeBase
+    from knotwork._shapes.base import Shape
     from knotwork.records import PropertyValue
 
 
@@ -35,6 +37,20 @@ _INDEX_FILES = ("-wal", "-shm", "")
 """Suffixes of the files of an index, in the order of deletion: the index itself is the last."""
 
 COLORS = ("auto", "always", "never")
+
+
+Report_co = TypeVar("Report_co", covariant=True)
+
+
+class Step(Protocol[Report_co]):
+    """A step of long work, of which the last one has the report."""
+
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def report(self) -> Report_co | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +98,42 @@ class Session:
     @property
     def settings(self) -> Settings:
         return self.loaded.settings
+
+    def emit(self, payload: Mapping[str, Any] | Shape) -> bool:
+        """Print a JSON object if --json was given, and return whether it was."""
+        if self.common.json:
+            self.terminal.emit(payload)
+        return self.common.json
+
+    def follow(
+        self,
+        steps: Iterable[Step[Report_co]],
+        label: Callable[[Any], str] = lambda step: step.step.capitalize(),
+        *,
+        with_lines: bool = False,
+    ) -> Report_co:
+        """Show the progress of steps under their labels, and return the report of the last one.
+
+        A step without a label is not shown. ``with_lines`` notes the progress every few seconds if
+        there is no bar.
+        """
+        from knotwork._cli.progress import LINE_INTERVAL_S, choose_counter
+
+        report: Report_co | None = None
+        hidden = self.common.no_progress
+        has_lines = with_lines and not (self.terminal.is_interactive or hidden or self.common.json)
+        last_line_s = time.monotonic()
+        with choose_counter(self.terminal, hidden=hidden) as counter:
+            for step in steps:
+                report = step.report or report
+                if not (name := label(step)):
+                    continue
+                counter.count(name, step.done, step.total)
+                if has_lines and time.monotonic() - last_line_s > LINE_INTERVAL_S:
+                    last_line_s = time.monotonic()
+                    self.terminal.note(f"{name}: {step.done:,} of {step.total:,}")
+        assert report is not None, "the last step has the report"
+        return report
 
     def settings_with(self, assignments: Sequence[str]) -> Settings:
         """Return the settings with further `KEY=VALUE` assignments.

@@ -18,6 +18,8 @@ import apsw
 from knotwork._cancellation import check_cancelled
 from knotwork._companions import Companion, CompanionDatabase, SqliteCompanion
 from knotwork._indexing.report import EventKind, IndexEvent
+from knotwork._shapes.base import fields_of
+from knotwork._shapes.indexing import describe_progress
 from knotwork._sqlite_file import SqliteFile, sync_commits, write_transaction
 from knotwork.errors import Conflict, StoreBusy
 
@@ -503,26 +505,13 @@ class Progress:
         check_cancelled()
         if event.kind is EventKind.FAILED:
             self._failed += 1
-            failure = {"uri": event.uri, "reason": event.reason, "message": event.message}
-            self._add_event("failure", failure)
+            self._add_event("failure", fields_of(event, "uri", "reason", "message"))
         stage = event.message if event.kind is EventKind.ENRICHING else ""
         stage = stage or _STAGES.get(event.kind, _STORE_STAGE)
         is_last = event.report is not None
         if stage == self._stage and not self._is_due() and not is_last:
             return
-        self._report(
-            {
-                "stage": stage,
-                "uri": event.uri,
-                "done": event.done,
-                "total": event.total,
-                "chunks": event.chunks,
-                "chunks_known": event.chunks_known,
-                "bytes": event.bytes_read,
-                "bytes_total": event.bytes_total,
-                "failed": self._failed,
-            }
-        )
+        self._report({"stage": stage, **describe_progress(event), "failed": self._failed})
 
     def count(self, stage: str, done: int, total: int, **more: object) -> None:
         """Report how much of a stage is done; only the first and last step are always stored."""

@@ -146,7 +146,6 @@ class AnswerShape(Shape):
             answer,
             answer=answer.text,
             confidence=None if answer.confidence is None else rounded(answer.confidence),
-            strength=answer.strength,
             citations=tuple(map(CitationShape.of, answer.citations)),
             results=tuple(map(ResultShape.of, answer.results)),
             usage=UsageShape.of(answer.usage),

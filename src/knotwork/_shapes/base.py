@@ -25,15 +25,14 @@ class Shape:
 
     @classmethod
     def copy(cls, record: DataclassInstance, **further: object) -> Self:
-        """Build the shape: fields of the same name are copied, ``further`` ones are given."""
-        known = fields_of(record) | further
-        names = known.keys() & {field.name for field in fields(cls)}
-        return cls(**{name: known[name] for name in names})
+        """Build the shape: fields and properties are copied by name, ``further`` ones are given."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{n: further[n] if n in further else getattr(record, n) for n in names})
 
 
-def fields_of(record: DataclassInstance) -> dict[str, Any]:
-    """Return the fields of a record or shape by name."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+def fields_of(record: DataclassInstance, *names: str) -> dict[str, Any]:
+    """Return the fields of a record or shape by name, or the fields and properties ``names``."""
+    return {name: getattr(record, name) for name in names or [f.name for f in fields(record)]}
 
 
 def rounded(value: float) -> float:

@@ -27,14 +27,4 @@ class BlockShape(Shape):
     @classmethod
     def of(cls, trees: Iterable[BlockTree]) -> tuple[Self, ...]:
         """Build the shapes of several trees."""
-        return tuple(
-            cls(
-                kind=block.kind,
-                span=block.span,
-                label=block.label,
-                lead=block.lead,
-                level=block.level,
-                children=cls.of(children),
-            )
-            for block, children in ((tree.block, tree.children) for tree in trees)
-        )
+        return tuple(cls.copy(tree.block, children=cls.of(tree.children)) for tree in trees)

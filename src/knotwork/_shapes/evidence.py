@@ -76,7 +76,7 @@ class PathShape(Shape):
     @classmethod
     def of(cls, path: GraphPath) -> Self:
         """Build the shape of a path."""
-        return cls.copy(path, text=path.text)
+        return cls.copy(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

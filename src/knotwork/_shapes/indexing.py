@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from knotwork._indexing.report import IndexReport
 from knotwork._inference.chat import TokenUsage
 from knotwork._inference.own_prompts import OwnPrompts
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
-    from knotwork._indexing.report import Enrichment
+    from knotwork._indexing.report import Enrichment, IndexEvent
     from knotwork._indexing.runs import IndexEstimate
     from knotwork._inference.call_costs import RunEstimate
 
@@ -24,27 +25,17 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
     schema left something out, ``prompts`` only if the user has some.
     """
     described: dict[str, Any] = {
-        "added": report.added,
-        "changed": report.changed,
-        "unchanged": report.unchanged,
-        "removed": list(report.removed),
+        **fields_of(report, "added", "changed", "unchanged", "removed"),
         "skipped": [asdict(failure) for failure in report.failures],
-        "chunks": report.chunks,
-        "sentences": report.sentences,
-        "mentions": report.mentions,
-        "relations": report.relations,
+        **fields_of(report, "chunks", "sentences", "mentions", "relations"),
         "index": {
             "documents": report.total_documents,
             "chunks": report.total_chunks,
             "entities": report.total_entities,
         },
-        "embedder": report.embedder,
-        "embedded": report.embedded,
-        "reused": report.reused,
-        "without_vectors": report.without_vectors,
+        **fields_of(report, "embedder", "embedded", "reused", "without_vectors"),
         "seconds": {stage: round(value, 3) for stage, value in report.seconds.items()},
-        "notes": list(report.notes),
-        "interrupted": report.interrupted,
+        **fields_of(report, "notes", "interrupted"),
     }
     if report.left_out:
         described["left_out"] = {
@@ -68,7 +59,7 @@ def describe_prompts(prompts: OwnPrompts) -> dict[str, Any]:
 
     Their folder is left out, since the users of a server get this too.
     """
-    return {"version": prompts.version, "files": list(prompts.files)}
+    return fields_of(prompts, "version", "files")
 
 
 def describe_estimate(estimate: IndexEstimate | RunEstimate) -> dict[str, Any]:
@@ -86,6 +77,15 @@ def describe_estimate(estimate: IndexEstimate | RunEstimate) -> dict[str, Any]:
 def describe_model_usage(usage: Mapping[str, TokenUsage]) -> dict[str, Any]:
     """Return tokens and calls by stage."""
     return {stage: asdict(used) for stage, used in usage.items()}
+
+
+def describe_progress(event: IndexEvent) -> dict[str, Any]:
+    """Return how far a run is, in sources, chunks and bytes."""
+    return {
+        **fields_of(event, "uri", "done", "total", "chunks", "chunks_known"),
+        "bytes": event.bytes_read,
+        "bytes_total": event.bytes_total,
+    }
 
 
 def describe_money(money: Decimal | None) -> str | None:

@@ -34,16 +34,7 @@ class FactShape(Shape):
     @classmethod
     def of(cls, fact: RememberedFact) -> Self:
         """Build the shape of a fact."""
-        return cls(
-            id=fact.id,
-            subject=fact.subject,
-            relation=fact.relation,
-            object=fact.object,
-            since=fact.valid_from or None,
-            until=fact.valid_to,
-            source=fact.source,
-            sentence=fact.sentence,
-        )
+        return cls.copy(fact, since=fact.valid_from or None, until=fact.valid_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +50,8 @@ class OfferShape(Shape):
     @classmethod
     def of(cls, offer: MemoryOffer) -> Self:
         """Build the shape of an offer."""
-        return cls(
-            id=offer.id,
-            statement=offer.statement,
+        return cls.copy(
+            offer,
             facts=tuple(map(FactShape.of, offer.facts)),
             ended=tuple(map(FactShape.of, offer.ended)),
         )
@@ -83,11 +73,10 @@ class MemoryUpdateShape(Shape):
     @classmethod
     def of(cls, update: MemoryUpdate, *, tokens: int = 0) -> Self:
         """Build the shape of an update."""
-        return cls(
+        return cls.copy(
+            update,
             learned=tuple(map(FactShape.of, update.learned)),
             ended=tuple(map(FactShape.of, update.ended)),
-            note=update.note,
-            saved=update.saved,
             tokens=tokens,
         )
 

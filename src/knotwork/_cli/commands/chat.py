@@ -194,8 +194,7 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         _accept(session, chat, rest.strip())
     elif name == "/refuse":
         refused = chat.refuse(rest.strip())
-        if session.common.json:
-            terminal.emit({"refused": refused.id})
+        session.emit({"refused": refused.id})
         terminal.note("Not remembered.", style="dim")
     elif name == "/undo":
         fact = chat.undo()
@@ -214,9 +213,7 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
 def _accept(session: Session, chat: Chat, offer_id: str) -> None:
     offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
     update = chat.accept(offer_id)
-    if session.common.json:
-        session.terminal.emit({"accepted": offer_id, **_describe_update(update)})
-    else:
+    if not session.emit({"accepted": offer_id, **_describe_update(update)}):
         print_stated_facts(session.terminal, update, tokens=0)
 
 
@@ -337,8 +334,7 @@ def tell(session: Session, *, text: str) -> None:
             raise chat.unsaved
         update = chat.tell(text)
         tokens = chat.tokens_for_memory
-    if session.common.json:
-        session.terminal.emit(_describe_update(update, tokens=tokens))
+    if session.emit(_describe_update(update, tokens=tokens)):
         return
     print_stated_facts(session.terminal, update, tokens=tokens)
 
@@ -355,9 +351,7 @@ def forget(session: Session, *, name: str) -> None:
     """Delete all facts with NAME as subject or object; `me` is you."""
     with closing(_open_memory(session)) as memory:
         count = memory.forget(name)
-    if session.common.json:
-        session.terminal.emit({"name": name, "deleted": count})
-    else:
+    if not session.emit({"name": name, "deleted": count}):
         session.terminal.note(f"Deleted {count_of(count, 'fact')} about {name}.")
 
 
@@ -370,8 +364,7 @@ def _open_memory(session: Session) -> FactMemory:
 def _emit_facts(session: Session, facts: list[RememberedFact]) -> None:
     from knotwork.agents._shapes import FactShape
 
-    if session.common.json:
-        session.terminal.emit({"facts": [FactShape.of(fact) for fact in facts]})
+    if session.emit({"facts": [FactShape.of(fact) for fact in facts]}):
         return
     rows = [
         (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts

@@ -34,9 +34,7 @@ def demo_command(session: Session) -> None:
     knowledge_base = session.open_at(path, read_only=True)
     answers = [knowledge_base.ask(question.text, use_llm=False) for question in QUESTIONS]
     seconds = time.perf_counter() - started
-    if session.common.json:
-        session.terminal.emit(describe_demo(path, report, answers, seconds))
-    else:
+    if not session.emit(describe_demo(path, report, answers, seconds)):
         print_demo(session, path, report, list(zip(QUESTIONS, answers, strict=True)))
 
 

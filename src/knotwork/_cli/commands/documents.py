@@ -35,8 +35,7 @@ def documents_command(session: Session, *, fields: bool) -> None:
             indexed.append(
                 {"uri": entry.uri, "title": title, "chunks": entry.chunks, "size": entry.size}
             )
-    if session.common.json:
-        session.terminal.emit({"documents": indexed, "skipped": skipped})
+    if session.emit({"documents": indexed, "skipped": skipped}):
         return
     session.terminal.table(
         [(item["uri"], f"{item['chunks']:,}", item["title"]) for item in indexed],
@@ -53,8 +52,7 @@ def documents_command(session: Session, *, fields: bool) -> None:
 def _list_fields(session: Session) -> None:
     """List the fields of documents, the number of documents with each, and frequent values."""
     fields = session.open().fields()
-    if session.common.json:
-        session.terminal.emit({"fields": fields})
+    if session.emit({"fields": fields}):
         return
     session.terminal.table(
         [(f.name, f"{f.documents:,}", ", ".join(f.examples)) for f in fields],
@@ -75,8 +73,7 @@ def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
     """
     session.open()  # raises if there is no index, which opening it for writing would create
     removed = session.open(read_only=False).delete(uris)
-    if session.common.json:
-        session.terminal.emit({"removed": list(removed)})
+    if session.emit({"removed": list(removed)}):
         return
     for uri in removed:
         session.terminal.say(f"Removed {uri}")

@@ -186,9 +186,7 @@ def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]
     run = run_retriever_evaluation(session, dataset, names, skipping=every)
     if options["plot"] is not None:
         draw_means(run, options["plot"])
-    if session.common.json:
-        session.terminal.emit(describe_retriever_runs(run))
-    else:
+    if not session.emit(describe_retriever_runs(run)):
         print_retriever_evaluation(session, run)
 
 

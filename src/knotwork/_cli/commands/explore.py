@@ -17,6 +17,7 @@ from knotwork._cli.session import (
     read_parameters,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
@@ -55,7 +56,6 @@ def explore_command(
 
     Relations are listed with the strongest first, then co-occurrences.
     """
-    from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import SubgraphShape
     from knotwork.records import EdgeType
 
@@ -64,7 +64,7 @@ def explore_command(
     dossiers = opened.graph.describe(names)
     if session.common.json:
         nodes = [
-            {"id": node.id, "label": node.label, "name": node.name, **node.properties}
+            fields_of(node, "id", "label", "name") | dict(node.properties)
             for node in subgraph.nodes
         ]
         shape = SubgraphShape.of(subgraph, limit=limit)
@@ -101,18 +101,10 @@ def explore_command(
 def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
     from knotwork._shapes.graph import SourceShape
 
-    entity = dossier.entity
     return {
-        "id": entity.id,
-        "name": entity.name,
-        "type": entity.type,
-        "names": list(dossier.names),
-        "description": dossier.description,
-        "communities": list(dossier.communities),
-        "nearby": [
-            {"id": other.id, "name": other.name, "is_keyword": other.is_keyword}
-            for other in dossier.nearby
-        ],
+        **fields_of(dossier.entity, "id", "name", "type"),
+        **fields_of(dossier, "names", "description", "communities"),
+        "nearby": [fields_of(other, "id", "name", "is_keyword") for other in dossier.nearby],
         "passages": [SourceShape.of(passage) for passage in dossier.passages],
     }
 
@@ -173,8 +165,7 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
     from knotwork._shapes.evidence import PathShape
 
     paths = session.open().graph.shortest_paths(one, other, limit=limit)
-    if session.common.json:
-        session.terminal.emit({"paths": [PathShape.of(path) for path in paths]})
+    if session.emit({"paths": [PathShape.of(path) for path in paths]}):
         return
     for path in paths:
         session.terminal.say(join_lines(path.text))
@@ -220,8 +211,7 @@ def print_rows(session: Session, result: QueryResult) -> None:
     from knotwork._cli.answers import show_rows
     from knotwork._shapes.answers import ResultShape
 
-    if session.common.json:
-        session.terminal.emit(ResultShape.of(result))
+    if session.emit(ResultShape.of(result)):
         return
     if not result.rows:
         session.terminal.note("No rows.")
@@ -257,8 +247,7 @@ def communities_command(
         opened.communities.update(rebuild=rebuild)
     topics = opened.communities.stored(topic, level=level, limit=limit)
     communities = describe_communities(opened, topics)
-    if session.common.json:
-        session.terminal.emit({"communities": communities})
+    if session.emit({"communities": communities}):
         return
     for item in communities:
         _print_community(session.terminal, item)

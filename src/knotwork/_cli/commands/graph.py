@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 AUTO_FORMAT = "auto"
 GRAPH_FORMATS = (AUTO_FORMAT, "table", "graphml", "turtle", "ntriples", "nquads", "trig")
-LINE_INTERVAL_S = 5.0
 _STAGES = {"read": "Bytes read", "write": "Entities"}
 _SHOWN_BAD_LINES = 5
 _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
@@ -88,7 +86,6 @@ def import_graph(
     are counted and shown. Importing the same name again replaces the graph; `knotwork delete
     graph:NAME` removes it.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 
     opened = session.open(read_only=False)
@@ -100,22 +97,8 @@ def import_graph(
         delimiter=_DELIMITER_NAMES.get(delimiter, delimiter),
         vectors=vectors,
     )
-    report: GraphImportReport | None = None
-    last_note_s = time.monotonic()
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        for step in steps:
-            counter.count(_STAGES[step.stage], step.done, step.total)
-            report = step.report or report
-            is_silent = (
-                session.terminal.is_interactive or session.common.no_progress or session.common.json
-            )
-            if not is_silent and time.monotonic() - last_note_s > LINE_INTERVAL_S:
-                last_note_s = time.monotonic()
-                session.terminal.note(f"{_STAGES[step.stage]}: {step.done:,} of {step.total:,}")
-    assert report is not None, "the last step has the report"
-    if session.common.json:
-        session.terminal.emit(describe_graph_import(report))
-    else:
+    report = session.follow(steps, lambda step: _STAGES[step.stage], with_lines=True)
+    if not session.emit(describe_graph_import(report)):
         print_graph_import(session.terminal, report)
 
 
@@ -196,16 +179,15 @@ def stats(session: Session) -> None:
 
     statistics = session.open().stats()
     graph = statistics.graph
-    if session.common.json:
-        session.terminal.emit(
-            {
-                "nodes": dict(graph.labels),
-                "edges": dict(graph.edge_types),
-                "relations": dict(graph.relations),
-                "embedder": statistics.embedder,
-                "skipped": statistics.failed,
-            }
-        )
+    if session.emit(
+        {
+            "nodes": dict(graph.labels),
+            "edges": dict(graph.edge_types),
+            "relations": dict(graph.relations),
+            "embedder": statistics.embedder,
+            "skipped": statistics.failed,
+        }
+    ):
         return
     blocks = (
         ("Nodes", graph.labels, None),
@@ -281,11 +263,9 @@ def export(
         return
     report = export_graph(store, output, format=format, raw=raw)
     files = [str(file) for file in report.files]
-    if session.common.json:
-        session.terminal.emit(
-            {"format": format, "files": files, "nodes": report.nodes, "edges": report.edges}
-        )
-    else:
+    if not session.emit(
+        {"format": format, "files": files, "nodes": report.nodes, "edges": report.edges}
+    ):
         counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
         session.terminal.say(f"Wrote {counts} to {', '.join(files)}")
 
@@ -295,10 +275,7 @@ def _export_graphrag_tables(session: Session, store: Store, output: Path) -> Non
 
     report = export_graphrag(store, output)
     files = [str(file) for file in report.files]
-    if session.common.json:
-        session.terminal.emit(
-            {"format": GRAPHRAG_FORMAT, "files": files, "rows": dict(report.rows)}
-        )
+    if session.emit({"format": GRAPHRAG_FORMAT, "files": files, "rows": dict(report.rows)}):
         return
     for file in report.files:
         rows = count_of(report.rows[file.stem], "row")

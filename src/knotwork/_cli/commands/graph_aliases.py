@@ -90,10 +90,7 @@ def merge(session: Session, *, one: str, other: str) -> None:
         _report_decision(session, opened, decided, before, "are merged")
         return
     blocking = _find_blocking_decisions(opened, decided)
-    if session.common.json:
-        session.terminal.emit(
-            _describe_decision(decided) | {"barred_by": _describe_decisions(blocking)}
-        )
+    if session.emit(_describe_decision(decided) | {"barred_by": _describe_decisions(blocking)}):
         return
     session.terminal.say(
         f"{decided.first} and {decided.second} are not merged. Blocked by:", style="bold"

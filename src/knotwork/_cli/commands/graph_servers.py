@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -18,12 +16,12 @@ from knotwork._cli.session import (
     read_parameters,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
-    from knotwork._graph_servers.mirror import MirrorReport, MirrorStep
+    from knotwork._graph_servers.mirror import MirrorReport
     from knotwork._graph_servers.served_graphs import GraphConnection
 
-LINE_INTERVAL_S = 5.0
 DIFFERS_CODE = 1
 """The exit code of a verification that found a difference."""
 
@@ -42,9 +40,11 @@ def mirror(session: Session, *, full: bool) -> None:
     run that was stopped or killed continues where it ended, and a copy counts only when it is
     finished. The database must hold nothing else.
     """
-    report = _follow(session, session.open(read_only=False).graph.mirror_events(full=full))
+    steps = session.open(read_only=False).graph.mirror_events(full=full)
+    report = session.follow(steps, lambda step: step.stage, with_lines=True)
     if session.common.json:
-        session.terminal.emit(_describe_update(report))
+        names = ("url", "generation", "written", "removed", "unchanged")
+        session.terminal.emit(fields_of(report, *names))
     elif report.unchanged:
         session.terminal.say(f"The mirror at {report.url} is up to date.")
     else:
@@ -66,10 +66,9 @@ def verify(session: Session) -> None:
     The first differences are listed. The exit code is 1 if there are any, or if the copy is not
     finished or not of the index as it is now.
     """
-    report = _follow(session, session.open().graph.verify_events())
-    if session.common.json:
-        session.terminal.emit(_describe_verification(report))
-    else:
+    steps = session.open().graph.verify_events()
+    report = session.follow(steps, lambda step: step.stage, with_lines=True)
+    if not session.emit(fields_of(report, "url", "generation", "is_current", "parts")):
         _print_verification(session.terminal, report)
     if not report.is_current:
         click.get_current_context().exit(DIFFERS_CODE)
@@ -97,12 +96,9 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
     also bolt+s, bolt+ssc, neo4j and neo4j+s, and sparql+http://HOST/PATH or sparql+https. What is
     more than a query is refused before it is sent.
     """
-    from knotwork._shapes.base import fields_of
-
     del read_only  # says what is so anyway
     found = session.open(read_only=False).graph.connect(url, name=name, password_env=password_env)
-    if session.common.json:
-        session.terminal.emit(fields_of(found))
+    if session.emit(fields_of(found)):
         return
     session.terminal.say(f"Connected {found.name} to {found.url} ({found.server}), for reading.")
     if not found.is_tested:
@@ -125,8 +121,7 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
 def connections(session: Session) -> None:
     """List name, language, kind and URL of each connected graph; nothing is contacted."""
     found = session.open().graph.connections()
-    if session.common.json:
-        session.terminal.emit({"connections": found})
+    if session.emit({"connections": found}):
         return
     if not found:
         session.terminal.note("No connected graph.")
@@ -145,9 +140,7 @@ def connections(session: Session) -> None:
 def disconnect(session: Session, *, name: str) -> None:
     """Forget a connected graph; the graph itself stays as it is."""
     session.open(read_only=False).graph.disconnect(name)
-    if session.common.json:
-        session.terminal.emit({"disconnected": name})
-    else:
+    if not session.emit({"disconnected": name}):
         session.terminal.say(f"Forgot the connection {name}.")
 
 
@@ -181,45 +174,6 @@ def query(
         name, statement, given, row_limit=limit, timeout_s=timeout_s
     )
     print_rows(session, result)
-
-
-def _follow(session: Session, steps: Iterator[MirrorStep]) -> MirrorReport:
-    """Show the progress of steps, and return the report of the last one."""
-    from knotwork._cli.progress import choose_counter
-
-    report: MirrorReport | None = None
-    is_silent = session.terminal.is_interactive or session.common.no_progress or session.common.json
-    last_note_s = time.monotonic()
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        for step in steps:
-            report = step.report or report
-            if not step.stage:
-                continue
-            counter.count(step.stage, step.done, step.total)
-            if not is_silent and time.monotonic() - last_note_s > LINE_INTERVAL_S:
-                last_note_s = time.monotonic()
-                session.terminal.note(f"{step.stage}: {step.done:,} of {step.total:,}")
-    assert report is not None, "the last step has the report"
-    return report
-
-
-def _describe_update(report: MirrorReport) -> dict[str, object]:
-    return {
-        "url": report.url,
-        "generation": report.generation,
-        "written": report.written,
-        "removed": report.removed,
-        "unchanged": report.unchanged,
-    }
-
-
-def _describe_verification(report: MirrorReport) -> dict[str, object]:
-    return {
-        "url": report.url,
-        "generation": report.generation,
-        "is_current": report.is_current,
-        "parts": report.parts,
-    }
 
 
 def _print_verification(terminal: Terminal, report: MirrorReport) -> None:

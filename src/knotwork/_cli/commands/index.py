@@ -17,7 +17,7 @@ from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
     from knotwork._cli.progress import ProgressView
-    from knotwork._indexing.foreign_indexes import ImportReport, ImportStep
+    from knotwork._indexing.foreign_indexes import ImportReport
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.report import IndexReport
     from knotwork._indexing.runs import IndexEstimate, IndexOptions
@@ -112,12 +112,10 @@ def index_command(
     try:
         report = run_indexing(knowledge_base, paths, view, on_model_error=show_report, **wanted)
     except IndexingInterrupted as interruption:
-        if session.common.json:
-            terminal.emit(describe_report(interruption.report))
+        session.emit(describe_report(interruption.report))
         print_interruption(terminal, interruption.report)
         raise click.exceptions.Exit(interrupted_exit_code()) from None
-    if session.common.json:
-        terminal.emit(describe_report(report))
+    session.emit(describe_report(report))
     show_report(report)
 
 
@@ -126,9 +124,7 @@ def show_estimate(session: Session, estimate: IndexEstimate) -> None:
     from knotwork._cli.index_summary import print_estimate
     from knotwork._shapes.indexing import describe_estimate
 
-    if session.common.json:
-        session.terminal.emit(describe_estimate(estimate))
-    else:
+    if not session.emit(describe_estimate(estimate)):
         print_estimate(session.terminal, estimate)
 
 
@@ -177,43 +173,25 @@ def embed_command(session: Session, *, model: str) -> None:
     Searches use the old vectors until all new ones are ready. You can stop the command at any time:
     run it again to continue.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._indexing.reembedding import EmbeddingInterrupted
 
     session.open()  # raises if there is no index, which opening it for writing would create
     opened = session.open(read_only=False)
     terminal = session.terminal
-    report: EmbedReport | None = None
     try:
-        with choose_counter(terminal, hidden=session.common.no_progress) as counter:
-            for event in opened.embed_events(model):
-                counter.count(event.stage.capitalize(), event.done, event.total)
-                report = event.report or report
+        report = session.follow(opened.embed_events(model), lambda event: event.stage.capitalize())
     except EmbeddingInterrupted as interruption:
         _print_embed_interruption(terminal, interruption.report)
         raise click.exceptions.Exit(interrupted_exit_code()) from None
-    assert report is not None, "the last event has the report"
-    if session.common.json:
-        terminal.emit(describe_embedding(report))
-    else:
+    if not session.emit(describe_embedding(report)):
         _print_embed_report(terminal, report)
 
 
 def describe_embedding(report: EmbedReport) -> dict[str, object]:
     """Return the object of `embed --json`."""
-    return {
-        "embedder": report.embedder,
-        "previous": report.previous,
-        "dimension": report.dimension,
-        "chunks": report.chunks,
-        "done": report.done,
-        "without_vectors": report.without_vectors,
-        "vectors": dict(report.vectors),
-        "embedded": report.embedded,
-        "seconds": round(report.seconds, 3),
-        "notes": list(report.notes),
-        "interrupted": report.interrupted,
-    }
+    from knotwork._shapes.base import fields_of
+
+    return fields_of(report) | {"seconds": round(report.seconds, 3)}
 
 
 def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
@@ -285,7 +263,6 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
     records are counted with the reason. Vectors are recomputed. Importing the same name again
     replaces the first import, and `knotwork delete` removes it.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._indexing.embedding import Embedding
     from knotwork._indexing.foreign_indexes import import_steps
     from knotwork._inference.model_registry import NO_EMBEDDER
@@ -299,35 +276,17 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
         name=name,
         embedding=Embedding(opened.embedder, wanted=wanted),
     )
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        report: ImportReport | None = None
-        step: ImportStep
-        for step in steps:
-            counter.count("Chunks", step.done, step.total)
-            report = step.report or report
-    assert report is not None, "the last step has the report"
-    if session.common.json:
-        session.terminal.emit(describe_import(report))
-    else:
+    report = session.follow(steps, lambda _step: "Chunks")
+    if not session.emit(describe_import(report)):
         print_import(session.terminal, report)
 
 
 def describe_import(report: ImportReport) -> dict[str, object]:
     """Return the object of `import --json`."""
-    return {
-        "format": report.format,
-        "name": report.name,
-        "held": dict(report.held),
-        "brought": dict(report.brought),
-        "dropped": [
-            {"kind": kind, "reason": reason, "count": count}
-            for kind, reason, count in report.dropped
-        ],
-        "removed": list(report.removed),
-        "embedder": report.embedder,
-        "notes": list(report.notes),
-        "seconds": round(report.seconds, 3),
-    }
+    from knotwork._shapes.base import fields_of
+
+    dropped = [dict(zip(("kind", "reason", "count"), item, strict=True)) for item in report.dropped]
+    return fields_of(report) | {"dropped": dropped, "seconds": round(report.seconds, 3)}
 
 
 def print_import(terminal: Terminal, report: ImportReport) -> None:

@@ -38,8 +38,7 @@ def list_command(session: Session) -> None:
     from knotwork._diagnosis.model_trials import list_models
 
     found = list(list_models(session.settings.llm))
-    if session.common.json:
-        session.terminal.emit({"models": found})
+    if session.emit({"models": found}):
         return
     terminal = session.terminal
     if not found:
@@ -109,8 +108,7 @@ def measure(session: Session) -> None:
         found.append(tried)
         if not session.common.json:
             _show(tried, session.terminal)
-    if session.common.json:
-        session.terminal.emit({"models": [_describe(tried) for tried in found]})
+    session.emit({"models": [_describe(tried) for tried in found]})
     if not all(tried.usable() for tried in found):
         raise click.exceptions.Exit(1)
 

@@ -126,8 +126,7 @@ def copy(session: Session, *, folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"`{folder}` is not a folder.", fix="Choose another path.")
     written, kept = copy_built_in(folder)
-    if session.common.json:
-        session.terminal.emit({"dir": str(folder), "written": written, "kept": kept})
+    if session.emit({"dir": str(folder), "written": written, "kept": kept}):
         return
     session.terminal.say(f"Wrote {count_of(len(written), 'prompt')} to {folder}")
     if kept:

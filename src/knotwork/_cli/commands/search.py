@@ -59,9 +59,7 @@ def search_command(
         query_params=read_parameters(parameters),
         **options,
     )
-    if session.common.json:
-        session.terminal.emit(describe_evidence(evidence, knowledge_base.store))
-    else:
+    if not session.emit(describe_evidence(evidence, knowledge_base.store)):
         documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=explain)
         note_empty_index(session.terminal, knowledge_base)
@@ -88,23 +86,22 @@ def retrievers_command(session: Session) -> None:
 
     retrievers, steps = RETRIEVERS.entries(), STEPS.entries()
     faults = [*RETRIEVERS.faults(), *STEPS.faults()]
-    if session.common.json:
-        session.terminal.emit(
-            {
-                "auto": AUTO_IS,
-                "auto_over_graphs": AUTO_OVER_GRAPHS,
-                "retrievers": {
-                    entry.name: {
-                        "summary": entry.summary,
-                        "needs": _list_requirements(entry),
-                        "distribution": entry.distribution,
-                    }
-                    for entry in retrievers
-                },
-                "steps": {entry.name: entry.summary for entry in steps},
-                "faults": [str(fault) for fault in faults],
-            }
-        )
+    if session.emit(
+        {
+            "auto": AUTO_IS,
+            "auto_over_graphs": AUTO_OVER_GRAPHS,
+            "retrievers": {
+                entry.name: {
+                    "summary": entry.summary,
+                    "needs": _list_requirements(entry),
+                    "distribution": entry.distribution,
+                }
+                for entry in retrievers
+            },
+            "steps": {entry.name: entry.summary for entry in steps},
+            "faults": [str(fault) for fault in faults],
+        }
+    ):
         return
     terminal = session.terminal
     terminal.say("Retrievers", style="bold")

@@ -22,6 +22,7 @@ from knotwork._cli.session import (
 )
 from knotwork._cli.terminal import count_of
 from knotwork._config import is_server_url, shown_url
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,9 +82,7 @@ def serve_command(
     served.check()
 
     def announce(address: str) -> None:
-        if session.common.json:
-            session.terminal.emit({"address": address})
-        else:
+        if not session.emit({"address": address}):
             session.terminal.say(f"Serving {shown_url(url) or served.path} at {address}")
             if not has_pages():
                 session.terminal.note(
@@ -172,8 +171,7 @@ def add(
     keys = _open_key_file(session, place, file)
     bound = workspaces or (ALL_WORKSPACES,)
     key, text = keys.add(name, role=KeyRole(role), workspaces=bound)
-    if session.common.json:
-        session.terminal.emit({"id": key.id, "name": name, "role": role, "key": text})
+    if session.emit({"id": key.id, "name": name, "role": role, "key": text}):
         return
     session.terminal.say(text)
     session.terminal.note("Store this key safely: it is not shown again.", style="dim")
@@ -194,20 +192,8 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
     """List the keys with their roles and workspaces."""
     keys = _open_key_file(session, place, file).listed()
     if session.common.json:
-        session.terminal.emit(
-            {
-                "keys": [
-                    {
-                        "id": key.id,
-                        "name": key.name,
-                        "role": key.role,
-                        "workspaces": list(key.workspaces),
-                        "created": key.created,
-                    }
-                    for key in keys
-                ]
-            }
-        )
+        names = ("id", "name", "role", "workspaces", "created")
+        session.terminal.emit({"keys": [fields_of(key, *names) for key in keys]})
         return
     session.terminal.table(
         [(key.id, key.name, key.role, ", ".join(key.workspaces), key.created) for key in keys],
@@ -230,9 +216,7 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
 def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
     """Remove the key with this name or id. Running servers reject it immediately."""
     key = _open_key_file(session, place, file).remove(name)
-    if session.common.json:
-        session.terminal.emit({"removed": key.id, "name": key.name})
-    else:
+    if not session.emit({"removed": key.id, "name": key.name}):
         session.terminal.say(f"Removed {key.name} ({key.id}).")
 
 

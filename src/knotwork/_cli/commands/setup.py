@@ -30,9 +30,7 @@ def init_command(session: Session, *, folder: Path, force: bool) -> None:
     from knotwork._config import CONFIG_FILE, write_default_config
 
     path = write_default_config(folder / CONFIG_FILE, overwrite=force)
-    if session.common.json:
-        session.terminal.emit({"path": str(path)})
-    else:
+    if not session.emit({"path": str(path)}):
         session.terminal.say(f"Wrote {path}")
         session.terminal.note("Next: knotwork index FOLDER", style="dim")
 
@@ -104,8 +102,7 @@ def show_checks(session: Session, checks: Iterable[Check], **beside: object) -> 
             if check.fix:
                 terminal.say(check.fix, indent=7)
     ok = all(check.ok for check in done)
-    if session.common.json:
-        terminal.emit({"ok": ok, "checks": done, **beside})
+    session.emit({"ok": ok, "checks": done, **beside})
     if not ok:
         raise click.exceptions.Exit(1)
 
@@ -134,16 +131,13 @@ def completion_command(session: Session, *, shell: str, install: bool) -> None:
     assert kind is not None, "Click completes in all of these shells"
     script = kind(app, {}, PROGRAM, "_KNOTWORK_COMPLETE").source()
     if not install:
-        if session.common.json:
-            session.terminal.emit({"shell": name, "script": script})
-        else:
+        if not session.emit({"shell": name, "script": script}):
             click.echo(script)
         return
     place = find_completion_file(name)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(script + "\n", encoding="utf-8")
-    if session.common.json:
-        session.terminal.emit({"shell": name, "path": str(place)})
+    if session.emit({"shell": name, "path": str(place)}):
         return
     session.terminal.say(f"Wrote {place}. Completion works in new shells.")
     if name == "zsh":

@@ -75,14 +75,13 @@ def remove(session: Session, *, name: str) -> None:
 def query(session: Session, *, statement: str, limit: int) -> None:
     """Run one SELECT statement on the tables."""
     result = _open_tables(session).run(statement, row_limit=limit)
-    if session.common.json:
-        session.terminal.emit(
-            {
-                "columns": list(result.columns),
-                "rows": [list(row) for row in result.rows],
-                "truncated": result.truncated,
-            }
-        )
+    if session.emit(
+        {
+            "columns": list(result.columns),
+            "rows": [list(row) for row in result.rows],
+            "truncated": result.truncated,
+        }
+    ):
         return
     rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
     session.terminal.table(rows, header=result.columns)

@@ -75,9 +75,7 @@ def paths(
     session.terminal.note(f"Finding the paths of {count_of(len(asked), 'question')} …")
     report = train_ranker(store, asked, seed=seed)
     output.write_text(report.model, "utf-8")
-    if session.common.json:
-        session.terminal.emit(describe_path_training(report, output))
-    else:
+    if not session.emit(describe_path_training(report, output)):
         print_path_training(session, report, output)
 
 
@@ -156,9 +154,7 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
             examples.append(example)
             counter.count("Searching", done, len(cases))
     report = train_fusion(names, examples)
-    if session.common.json:
-        session.terminal.emit(describe_fusion_training(report))
-    else:
+    if not session.emit(describe_fusion_training(report)):
         print_fusion_training(session, report)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,9 +34,8 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     """
     from knotwork._knowledge_base.backups import back_up
 
-    report = _follow(session, back_up(index, target, overwrite=force))
-    if session.common.json:
-        session.terminal.emit(asdict(report))
+    report = session.follow(back_up(index, target, overwrite=force))
+    if session.emit(asdict(report)):
         return
     size_mb = sum(file.size for file in report.files) / 1e6
     documents = count_of(report.documents, "document")
@@ -64,9 +62,8 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     """
     from knotwork._knowledge_base.backups import restore_events
 
-    report = _follow(session, restore_events(backup, index, overwrite=force))
-    if session.common.json:
-        session.terminal.emit({**asdict(report), "restored": index})
+    report = session.follow(restore_events(backup, index, overwrite=force))
+    if session.emit({**asdict(report), "restored": index}):
         return
     documents = count_of(report.documents, "document")
     session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
@@ -88,10 +85,8 @@ def repair_command(session: Session, *, index: str) -> None:
     """
     from knotwork._knowledge_base.repairs import repair_events
 
-    report = _follow(session, repair_events(index, settings=session.settings))
-    if session.common.json:
-        session.terminal.emit(_describe_repair(report))
-    else:
+    report = session.follow(repair_events(index, settings=session.settings))
+    if not session.emit(_describe_repair(report)):
         _print_repair(session, report)
     if report.lost:
         raise click.exceptions.Exit(1)
@@ -125,9 +120,8 @@ def copy_command(
 
     limits = session.settings.store
     steps = copy_index(source, target, without=without, verify=verify, limits=limits)
-    report = _follow(session, steps)
-    if session.common.json:
-        session.terminal.emit(asdict(report))
+    report = session.follow(steps)
+    if session.emit(asdict(report)):
         return
     terminal = session.terminal
     documents = count_of(report.documents, "document")
@@ -141,47 +135,12 @@ def copy_command(
         terminal.note("The source has changed since; the copy is of its state before.", style="dim")
 
 
-_Report_co = TypeVar("_Report_co", covariant=True)
-
-
-class _Event(Protocol[_Report_co]):
-    @property
-    def step(self) -> str: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def report(self) -> _Report_co | None: ...
-
-
-def _follow(session: Session, events: Iterable[_Event[_Report_co]]) -> _Report_co:
-    """Show the progress of events, and return the report of the last one."""
-    from knotwork._cli.progress import choose_counter
-
-    report = None
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
-        for event in events:
-            counter.count(event.step.capitalize(), event.done, event.total)
-            report = event.report or report
-    assert report is not None, "the last event has the report"
-    return report
-
-
 def _describe_repair(report: RepairReport) -> dict[str, Any]:
     """Return the object of `repair --json`."""
-    return {
-        "index": report.index,
-        "changed": report.changed,
-        "corrected_pages": report.corrected,
-        "damaged": report.damaged,
-        "rebuilt": report.rebuilt,
-        "reread": report.reread,
-        "from_text": report.from_text,
-        "lost": report.lost,
-        "protected": report.protected,
-        "kept": report.kept,
-    }
+    from knotwork._shapes.base import fields_of
+
+    described = fields_of(report) | {"changed": report.changed}
+    return described | {"corrected_pages": described.pop("corrected")}
 
 
 def _print_repair(session: Session, report: RepairReport) -> None:

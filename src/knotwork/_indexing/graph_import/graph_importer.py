@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -327,35 +327,8 @@ def _counts(spool: Spool) -> dict[str, Any]:
 
 def describe_graph_import(report: GraphImportReport) -> dict[str, Any]:
     """Return a report as JSON for the command line and the server."""
-    return {
-        "name": report.name,
-        "uri": report.uri,
-        "formats": dict(report.formats),
-        "unchanged": report.unchanged,
-        "things": report.things,
-        "facts": report.facts,
-        "relations": report.relations,
-        "loops": report.loops,
-        "shared_names": report.shared_names,
-        "documents": report.documents,
-        "chunks": report.chunks,
-        "bad_lines": dict(report.bad_lines),
-        "examples": [
-            {
-                "file": bad.file,
-                "line": bad.line,
-                "reason": bad.reason,
-                "text": bad.text,
-                "kept": bad.kept,
-            }
-            for bad in report.examples
-        ],
-        "removed": list(report.removed),
-        "property_graph": report.property_graph,
-        "embedder": report.embedder,
-        "notes": list(report.notes),
-        "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
-    }
+    seconds = {stage: round(seconds, 3) for stage, seconds in report.seconds.items()}
+    return asdict(report) | {"seconds": seconds}
 
 
 _RELATIONSHIP_ROWS = (
