@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -47,10 +47,6 @@ CREATE TABLE IF NOT EXISTS answer (
 CREATE TABLE IF NOT EXISTS crash (
     job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL);
 """
-_COLUMNS = (
-    "id, workspace, kind, arguments, state, created, started, finished, progress, report, error,"
-    " server"
-)
 
 
 def _configure(connection: apsw.Connection) -> None:
@@ -126,6 +122,9 @@ class Job:
     report: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
     server: str = ""
+
+
+_COLUMNS = tuple(column.name for column in fields(Job))
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,29 +430,17 @@ class JobStore:
 
     def _select(self, where: str, bindings: Sequence[str | int] = ()) -> list[Job]:
         rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM job WHERE {where}",  # noqa: S608
+            f"SELECT {', '.join(_COLUMNS)} FROM job WHERE {where}",  # noqa: S608
             bindings,
         )
         return [_to_job(row) for row in rows]
 
 
 def _to_job(row: Sequence[Any]) -> Job:
-    identifier, workspace, kind, arguments, state, created, started, finished, *rest = row
-    progress, report, error, server = rest
-    return Job(
-        identifier,
-        workspace,
-        kind,
-        json.loads(arguments),
-        JobState(state),
-        created,
-        started,
-        finished,
-        json.loads(progress),
-        json.loads(report),
-        json.loads(error),
-        server,
-    )
+    values = dict(zip(_COLUMNS, row, strict=True))
+    objects = ("arguments", "progress", "report", "error")
+    values |= {name: json.loads(values[name]) for name in objects}
+    return Job(**values | {"state": JobState(values["state"])})
 
 
 def utc_now() -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
+from typing import ParamSpec, TypeVar
 
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.filters import FilterSpec
 from knotwork._service.access import lease
 from knotwork._service.keys import AccessKey
 from knotwork._service.public_text import hide_paths
@@ -19,11 +18,7 @@ from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
 from knotwork.errors import KnotworkError
-from knotwork.records import Evidence, PropertyValue
-
-if TYPE_CHECKING:
-    from knotwork._synthesis.ask_request import AskOptions
-
+from knotwork.records import Evidence
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
@@ -72,42 +67,16 @@ class SessionKnowledgeBase:
             with _public_errors():
                 return await session.server.threads.run(run)
 
-    async def search(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-    ) -> Evidence:
+    async def search(self, question: AskRequest, /) -> Evidence:
         """Return the passages relevant to a question."""
         session = current_session.get()
-        request = AskRequest(
-            question,
-            retriever,
-            k,
-            filters=filters,
-            min_score=min_score,
-            retrieval_query=retrieval_query,
-            query_params=query_params,
-        )
-        checked = check_question(session.server, session.key, request)
+        checked = check_question(session.server, session.key, question)
+        return await self.call(lambda: search(current_workspace(), checked))
 
-        def find() -> Evidence:
-            return search(_current_workspace.get(), checked)
-
-        return await self.call(find)
-
-    async def ask_events(
-        self, question: str, **options: Unpack[AskOptions]
-    ) -> AsyncGenerator[AskEvent]:
+    async def ask_events(self, question: AskRequest, /) -> AsyncGenerator[AskEvent]:
         """Answer a question within the limits of the server, and yield an event for each step."""
         session = current_session.get()
-        request = AskRequest(question, **options)
-        asked = check_question(session.server, session.key, request)
+        asked = check_question(session.server, session.key, question)
         with lease(session.server, session.workspace) as workspace:
             make: Callable[[], Iterator[AskEvent]]
             make = partial(ask_events, session.server, workspace, asked)

@@ -24,7 +24,7 @@ class Shape:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # for type checkers: subclasses set it
 
     @classmethod
-    def copy(cls, record: DataclassInstance, **further: object) -> Self:
+    def copy(cls, record: object, **further: object) -> Self:
         """Build the shape: fields and properties are copied by name, ``further`` ones are given."""
         names = [field.name for field in fields(cls)]
         return cls(**{n: further[n] if n in further else getattr(record, n) for n in names})

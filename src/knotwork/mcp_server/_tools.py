@@ -6,10 +6,10 @@ with their fix.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -20,15 +20,14 @@ from knotwork._indexing.report import OUTCOMES, EventKind
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._shapes.communities import describe_communities
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskOptions
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork.errors import KnotworkError
 from knotwork.mcp_server import _schemas as schemas
 from knotwork.mcp_server import _text_output as text_output
-from knotwork.records import Direction, Evidence, PropertyValue, QueryResult, Subgraph
+from knotwork.records import Direction, Evidence, QueryResult, Subgraph
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
-    from knotwork._retrieval.filters import FilterSpec
     from knotwork.mcp_server._permissions import Permissions
 
 
@@ -54,21 +53,11 @@ class ToolBackend(Protocol):
         """Run a function in a worker thread."""
         ...
 
-    async def search(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-    ) -> Evidence:
+    async def search(self, question: AskRequest, /) -> Evidence:
         """Return the passages relevant to a question."""
         ...
 
-    def ask_events(self, question: str, **options: Unpack[AskOptions]) -> AsyncGenerator[AskEvent]:
+    def ask_events(self, question: AskRequest, /) -> AsyncGenerator[AskEvent]:
         """Answer a question and yield an event for each step."""
         ...
 
@@ -110,6 +99,10 @@ def add_question_tools(
     def describe(evidence: Evidence) -> schemas.SearchResult:
         return schemas.to_search_result(evidence, knowledge_base.knowledge_base.store)
 
+    async def find(request: AskRequest) -> CallToolResult:
+        found = await knowledge_base.call(describe, await knowledge_base.search(request))
+        return tool_result(found, text_output.format_passages(found))
+
     @server.tool(title="Find passages", annotations=READ_ONLY)
     @as_tool
     async def search(
@@ -122,17 +115,17 @@ def add_question_tools(
         query_params: QueryParams = {},  # noqa: B006 - a default for the schema; never modified
     ) -> Annotated[CallToolResult, schemas.SearchResult]:
         """Find the passages of the documents that are relevant to a question, best first."""
-        evidence = await knowledge_base.search(
-            question,
-            retriever=retriever or None,
-            k=k,
-            filters=where,
-            min_score=min_score,
-            retrieval_query=retrieval_query,
-            query_params=query_params,
+        return await find(
+            AskRequest(
+                question,
+                retriever or None,
+                k,
+                filters=where,
+                min_score=min_score,
+                retrieval_query=retrieval_query,
+                query_params=query_params,
+            )
         )
-        found = await knowledge_base.call(describe, evidence)
-        return tool_result(found, text_output.format_passages(found))
 
     @server.tool(title="Find paths", annotations=READ_ONLY)
     @as_tool
@@ -142,9 +135,7 @@ def add_question_tools(
         """Find paths in the knowledge graph from the entities named in a question to those it asks
         for, each relation with the passage that states it.
         """
-        evidence = await knowledge_base.search(question, retriever="paths", k=k, filters=where)
-        found = await knowledge_base.call(describe, evidence)
-        return tool_result(found, text_output.format_passages(found))
+        return await find(AskRequest(question, "paths", k, filters=where))
 
     @server.tool(title="Answer a question", annotations=READ_ONLY)
     @as_tool
@@ -164,16 +155,16 @@ def add_question_tools(
         answer, the result says so.
         """
         answer = None
-        run = knowledge_base.ask_events(
+        request = AskRequest(
             question,
-            retriever=retriever or None,
+            retriever or None,
             filters=where,
             retrieval_query=retrieval_query,
             query_params=query_params,
             mode=mode,
             use_llm=permissions.use_llm,
         )
-        async with aclosing(run) as events:
+        async with aclosing(knowledge_base.ask_events(request)) as events:
             step = 0
             async for event in events:
                 answer = event.answer or answer
@@ -390,27 +381,24 @@ def as_tool(
     function: Callable[Arguments, Awaitable[T]],
 ) -> Callable[Arguments, Awaitable[T]]:
     """Convert errors of Knotwork to a ToolError with message and fix, for the model to act on."""
-
-    @wraps(function)
-    async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
-        try:
-            return await function(*args, **kwargs)
-        except KnotworkError as error:
-            raise ToolError(f"{error.code}: {error}") from error
-
-    return run
+    return _converting(function, lambda error: ToolError(f"{error.code}: {error}"))
 
 
 def as_resource(
     function: Callable[Arguments, Awaitable[T]],
 ) -> Callable[Arguments, Awaitable[T]]:
     """Convert errors of Knotwork to a ResourceError with message and fix."""
+    return _converting(function, lambda error: ResourceError(str(error)))
 
+
+def _converting(
+    function: Callable[Arguments, Awaitable[T]], convert: Callable[[KnotworkError], Exception]
+) -> Callable[Arguments, Awaitable[T]]:
     @wraps(function)
     async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
         try:
             return await function(*args, **kwargs)
         except KnotworkError as error:
-            raise ResourceError(str(error)) from error
+            raise convert(error) from error
 
     return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -103,7 +102,7 @@ async def search_passages(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: SearchRequest
 ) -> Envelope[EvidenceShape]:
     """Find the passages relevant to a question, each with the reasons why it was found."""
-    question = check_question(server, key, _search_request(asked))
+    question = check_question(server, key, _ask_request(asked))
 
     def find() -> EvidenceShape:
         return EvidenceShape.of(search(workspace, question), workspace.base.store)
@@ -148,27 +147,12 @@ def _answer_events(
         yield from name_step(event, workspace)
 
 
-def _search_request(asked: SearchRequest) -> ask_request.AskRequest:
-    return ask_request.AskRequest(
-        asked.question,
-        asked.retriever,
-        asked.k,
-        filters=asked.filters,
-        min_score=asked.min_score,
-        retrieval_query=asked.retrieval_query,
-        query_params=asked.query_params,
-    )
-
-
-def _ask_request(asked: AskRequest) -> ask_request.AskRequest:
-    return replace(
-        _search_request(asked),
-        mode=asked.mode,
-        expand=asked.expand,
-        use_llm=asked.use_llm,
-        budget=asked.budget,
-        turns=tuple((turn.question, turn.answer) for turn in asked.turns),
-    )
+def _ask_request(asked: SearchRequest) -> ask_request.AskRequest:
+    """Return the request of a body, whose fields have the same names."""
+    options = dict(asked)
+    turns = options.get("turns", ())
+    options["turns"] = tuple((turn.question, turn.answer) for turn in turns)
+    return ask_request.AskRequest(**options)
 
 
 @router.post(

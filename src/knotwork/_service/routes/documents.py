@@ -152,7 +152,7 @@ def list_contents(workspace: ReadWorkspace, document: DocumentId) -> DocumentCon
     store = workspace.base.store
     if document not in store.documents.documents([document]):
         raise _unknown_document(document)
-    return DocumentContents.of(read_document_graph(store, document))
+    return read_document_graph(store, document)
 
 
 @router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)

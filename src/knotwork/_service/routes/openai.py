@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -64,6 +64,8 @@ TURN_CHARACTERS = 2_000
 _DONE = b"data: [DONE]\n\n"
 _WITHDRAWN_NOTICE = "\n\n(Please disregard the text above.)\n\n"
 _SENTENCE = re.compile(r".*?\]\s*|.+", re.DOTALL)
+_CITATION_MARK = re.compile(r"\[(\d{1,4})\]")
+_QUOTE_LENGTH = 160
 
 
 Recalling = Callable[[Workspace, AskRequest], AbstractContextManager[AskRequest]]
@@ -80,17 +82,57 @@ class _Conversation:
     id: str
     created: int
 
-    def sources(self, answer: Answer) -> str:
-        """Return the list of sources to append to the text, if it was requested."""
-        if self.asked.knotwork.sources != "markdown":
-            return ""
-        return list_sources(answer, workspace=self.workspace, base_url=self.base_url)
+    def url_of(self, citation: Citation) -> str:
+        """Return the URL of the web page that shows a citation in its document."""
+        query = {
+            "ws": self.workspace,
+            "chunk": citation.chunk_id,
+            "start": citation.span.start,
+            "end": citation.span.end,
+        }
+        document = Document(citation.document, "").id
+        return f"{self.base_url.rstrip('/')}/ui/documents/{document}?{urlencode(query)}"
 
     def annotate(self, answer: Answer, *, shift: int = 0) -> list[Annotation]:
-        """Return the annotations of an answer that starts at offset ``shift`` of the text."""
-        return annotate_citations(
-            answer, workspace=self.workspace, base_url=self.base_url, shift=shift
-        )
+        """Return an annotation for each citation mark such as [1] in the text of an answer.
+
+        Without an answer, the text has no marks, and the nearest passages are annotated at its end.
+        ``shift`` is added to all offsets.
+        """
+        by_number = {citation.number: citation for citation in answer.citations}
+        text = answer.text
+        marks = [
+            (match.start(), match.end(), by_number[int(match[1])])
+            for match in _CITATION_MARK.finditer(text)
+            if answer.answered and int(match[1]) in by_number
+        ]
+        if not answer.answered:
+            marks = [(len(text), len(text), citation) for citation in answer.citations]
+        return [
+            Annotation(
+                url_citation=UrlCitation(
+                    start_index=shift + start,
+                    end_index=shift + end,
+                    title=citation.title or citation.document,
+                    url=self.url_of(citation),
+                )
+            )
+            for start, end, citation in marks
+        ]
+
+    def sources(self, answer: Answer) -> str:
+        """Return the sources as a Markdown list to append to the text, if it was requested."""
+        if self.asked.knotwork.sources != "markdown":
+            return ""
+        lines = [
+            f"- [M{fact.number}] {_escape_markdown(fact.text)} ({_escape_markdown(fact.source)})"
+            for fact in answer.memory
+        ]
+        for citation in answer.citations:
+            place = ", ".join(part for part in (citation.document, citation.section) if part)
+            link = f"[{_escape_markdown(place)}]({self.url_of(citation)})"
+            lines.append(f"{citation.number}. {link}: {_escape_markdown(citation.quote)}")
+        return "\n\n" + "\n".join(lines) if lines else ""
 
     def chunk(self, choices: list[dict[str, Any]], **more: object) -> bytes:
         """Return one chunk of a streamed response."""
@@ -370,15 +412,12 @@ def lease_model(server: Service, key: AccessKey, model: str) -> Iterator[Workspa
     name, _ = split_model(model)
     if not key.may_see(name):
         raise model_not_found(model)
-    try:
-        leased = lease(server, name)
-        workspace = leased.__enter__()
-    except NotFound:
-        raise model_not_found(model) from None
-    try:
+    with ExitStack() as stack:
+        try:
+            workspace = stack.enter_context(lease(server, name))
+        except NotFound:
+            raise model_not_found(model) from None
         yield workspace
-    finally:
-        leased.__exit__(None, None, None)
 
 
 def model_not_found(model: str) -> NotFound:
@@ -390,66 +429,6 @@ def model_not_found(model: str) -> NotFound:
         f"Unknown model `{model}`, or the key has no access to it.",
         fix="List models: GET /v1/models",
     )
-
-
-_CITATION_MARK = re.compile(r"\[(\d{1,4})\]")
-_QUOTE_LENGTH = 160
-
-
-def citation_url(citation: Citation, *, workspace: str, base_url: str) -> str:
-    """Return the URL of the web page that shows a citation in its document."""
-    query = {
-        "ws": workspace,
-        "chunk": citation.chunk_id,
-        "start": citation.span.start,
-        "end": citation.span.end,
-    }
-    document = Document(citation.document, "").id
-    return f"{base_url.rstrip('/')}/ui/documents/{document}?{urlencode(query)}"
-
-
-def annotate_citations(
-    answer: Answer, *, workspace: str, base_url: str, shift: int = 0
-) -> list[Annotation]:
-    """Return an annotation for each citation mark such as [1] in the text of an answer, in order.
-
-    Without an answer, the text has no marks, and the nearest passages are annotated at its end.
-    ``shift`` is added to all offsets.
-    """
-    by_number = {citation.number: citation for citation in answer.citations}
-    text = answer.text
-    marks = [
-        (match.start(), match.end(), by_number[int(match[1])])
-        for match in _CITATION_MARK.finditer(text)
-        if answer.answered and int(match[1]) in by_number
-    ]
-    if not answer.answered:
-        marks = [(len(text), len(text), citation) for citation in answer.citations]
-    return [
-        Annotation(
-            url_citation=UrlCitation(
-                start_index=shift + start,
-                end_index=shift + end,
-                title=citation.title or citation.document,
-                url=citation_url(citation, workspace=workspace, base_url=base_url),
-            )
-        )
-        for start, end, citation in marks
-    ]
-
-
-def list_sources(answer: Answer, *, workspace: str, base_url: str) -> str:
-    """Return the sources of an answer as a Markdown list, for clients without annotations."""
-    lines = [
-        f"- [M{fact.number}] {_escape_markdown(fact.text)} ({_escape_markdown(fact.source)})"
-        for fact in answer.memory
-    ]
-    for citation in answer.citations:
-        page = citation_url(citation, workspace=workspace, base_url=base_url)
-        place = ", ".join(part for part in (citation.document, citation.section) if part)
-        quote = _escape_markdown(citation.quote)
-        lines.append(f"{citation.number}. [{_escape_markdown(place)}]({page}): {quote}")
-    return "\n\n" + "\n".join(lines) if lines else ""
 
 
 def _escape_markdown(text: str) -> str:

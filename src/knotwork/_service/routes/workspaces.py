@@ -19,6 +19,7 @@ from knotwork._service.access import (
 from knotwork._service.keys import KeyRole
 from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
 from knotwork._service.workspaces import no_workspace
+from knotwork._shapes.base import fields_of
 from knotwork._stores.base import companions_of
 from knotwork.errors import StoreReadOnly
 
@@ -48,19 +49,13 @@ def describe_workspace(key: Caller, server: Server, workspace: ReadWorkspace) ->
     """Return the statistics of a workspace."""
     stats = workspace.base.stats()
     model = chat_model_spec(workspace.base.settings.llm, "extract")
-    return WorkspaceDetails(
+    return WorkspaceDetails.of(
+        stats,
         name=workspace.name,
         role=_role_of(key, server),
-        documents=stats.documents,
-        chunks=stats.chunks,
-        entities=stats.entities,
-        failed=stats.failed,
-        embedder=stats.embedder,
         model="" if model == NO_CHAT_MODEL else model,
         tier=workspace.base.settings.llm.tier,
-        labels=dict(stats.graph.labels),
-        edge_types=dict(stats.graph.edge_types),
-        relations=dict(stats.graph.relations),
+        **fields_of(stats.graph, "labels", "edge_types", "relations"),
         has_communities=workspace.base.communities.is_current(),
         is_busy=server.jobs.is_busy(workspace.name),
     )
@@ -107,11 +102,8 @@ def _role_of(key: Caller, server: Server) -> KeyRole:
 
 def _total(total: CallTotal) -> dict[str, Any]:
     return {
-        "calls": total.usage.calls,
-        "input_tokens": total.usage.input_tokens,
-        "output_tokens": total.usage.output_tokens,
+        **fields_of(total.usage, "calls", "input_tokens", "output_tokens", "cached_tokens"),
         "reused_calls": total.usage.reused,
-        "cached_tokens": total.usage.cached_tokens,
         "saved_input_tokens": total.saved.input_tokens,
         "saved_output_tokens": total.saved.output_tokens,
         "rejected": total.rejected,

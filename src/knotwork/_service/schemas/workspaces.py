@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from knotwork._service.document_graph import DocumentGraph
 from knotwork._service.public_text import hide_paths, hide_paths_within
 from knotwork._service.schemas.answers import RequestModel
 from knotwork._shapes.documents import BlockShape
@@ -29,7 +28,7 @@ class NewWorkspace(RequestModel):
     name: str = Field(max_length=64)
 
 
-class WorkspaceShape(BaseModel):
+class WorkspaceShape(View):
     """A workspace, and the role of the key in it."""
 
     name: str
@@ -144,35 +143,6 @@ class DocumentContents(BaseModel):
 
     things: list[ThingHere]
     relations: list[RelationHere]
-
-    @classmethod
-    def of(cls, contents: DocumentGraph) -> Self:
-        """Build the JSON of the contents of a document."""
-        return cls(
-            things=[
-                ThingHere(
-                    id=found.entity.id,
-                    name=found.entity.name,
-                    type=found.entity.type,
-                    spans=found.spans,
-                    only_here=found.only_here,
-                )
-                for found in contents.things
-            ],
-            relations=[
-                RelationHere(
-                    source=stated.edge.source,
-                    source_name=contents.names.get(stated.edge.source, ""),
-                    relation=stated.edge.relation,
-                    target=stated.edge.target,
-                    target_name=contents.names.get(stated.edge.target, ""),
-                    weight=stated.edge.weight,
-                    chunks=list(stated.chunk_ids),
-                    only_here=stated.only_here,
-                )
-                for stated in contents.relations
-            ],
-        )
 
 
 class JobShape(View):
