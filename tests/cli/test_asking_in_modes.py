@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
+import click
 import pytest
 from tests.cli.running import knotwork
 
@@ -82,9 +83,11 @@ def test_a_model_answers_in_a_mode_and_each_stage_has_its_cost(store, monkeypatc
 
 
 def test_modes_are_completed(store):
-    from knotwork._cli.session import complete_modes
+    from knotwork._cli.commands.ask import ask_command
 
-    assert complete_modes(None, None, "l") == ["local"]
+    mode = next(option for option in ask_command.params if option.name == "mode")
+    completed = mode.shell_complete(click.Context(ask_command), "l")
+    assert [item.value for item in completed] == ["local"]
 
 
 @pytest.mark.parametrize(

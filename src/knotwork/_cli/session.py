@@ -237,6 +237,14 @@ def check_choice(kind: str, value: str, valid: Sequence[str]) -> str:
     return value
 
 
+def check_new(path: Path, *, overwrites: bool) -> None:
+    """Raise ConfigError if a file to write exists, unless it may be overwritten."""
+    if path.exists() and not overwrites:
+        raise ConfigError(
+            f"`{path}` exists already.", fix="Replace it with --force, or give another path."
+        )
+
+
 def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
     """Return the values of `--set KEY=VALUE` options by the name of the setting.
 

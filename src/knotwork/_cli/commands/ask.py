@@ -58,14 +58,7 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     documents, one document or a topic are answered with an outline or central sentences, and
     questions for numbers with counts.
     """
-    from knotwork._cli.answers import (
-        find_documents,
-        note_empty_index,
-        print_answer,
-        print_answer_usage,
-        print_evidence,
-    )
-    from knotwork._cli.json_output import describe_answer, describe_evidence
+    from knotwork._cli.answers import print_answer_usage
 
     if not arguments["question"].strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
@@ -74,11 +67,28 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     )
     answer, found, is_shown = _ask(session, knowledge_base, arguments)
     evidence = found if arguments["explain"] else None
-    if session.common.json:
-        payload = describe_answer(answer)
-        if evidence:
-            payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
-        session.terminal.emit(payload)
+    _show(session, knowledge_base, answer, evidence, is_shown=is_shown)
+    if not session.common.json:
+        print_answer_usage(session.terminal, answer)
+
+
+def _show(
+    session: Session,
+    knowledge_base: KnowledgeBase,
+    answer: Answer,
+    evidence: Evidence | None,
+    *,
+    is_shown: bool = False,
+    **beside: object,
+) -> None:
+    """Print an answer, and the passages of ``evidence``; in JSON also what stands ``beside`` it."""
+    from knotwork._cli.answers import find_documents, note_empty_index, print_answer, print_evidence
+    from knotwork._cli.json_output import describe_answer, describe_evidence
+
+    payload = describe_answer(answer) | beside
+    if evidence:
+        payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
+    if session.emit(payload):
         return
     needed = session.settings.answer.abstain_below
     print_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
@@ -87,7 +97,6 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
         documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_empty_index(session.terminal, knowledge_base)
-    print_answer_usage(session.terminal, answer)
 
 
 def _ask(
@@ -172,8 +181,6 @@ def agent_command(  # noqa: PLR0913  one for each option
     A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
     answer consists of sentences from the documents.
     """
-    from knotwork._cli.answers import find_documents, note_empty_index, print_answer, print_evidence
-    from knotwork._cli.json_output import describe_answer, describe_evidence
     from knotwork.agents._ask import ask_agent
 
     if not question.strip():
@@ -190,16 +197,5 @@ def agent_command(  # noqa: PLR0913  one for each option
         use_llm=not no_llm,
         filters=filters,
     )
-    if session.common.json:
-        payload = describe_answer(answer)
-        payload["steps"] = list(evidence.trace)
-        if explain:
-            payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
-        session.terminal.emit(payload)
-        return
-    print_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
-    if explain:
-        session.terminal.say("\nPassages", style="bold")
-        documents = find_documents(knowledge_base, evidence)
-        print_evidence(session.terminal, evidence, documents, explain=True)
-    note_empty_index(session.terminal, knowledge_base)
+    passages = evidence if explain else None
+    _show(session, knowledge_base, answer, passages, steps=list(evidence.trace))

@@ -164,11 +164,7 @@ def _settle_offer(
             terminal.note("Not remembered.", style="dim")
             return
     if accepts:
-        update = chat.accept(offer.id)
-        if is_json:
-            terminal.emit({"accepted": offer.id, **_describe_update(update)})
-        else:
-            print_stated_facts(terminal, update, tokens=0)
+        _accept(session, chat, offer.id)
     elif not is_json:
         terminal.note(
             "Not remembered. Answer /accept, begin with “Remember that”, or use --yes.", style="dim"
@@ -308,13 +304,20 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     valid.
     """
     from knotwork._text.moments import read_moment
+    from knotwork.agents._shapes import FactShape
 
     moment = read_moment(at) if at else None
     if at and not moment:
         raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01, 2024-02 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
-    _emit_facts(session, facts)
+    if session.emit({"facts": [FactShape.of(fact) for fact in facts]}):
+        return
+    rows = [
+        (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts
+    ]
+    session.terminal.table(rows, header=("subject", "relation", "object", "since", "until", "from"))
+    session.terminal.note(count_of(len(facts), "fact"), style="dim")
 
 
 @command(
@@ -359,15 +362,3 @@ def _open_memory(session: Session) -> FactMemory:
     from knotwork.agents._fact_memory import open_facts
 
     return open_facts(session.open().store)
-
-
-def _emit_facts(session: Session, facts: list[RememberedFact]) -> None:
-    from knotwork.agents._shapes import FactShape
-
-    if session.emit({"facts": [FactShape.of(fact) for fact in facts]}):
-        return
-    rows = [
-        (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts
-    ]
-    session.terminal.table(rows, header=("subject", "relation", "object", "since", "until", "from"))
-    session.terminal.note(count_of(len(facts), "fact"), style="dim")

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotwork._cli.session import Session, command, command_group, number_option, path_option
+from knotwork._cli.session import (
+    Session,
+    check_new,
+    command,
+    command_group,
+    number_option,
+    path_option,
+)
 from knotwork._cli.terminal import count_of
-from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._indexing.schema_proposals import ProposalReport
     from knotwork._transform.model.extraction_schema import SchemaProposal
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaOutput:
-    """The file to write a schema to, if any."""
-
-    path: Path | None
-    overwrites: bool
-
-    def check(self) -> None:
-        """Raise ConfigError if the file exists already. To be called before a model is paid for."""
-        if self.path is not None and not self.overwrites and self.path.exists():
-            raise ConfigError(
-                f"`{self.path}` exists already.",
-                fix="Replace it with --force, or give another path.",
-            )
-
-
-def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator as click types it
-    """Add --output and --force to a command."""
-    force = click.option("--force", is_flag=True, help="Replace an existing file.")
-    output = path_option("-o", "--output", help="Write the schema to a file.")
-    return output(force(function))
+_OUTPUT_OPTION = path_option("-o", "--output", help="Write the schema to a file.")
+_FORCE_OPTION = click.option("--force", is_flag=True, help="Replace an existing file.")
 
 
 @command_group()
@@ -64,7 +50,8 @@ def schema_command() -> None:
     "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 20k or "1 EUR".'
 )
 @click.option("--no-model", is_flag=True, help="Count types in the index; do not use a model.")
-@output_options
+@_OUTPUT_OPTION
+@_FORCE_OPTION
 def propose(
     session: Session,
     *,
@@ -85,8 +72,8 @@ def propose(
     from knotwork._indexing.schema_proposals import propose_for_index
     from knotwork._shapes.indexing import describe_model_usage, describe_money
 
-    target = SchemaOutput(output, force)
-    target.check()
+    if output is not None:
+        check_new(output, overwrites=force)
     report = propose_for_index(
         session.open().store,
         session.settings,
@@ -104,7 +91,7 @@ def propose(
         "money": describe_money(report.money),
         "notes": list(report.notes),
     }
-    _write_proposal(session, report.proposal, target, heading=_origin(report), further=further)
+    _write_proposal(session, report.proposal, output, heading=_origin(report), further=further)
     _note_cost(session, report)
 
 
@@ -117,7 +104,8 @@ def propose(
     hides_store=True,
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@output_options
+@_OUTPUT_OPTION
+@_FORCE_OPTION
 def examples(session: Session, *, file: Path, output: Path | None, force: bool) -> None:
     """Infer a schema from example records: all types, relations, and the types these connect.
 
@@ -126,9 +114,9 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
     """
     from knotwork._transform.model.schema_discovery import schema_of_examples
 
-    target = SchemaOutput(output, force)
-    target.check()
-    _write_proposal(session, schema_of_examples(file), target, heading=f"Inferred from {file}.")
+    if output is not None:
+        check_new(output, overwrites=force)
+    _write_proposal(session, schema_of_examples(file), output, heading=f"Inferred from {file}.")
 
 
 @command(
@@ -157,27 +145,27 @@ def show(session: Session) -> None:
 def _write_proposal(
     session: Session,
     proposal: SchemaProposal,
-    target: SchemaOutput,
+    output: Path | None,
     *,
     heading: str,
     further: dict[str, Any] | None = None,
 ) -> None:
     """Write a schema to its file or to standard output, or describe it as an object."""
     written = proposal.toml(heading, "Edit this file, and set extraction.schema to its path.")
-    if target.path is not None:
-        target.path.write_text(written, encoding="utf-8")
+    if output is not None:
+        output.write_text(written, encoding="utf-8")
     if session.common.json:
-        file = str(target.path) if target.path else None
+        file = str(output) if output else None
         session.terminal.emit({"file": file, **_describe_proposal(proposal), **(further or {})})
-    elif target.path is not None:
+    elif output is not None:
         schema = proposal.schema
         parts = (
             count_of(len(schema.entity_types), "type"),
             count_of(len(schema.relation_types), "relation"),
             count_of(len(schema.patterns), "pattern"),
         )
-        session.terminal.say(f"Wrote {', '.join(parts)} to {target.path}")
-        session.terminal.note(f"Use it with: --set extraction.schema={target.path}", style="dim")
+        session.terminal.say(f"Wrote {', '.join(parts)} to {output}")
+        session.terminal.note(f"Use it with: --set extraction.schema={output}", style="dim")
     else:
         _print_toml(written)
     tokens = _prompt_tokens(proposal)

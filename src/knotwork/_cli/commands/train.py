@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.session import Session, command, command_group, number_option, path_option
+from knotwork._cli.session import (
+    Session,
+    check_new,
+    command,
+    command_group,
+    number_option,
+    path_option,
+)
 from knotwork._cli.terminal import count_of
-from knotwork.errors import ConfigError
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork.evaluation._fusion_training import FusionReport
@@ -65,31 +71,17 @@ def paths(
         train_ranker,
     )
 
-    if output.exists() and not force:
-        raise ConfigError(
-            f"`{output}` exists already.", fix="Replace it with --force, or give another path."
-        )
+    check_new(output, overwrites=force)
     store = session.open().store
     asked = read_path_questions(questions) if questions is not None else []
     asked += make_path_questions(store, count=made, seed=seed)
     session.terminal.note(f"Finding the paths of {count_of(len(asked), 'question')} …")
     report = train_ranker(store, asked, seed=seed)
     output.write_text(report.model, "utf-8")
-    if not session.emit(describe_path_training(report, output)):
+    names = ("questions", "held_back", "right_at_1", "right_at_3", "importances")
+    described = {"model": str(output), "with_right_path": report.usable}
+    if not session.emit(fields_of(report, *names) | described):
         print_path_training(session, report, output)
-
-
-def describe_path_training(report: PathTrainingReport, output: Path) -> dict[str, object]:
-    """Return the object of `train paths --json`. Fractions are from 0 to 1."""
-    return {
-        "model": str(output),
-        "questions": report.questions,
-        "with_right_path": report.usable,
-        "held_back": report.held_back,
-        "right_at_1": report.right_at_1,
-        "right_at_3": report.right_at_3,
-        "importances": report.importances,
-    }
 
 
 def print_path_training(session: Session, report: PathTrainingReport, output: Path) -> None:
@@ -154,26 +146,14 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
             examples.append(example)
             counter.count("Searching", done, len(cases))
     report = train_fusion(names, examples)
-    if not session.emit(describe_fusion_training(report)):
-        print_fusion_training(session, report)
-
-
-def describe_fusion_training(report: FusionReport) -> dict[str, object]:
-    """Return the object of `train fusion --json`. Fractions are from 0 to 1."""
-    return {
+    recall = {"learned": report.learned, "equal": report.equal, "best_alone": report.single}
+    described = fields_of(report, "weights", "questions", "best", "over_equal", "over_best") | {
         "retriever": report.specification,
-        "weights": dict(report.weights),
-        "questions": report.questions,
         "with_gold_found": report.usable,
-        "recall_at_5": {
-            "learned": report.learned,
-            "equal": report.equal,
-            "best_alone": report.single,
-        },
-        "best": report.best,
-        "over_equal": asdict(report.over_equal),
-        "over_best": asdict(report.over_best),
+        "recall_at_5": recall,
     }
+    if not session.emit(described):
+        print_fusion_training(session, report)
 
 
 def print_fusion_training(session: Session, report: FusionReport) -> None:
