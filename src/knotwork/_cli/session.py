@@ -441,10 +441,11 @@ def common_options(
 
 def command(
     *examples: str,
+    name: str | None = None,
+    short_help: str | None = None,
     group: click.Group | None = None,
     hides_store: bool = False,
     handles_signals: bool = False,
-    **attributes: Any,  # noqa: ANN401  those of `click.command`
 ) -> Callable[[CommandFunction], click.Command]:
     """Make a function a command, which gets a `Session` created from the common options.
 
@@ -468,7 +469,7 @@ def command(
                 session.discard_created()
                 raise
 
-        made = click.command(epilog=show_examples(*examples), **attributes)(run)
+        made = click.command(name, epilog=show_examples(*examples), short_help=short_help)(run)
         made.params += common_options(hidden=True, hides_store=hides_store)
         if group is not None:
             group.add_command(made)

@@ -346,7 +346,7 @@ class _Channel(Generic[T]):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: asyncio.Queue[T | _End] = asyncio.Queue()
+        self._waiting: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
         self._room = threading.Semaphore(AHEAD_ITEMS)
         self._cancellation = Cancellation()
 
@@ -365,14 +365,14 @@ class _Channel(Generic[T]):
                     self._room.acquire()
                     if self.is_stopped:
                         return
-                    self._loop.call_soon_threadsafe(self._waiting.put_nowait, item)
+                    self._loop.call_soon_threadsafe(self._waiting.put_nowait, (item,))
         except KeyboardInterrupt:
             if not self.is_stopped:
                 raise
 
     def end(self) -> None:
         """Signal the consumer that there are no more items."""
-        self._waiting.put_nowait(_END)
+        self._waiting.put_nowait(None)
 
     def stop(self) -> None:
         """Make the worker thread stop."""
@@ -381,13 +381,6 @@ class _Channel(Generic[T]):
 
     async def items(self) -> AsyncIterator[T]:
         """Yield the items in order until `end`."""
-        while not isinstance(item := await self._waiting.get(), _End):
+        while (item := await self._waiting.get()) is not None:
             self._room.release()
-            yield item
-
-
-class _End:
-    """The type of the marker after the last item."""
-
-
-_END = _End()
+            yield item[0]

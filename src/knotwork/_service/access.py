@@ -256,7 +256,8 @@ def _in_thread(answer: Callable[..., T]) -> Callable[..., Awaitable[Envelope[T]]
     async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T]:  # noqa: ANN401
         return wrap(await _serving.threads.run(partial(answer, **arguments)))
 
+    envelope: Any = Envelope
     respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*parameters, serving], return_annotation=Envelope[types["return"]]
+        [*parameters, serving], return_annotation=envelope[types["return"]]
     )
     return respond

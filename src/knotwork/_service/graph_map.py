@@ -157,6 +157,16 @@ class GraphMap:
         return edges[starts[entity] : starts[entity + 1]]
 
 
+@dataclass(frozen=True, slots=True)
+class MapPart:
+    """The drawn entities and relations, by position, and the totals they were taken from."""
+
+    entities: list[int]
+    entities_total: int
+    edges: list[int]
+    edges_total: int
+
+
 _ID = re.compile(r"[0-7][0-9a-f]{15}")
 """An id has 63 bits."""
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knotwork._service.graph_map import GraphMap, Keys, Mask, Words
+from knotwork._service.graph_map import GraphMap, Keys, MapPart, Mask, Words
+from knotwork._service.schemas.maps import Facet, FacetList, LinkColumns
 
 MOST_FACETS = 40
 """Most values returned for one facet."""
@@ -35,26 +36,6 @@ class MapSelection:
 
     entities: Mask
     edges: Mask
-
-
-@dataclass(frozen=True, slots=True)
-class MapPart:
-    """The drawn entities and relations, by position, and the totals they were taken from."""
-
-    entities: list[int]
-    entities_total: int
-    edges: list[int]
-    edges_total: int
-
-
-@dataclass(frozen=True, slots=True)
-class CommunityLinks:
-    """Links between communities as pairs of positions in the shown list, strongest first."""
-
-    sources: list[int]
-    targets: list[int]
-    weights: list[float]
-    total: int
 
 
 def select(graph_map: GraphMap, wanted: MapFilter) -> MapSelection:
@@ -102,8 +83,11 @@ def count_selected(graph_map: GraphMap, communities: Sequence[int], chosen: Mask
 
 def link_communities(
     graph_map: GraphMap, communities: Sequence[int], chosen: Mask, *, limit: int
-) -> CommunityLinks:
-    """Return the links between communities, none of which is an ancestor of another."""
+) -> tuple[LinkColumns, int]:
+    """Return the strongest links between communities, and the number of all links.
+
+    None of the communities is an ancestor of another.
+    """
     count = len(communities)
     place = np.full(len(graph_map.community_keys) + 1, -1, dtype=np.int64)
     place[list(communities)] = np.arange(count)
@@ -118,12 +102,12 @@ def link_communities(
     weights = np.bincount(pairs, weights=graph_map.edge_weights[apart])
     linked = np.flatnonzero(weights)
     best = linked[np.lexsort((linked, -weights[linked]))][:limit]
-    return CommunityLinks(
-        (best // max(count, 1)).tolist(),
-        (best % max(count, 1)).tolist(),
-        weights[best].tolist(),
-        len(linked),
+    columns = LinkColumns(
+        source=(best // max(count, 1)).tolist(),
+        target=(best % max(count, 1)).tolist(),
+        weight=weights[best].tolist(),
     )
+    return columns, len(linked)
 
 
 def view_community(
@@ -174,17 +158,9 @@ def view_entities(
     return MapPart(list(dict.fromkeys(entities)), len(drawn), edges, total)
 
 
-@dataclass(frozen=True, slots=True)
-class FacetCounts:
-    """The most frequent values with their counts, and the number of all values."""
-
-    values: list[tuple[str, int]]
-    total: int
-
-
 def count_facets(
     graph_map: GraphMap, wanted: MapFilter, chosen: MapSelection, inside: Keys | None
-) -> tuple[FacetCounts, FacetCounts]:
+) -> tuple[FacetList, FacetList]:
     """Count entities by type and relations by name, most frequent first.
 
     ``chosen`` is the selection of ``wanted``. A facet ignores its own filter, so that it shows the
@@ -205,10 +181,11 @@ def count_facets(
     return _count_names(graph_map.types, counts), _count_names(graph_map.relations, named)
 
 
-def _count_names(names: Words, counts: Keys) -> FacetCounts:
+def _count_names(names: Words, counts: Keys) -> FacetList:
     order = np.lexsort((np.arange(len(counts)), -counts))
-    values = [(names[int(n)], int(counts[n])) for n in order[:MOST_FACETS] if counts[n]]
-    return FacetCounts(values, int(np.count_nonzero(counts)))
+    most = [int(place) for place in order[:MOST_FACETS] if counts[place]]
+    values = [Facet(name=names[place], count=int(counts[place])) for place in most]
+    return FacetList(values=values, total=int(np.count_nonzero(counts)))
 
 
 def _strongest_edges(

@@ -5,25 +5,23 @@ A view has fewer keys, entities by name, and the URI of a resource instead of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from pydantic import Field
 
-from knotwork._indexing.report import IndexReport
 from knotwork._shapes.answers import AnswerShape, CitationShape
 from knotwork._shapes.base import rounded
 from knotwork._shapes.communities import CommunityShape
 from knotwork._shapes.evidence import EvidenceShape, HitShape, PathShape
-from knotwork._shapes.graph import NameList
 from knotwork._shapes.views import View
 from knotwork._stores.base import Store
-from knotwork.records import Answer, Edge, EdgeType, Evidence, GraphPath, Strength, Subgraph
+from knotwork.records import Answer, Edge, EdgeType, Evidence, Strength, Subgraph
 from knotwork.records._documents import Span
 
 if TYPE_CHECKING:
-    from knotwork._indexing.resolution.resolver import NamedHomonym, SameNames
+    pass
 
 
 _TIME = "Seconds in the recording where it is spoken; null for other documents"
@@ -294,7 +292,7 @@ def to_search_result(evidence: Evidence, store: Store) -> SearchResult:
     return SearchResult.of(
         shape,
         passages=[_locate(PassageResult, hit) for hit in shape.hits if hit.document],
-        paths=[_to_path(path) for path in shape.paths],
+        paths=[to_path_result(path) for path in shape.paths],
     )
 
 
@@ -318,12 +316,8 @@ def _locate(view: type[Place], shape: HitShape | CitationShape) -> Place:
     )
 
 
-def to_paths_result(paths: Sequence[GraphPath]) -> PathsResult:
-    """Build the result of the tool `shortest_paths`."""
-    return PathsResult(paths=[_to_path(PathShape.of(path)) for path in paths])
-
-
-def _to_path(path: PathShape) -> PathResult:
+def to_path_result(path: PathShape) -> PathResult:
+    """Build a path, each relation from the entity that it starts from."""
     links = [
         PathHop(
             source=hop.source_name if hop.forward else hop.target_name,
@@ -361,12 +355,8 @@ def _to_relation(edge: Edge, names: Mapping[str, str]) -> RelationResult:
     )
 
 
-def to_communities_result(communities: Sequence[CommunityShape]) -> CommunitiesResult:
-    """Build communities with their reports and the names of their most important members."""
-    return CommunitiesResult(communities=[_to_community(item) for item in communities])
-
-
-def _to_community(community: CommunityShape) -> CommunityResult:
+def to_community_result(community: CommunityShape) -> CommunityResult:
+    """Build a community with its report and the names of its most important members."""
     findings = [
         ReportFinding(
             text=finding.text,
@@ -379,20 +369,4 @@ def _to_community(community: CommunityShape) -> CommunityResult:
         members=[member.name for member in community.members[:MOST_MEMBERS]],
         findings=findings,
         resource=report_resource_uri(community.id),
-    )
-
-
-def to_names_result(same: SameNames, homonyms: Sequence[NamedHomonym]) -> NamesResult:
-    """Build the result of the tool `names`."""
-    return NamesResult.of(NameList.of(same), homonyms=homonyms)
-
-
-def to_index_result(report: IndexReport) -> IndexResult:
-    """Build the result of an indexing run."""
-    return IndexResult.of(
-        report,
-        unread=report.failures,
-        documents=report.total_documents,
-        chunks=report.total_chunks,
-        entities=report.total_entities,
     )

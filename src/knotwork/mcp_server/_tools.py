@@ -19,6 +19,8 @@ from pydantic import BaseModel, Field
 from knotwork._indexing.report import OUTCOMES, EventKind
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._shapes.communities import describe_communities
+from knotwork._shapes.evidence import PathShape
+from knotwork._shapes.graph import NameList
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork.errors import KnotworkError
@@ -253,7 +255,8 @@ def add_graph_tools(
 
         def find() -> schemas.PathsResult:
             graph = knowledge_base.knowledge_base.graph
-            return schemas.to_paths_result(graph.shortest_paths(one, other, limit=limit))
+            paths = map(PathShape.of, graph.shortest_paths(one, other, limit=limit))
+            return schemas.PathsResult(paths=list(map(schemas.to_path_result, paths)))
 
         found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_paths(found))
@@ -277,7 +280,8 @@ def add_graph_tools(
             if update_communities:
                 base.communities.update()
             topics = base.communities.stored(about, level=level, limit=limit)
-            return schemas.to_communities_result(describe_communities(base, topics))
+            found = map(schemas.to_community_result, describe_communities(base, topics))
+            return schemas.CommunitiesResult(communities=list(found))
 
         found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_communities(found))
@@ -293,7 +297,8 @@ def add_graph_tools(
 
         def find() -> schemas.NamesResult:
             entities = knowledge_base.knowledge_base.entities
-            return schemas.to_names_result(entities.aliases(about), entities.homonyms(about))
+            same = NameList.of(entities.aliases(about))
+            return schemas.NamesResult.of(same, homonyms=entities.homonyms(about))
 
         found = await knowledge_base.call(find)
         return tool_result(found, text_output.format_names(found))
@@ -364,7 +369,13 @@ def add_index_tool(
                     total = None if event.kind is EventKind.ENRICHING else max(event.total, step)
                     await ctx.report_progress(step, total, f"{event.kind}: {message}")
         assert report is not None, "a run ends with its report"
-        done = schemas.to_index_result(report)
+        done = schemas.IndexResult.of(
+            report,
+            unread=report.failures,
+            documents=report.total_documents,
+            chunks=report.total_chunks,
+            entities=report.total_entities,
+        )
         await ctx.notify_resources_changed()
         return tool_result(done, text_output.format_index_report(done))
 

@@ -23,11 +23,9 @@ from knotwork._service.schemas.maps import (
     CommunityView,
     EntitiesRequest,
     EntityDetails,
-    FacetList,
     FilterFields,
     LevelQuery,
     LevelShape,
-    LinkColumns,
     NeighboursRequest,
     Overview,
     PartShape,
@@ -225,7 +223,7 @@ def build_overview(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery)
     chosen = map_views.select(graph_map, wanted)
     drawn = map_views.communities_at_level(graph_map, asked.level)
     shown = _largest_communities(graph_map, drawn, asked.limit)
-    links = map_views.link_communities(
+    links, links_total = map_views.link_communities(
         graph_map, shown, chosen.edges, limit=LINKS_FOR_EACH * asked.limit
     )
     types, relations = map_views.count_facets(graph_map, wanted, chosen, None)
@@ -239,10 +237,10 @@ def build_overview(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery)
         level=asked.level,
         communities=_circle_columns(workspace, graph_map, shown, chosen),
         total=len(drawn),
-        links=LinkColumns.of(links),
-        links_total=links.total,
-        types=FacetList.of(types),
-        relation_names=FacetList.of(relations),
+        links=links,
+        links_total=links_total,
+        types=types,
+        relation_names=relations,
     )
 
 
@@ -254,7 +252,7 @@ def build_community_view(
     chosen = map_views.select(graph_map, wanted)
     children = np.flatnonzero(graph_map.community_parents == place)
     inner = _largest_communities(graph_map, children, MOST_CIRCLES)
-    links = map_views.link_communities(
+    links, links_total = map_views.link_communities(
         graph_map, inner, chosen.edges, limit=LINKS_FOR_EACH * len(inner)
     )
     edges = min(max(EDGES_FOR_EACH * asked.limit, _FEWEST_EDGES), MOST_EDGES)
@@ -268,11 +266,11 @@ def build_community_view(
         around=name_communities(workspace, graph_map, graph_map.around(place)),
         children=_circle_columns(workspace, graph_map, inner, chosen),
         children_total=len(children),
-        links=LinkColumns.of(links),
-        links_total=links.total,
+        links=links,
+        links_total=links_total,
         part=PartShape.of(graph_map, part, order="importance"),
-        types=FacetList.of(types),
-        relation_names=FacetList.of(relations),
+        types=types,
+        relation_names=relations,
     )
 
 

@@ -11,9 +11,9 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from knotwork._retrieval.entity_lookup import Dossier
-from knotwork._service.graph_map import GraphMap
-from knotwork._service.map_views import CommunityLinks, FacetCounts, MapPart
+from knotwork._service.graph_map import GraphMap, MapPart
 from knotwork._service.schemas.answers import RequestModel
+from knotwork._shapes.base import fields_of
 from knotwork._shapes.graph import SourceShape
 
 MOST_NEIGHBOURS = 30
@@ -113,11 +113,6 @@ class LinkColumns(BaseModel):
     target: list[Position]
     weight: list[float]
 
-    @classmethod
-    def of(cls, found: CommunityLinks) -> Self:
-        """Build the JSON of links."""
-        return cls(source=found.sources, target=found.targets, weight=found.weights)
-
 
 class EntityColumns(BaseModel):
     """Entities with position, number of passages that mention them, and lowest community."""
@@ -196,12 +191,6 @@ class FacetList(BaseModel):
 
     values: list[Facet]
     total: int
-
-    @classmethod
-    def of(cls, counts: FacetCounts) -> Self:
-        """Build the JSON of counts."""
-        values = [Facet(name=name, count=count) for name, count in counts.values]
-        return cls(values=values, total=counts.total)
 
 
 class LevelShape(BaseModel):
@@ -322,22 +311,17 @@ class EntityDetails(BaseModel):
             if other in others:
                 rows.append(
                     RelationRow(
-                        relation=edge.relation,
+                        **fields_of(edge, "relation", "weight"),
                         forward=edge.source == entity.id,
                         other=other,
                         other_name=others[other].name,
                         other_type=others[other].type,
-                        weight=edge.weight,
                         chunks=list(edge.chunks),
                     )
                 )
         return cls(
-            id=entity.id,
-            name=entity.name,
-            type=entity.type,
-            names=list(found.names),
-            description=found.description,
-            description_source=found.description_source,
+            **fields_of(entity, "id", "name", "type"),
+            **fields_of(found, "names", "description", "description_source"),
             x=place[0] if place else None,
             y=place[1] if place else None,
             communities=list(communities),
