@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from knotwork._cli.terminal import (
@@ -78,8 +77,7 @@ def print_answer(
         print_memory(terminal, fact)
     for citation in answer.citations:
         print_citation(terminal, citation)
-    for note in answer.notes:
-        terminal.note(note, style="yellow")
+    terminal.notes(answer.notes, style="yellow")
 
 
 def print_citation(terminal: Terminal, citation: Citation) -> None:
@@ -168,8 +166,7 @@ def print_evidence(
             print_reasons(terminal, hit)
     for step in evidence.trace if explain else ():
         terminal.say(f"· {join_lines(step)}", style="dim")
-    for note in evidence.notes:
-        terminal.note(note, style="dim")
+    terminal.notes(evidence.notes, style="dim")
 
 
 def print_query(terminal: Terminal, result: QueryResult) -> None:
@@ -321,12 +318,7 @@ class AnswerView:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._status.close()
         self._text.end()
 

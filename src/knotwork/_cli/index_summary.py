@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knotwork._cli.progress import describe_failure, format_seconds
@@ -49,12 +48,7 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
         terminal.say(f"Prompts    {count_prompts(report.prompts)}")
     print_model_usage(terminal, report)
     print_failures(terminal, report)
-    _print_notes(terminal, report.notes)
-
-
-def _print_notes(terminal: Terminal, notes: Sequence[str]) -> None:
-    for note in notes:
-        terminal.note(note, style="yellow")
+    terminal.notes(report.notes, style="yellow")
 
 
 def count_prompts(prompts: OwnPrompts) -> str:
@@ -130,7 +124,7 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
     if not estimate.chunks:
         terminal.say("The model has nothing to read, so no tokens would be spent.", style="bold")
         terminal.say("To have it read every chunk, use --tier full, or set llm.tier.")
-        _print_notes(terminal, estimate.notes)
+        terminal.notes(estimate.notes, style="yellow")
         return
     terminal.say(
         f"To read   {count_of(estimate.documents, 'document')}, {chunks}, "
@@ -149,7 +143,7 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
         terminal.say("Sample    none needed: enough replies are cached")
     print_run_estimate(terminal, run)
     terminal.note(ESTIMATE_NOTE)
-    _print_notes(terminal, estimate.notes)
+    terminal.notes(estimate.notes, style="yellow")
 
 
 def print_run_estimate(terminal: Terminal, run: RunEstimate) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
 from knotwork._indexing.report import EventKind, IndexEvent
@@ -23,22 +22,7 @@ _RATE_S = 0.1
 """Seconds of work before the first rate is shown."""
 
 
-class ProgressView(Protocol):
-    """Shows the events of a run while it is open."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def show(self, event: IndexEvent) -> None: ...
-
-
-def choose_view(terminal: Terminal, wanted: str, *, hidden: bool) -> ProgressView:
+def choose_view(terminal: Terminal, wanted: str, *, hidden: bool) -> SilentView:
     """Return the view for ``wanted``: `auto`, `bar`, `plain`, `json` or `none`."""
     if wanted == "json":
         return JsonView()
@@ -50,13 +34,16 @@ def choose_view(terminal: Terminal, wanted: str, *, hidden: bool) -> ProgressVie
 
 
 class SilentView:
-    """Shows nothing."""
+    """Shows nothing of a run; other views show its events while they are open."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         return None
+
+    def count(self, label: str, done: int, total: int) -> None:
+        """Ignore the step."""
 
     def show(self, event: IndexEvent) -> None:
         """Ignore the event."""
@@ -149,18 +136,11 @@ def _format_share(share: float) -> str:
     return f" ({share:.0%})" if share else ""
 
 
-class BarView(SilentView):
-    """Draws a bar for files, one for chunks, and one for each step of enrichment by a model."""
+class _Bars(SilentView):
+    """Bars that are drawn while the view is open."""
 
-    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, terminal: Terminal) -> None:
         self._progress = _make_progress(terminal)
-        self._files = _add_bar(self._progress, "Files")
-        self._chunks = _add_bar(self._progress, "Chunks")
-        self._step: TaskID | None = None
-        self._step_name = ""
-        self._skipped = 0
-        self._time_left = self._step_left = TimeLeft(clock)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -168,6 +148,20 @@ class BarView(SilentView):
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+
+
+class BarView(_Bars):
+    """Draws a bar for files, one for chunks, and one for each step of enrichment by a model."""
+
+    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(terminal)
+        self._clock = clock
+        self._files = _add_bar(self._progress, "Files")
+        self._chunks = _add_bar(self._progress, "Chunks")
+        self._step: TaskID | None = None
+        self._step_name = ""
+        self._skipped = 0
+        self._time_left = self._step_left = TimeLeft(clock)
 
     def show(self, event: IndexEvent) -> None:
         """Redraw the bars."""
@@ -210,34 +204,14 @@ class BarView(SilentView):
         )
 
 
-class SilentCounter:
-    """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def count(self, label: str, done: int, total: int) -> None:
-        """Ignore the step."""
-
-
-class BarCounter(SilentCounter):
+class BarCounter(_Bars):
     """Draws one bar."""
 
     def __init__(self, terminal: Terminal) -> None:
-        self._progress = _make_progress(terminal)
+        super().__init__(terminal)
         self._task = _add_bar(self._progress, "")
         self._label = ""
         self._time_left = TimeLeft()
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
     def count(self, label: str, done: int, total: int) -> None:
         """Redraw the bar."""
@@ -254,10 +228,10 @@ class BarCounter(SilentCounter):
         )
 
 
-def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentCounter:
+def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentView:
     """Return a counter that draws a bar on an interactive terminal, and nothing elsewhere."""
     if hidden or terminal.quiet or not terminal.is_interactive:
-        return SilentCounter()
+        return SilentView()
     return BarCounter(terminal)
 
 

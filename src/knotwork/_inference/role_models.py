@@ -10,7 +10,7 @@ from contextlib import closing
 
 from knotwork._cancellation import checks_due
 from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
-from knotwork._config import LlmSettings
+from knotwork._config import LlmSettings, Settings
 from knotwork._inference.call_batches import BatchModel, CallBatches
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
@@ -28,6 +28,7 @@ from knotwork._inference.model_registry import (
     role_settings,
 )
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
@@ -83,6 +84,21 @@ class RoleModels:
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
         self.notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        companions: Companions,
+        *,
+        model: ChatModel | None = None,
+        retries: RetryPolicy | None = None,
+    ) -> RoleModels:
+        """Return the models of an index: those of its settings, with its prompts and its cache."""
+        prompts = read_prompt_folder(settings.prompts.dir)
+        return cls(
+            settings.llm, companions=companions, model=model, retries=retries, prompts=prompts
+        )
 
     def open(
         self,

@@ -243,16 +243,11 @@ class Retrievers:
 
     def _keyword_model(self) -> ChatModel | None:
         """Return the model that retrievers ask, with its calls cached; None if none is set."""
-        from knotwork._inference.prompt_folder import read_prompt_folder
         from knotwork._inference.role_models import RoleModels
 
         if self._search_models is None:
-            self._search_models = RoleModels(
-                self.settings.llm,
-                companions=companions_of(self.store),
-                model=self._chat_model,
-                prompts=read_prompt_folder(self.settings.prompts.dir),
-            )
+            companions = companions_of(self.store)
+            self._search_models = RoleModels.of(self.settings, companions, model=self._chat_model)
         return self._search_models.open("keyword")
 
     def _find_scope(self, question: str, filters: FilterSpec | None) -> SearchScope:

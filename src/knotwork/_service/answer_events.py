@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 
-from knotwork._service.responses import describe_error, format_event
+from knotwork._service.limits import Threads
+from knotwork._service.responses import (
+    EventStream,
+    describe_error,
+    format_event,
+    keep_alive,
+    start_stream,
+)
 from knotwork._service.workspaces import Workspace
 from knotwork._shapes.answers import AnswerShape, split_pieces
 from knotwork._shapes.evidence import EvidenceShape
@@ -35,6 +42,15 @@ def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
         if event.answer.pieces:  # nothing else sent the text before
             yield from (("text", {"text": part}) for part in split_pieces(event.answer))
         yield "done", AnswerShape.of(event.answer)
+
+
+async def stream_events(threads: Threads, make: Callable[[], Iterator[NamedEvent]]) -> EventStream:
+    """Return the stream of the events that a function makes in a thread.
+
+    Errors before the first event are raised here, while an error response is still possible.
+    """
+    events = await start_stream(threads.iterate(make))
+    return EventStream(keep_alive(format_events(events)))
 
 
 async def format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:

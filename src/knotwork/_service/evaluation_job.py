@@ -12,7 +12,6 @@ import numpy as np
 
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.model_registry import price_table
-from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._retrieval.retriever_registry import may_ask_model, may_rerank
 from knotwork._service.evaluation_store import (
@@ -102,12 +101,7 @@ class _Run:
         settings, store = self._base.settings.llm, self._base.store
         cases = tuple(self.cases[n] for n in left)
         run = EvaluationRun(self._plan.name, len(cases))
-        opened = RoleModels(
-            settings,
-            companions=companions_of(store),
-            prompts=read_prompt_folder(self._base.settings.prompts.dir),
-        )
-        with closing(opened) as models:
+        with closing(RoleModels.of(self._base.settings, companions_of(store))) as models:
             questions = evaluate_retrievers(
                 Dataset(self._plan.name, (), cases),
                 [retriever],
@@ -175,20 +169,17 @@ class _Run:
         )
 
     def _describe_hits(self, asked: AskedCase) -> list[RankedShape]:
-        described = []
-        for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1):
-            uri = self._uris.get(hit.chunk.document_id, "")
-            described.append(
-                RankedShape(
-                    rank=rank,
-                    document=uri,
-                    document_id=hit.chunk.document_id,
-                    chunk_id=hit.chunk.id,
-                    score=hit.score,
-                    is_gold=uri in asked.case.gold_uris,
-                )
+        return [
+            RankedShape(
+                rank=rank,
+                document=(uri := self._uris.get(hit.chunk.document_id, "")),
+                document_id=hit.chunk.document_id,
+                chunk_id=hit.chunk.id,
+                score=hit.score,
+                is_gold=uri in asked.case.gold_uris,
             )
-        return described
+            for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1)
+        ]
 
 
 def _judge_answer(answer: Answer, case: EvaluationCase, *, is_answerable: bool) -> dict[str, float]:

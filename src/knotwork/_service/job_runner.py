@@ -403,7 +403,7 @@ def run_graph_import(
     report: GraphImportReport | None = None
     with hide_folder(folder):
         events = workspace.base.graph.import_events(
-            graph_files(folder, arguments["files"]),
+            [folder / name for name in arguments["files"]],
             format=arguments["format"],
             name=arguments["name"],
             columns=arguments["columns"],
@@ -520,11 +520,6 @@ def _refresh_communities(workspace: Workspace, progress: Progress) -> None:
 
 
 _IMPORT_FIX = "Set the `format` of the files, or the `columns` of a table."
-
-
-def graph_files(folder: Path, names: list[str]) -> list[Path]:
-    """Return the paths of the files of an uploaded graph, in the order of the upload."""
-    return [folder / name for name in names]
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 
 from knotwork.errors import MissingExtra
-from knotwork.records import Usage
+from knotwork.records import Answer
 
 METRICS_MEDIA_TYPE = CONTENT_TYPE_LATEST
 _LATENCY_BUCKETS_S = (
@@ -74,11 +74,11 @@ class Metrics:
         self.jobs = Gauge("knotwork_jobs", "Jobs by state.", ("state",), registry=registry)
         self.opened = Gauge("knotwork_workspaces_open", "Open indexes.", registry=registry)
 
-    def count_answer(self, mode: str, usage: Usage, *, answered: bool) -> None:
+    def count_answer(self, answer: Answer) -> None:
         """Count a question and its tokens."""
-        self.questions.labels(mode, str(answered).lower()).inc()
-        self.tokens.labels("in").inc(usage.input_tokens)
-        self.tokens.labels("out").inc(usage.output_tokens)
+        self.questions.labels(answer.mode, str(answer.answered).lower()).inc()
+        self.tokens.labels("in").inc(answer.usage.input_tokens)
+        self.tokens.labels("out").inc(answer.usage.output_tokens)
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -101,12 +101,12 @@ class TracedSpan:
     def __init__(self, attributes: dict[str, str | int]) -> None:
         self.attributes = attributes
 
-    def note_usage(self, model: str, usage: Usage) -> None:
+    def note_answer(self, answer: Answer) -> None:
         """Record the model that answered, and its tokens."""
-        if model:
-            self.attributes[_MODEL] = model
-        self.attributes[_INPUT_TOKENS] = usage.input_tokens
-        self.attributes[_OUTPUT_TOKENS] = usage.output_tokens
+        if answer.model:
+            self.attributes[_MODEL] = answer.model
+        self.attributes[_INPUT_TOKENS] = answer.usage.input_tokens
+        self.attributes[_OUTPUT_TOKENS] = answer.usage.output_tokens
 
     def note_hits(self, count: int) -> None:
         """Record the number of passages found."""

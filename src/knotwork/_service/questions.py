@@ -39,15 +39,19 @@ def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> It
     with trace("ask", workspace.name, request.retriever) as span:
         for event in workspace.base.ask_events(request):
             if event.answer is not None:
-                answer = event.answer
-                server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
-                span.note_usage(answer.model, answer.usage)
+                server.metrics.count_answer(event.answer)
+                span.note_answer(event.answer)
             yield event
 
 
 def ask(server: Service, workspace: Workspace, request: AskRequest) -> Answer:
     """Return the answer to a question; raises like `ask_events`."""
-    *_, last = ask_events(server, workspace, request)
+    return last_answer(ask_events(server, workspace, request))
+
+
+def last_answer(events: Iterator[AskEvent]) -> Answer:
+    """Return the answer that the last event has."""
+    *_, last = events
     assert last.answer is not None, "the last event has the answer"
     return last.answer
 

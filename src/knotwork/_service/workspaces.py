@@ -37,15 +37,17 @@ _COMPANIONS = (
 class Workspace:
     """One index with its uploaded files."""
 
-    def __init__(self, name: str, path: Path, opener: _Opener) -> None:
+    def __init__(
+        self, name: str, path: Path, open_base: Callable[[Path], KnowledgeBase], *, read_only: bool
+    ) -> None:
         self.name = name
         self.path = path
         self.files = path.with_name(path.stem + FILES_SUFFIX)
         self.writing = threading.Lock()
         """Held while the index or the uploaded files are changed."""
-        self.map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not opener.read_only)
+        self.map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not read_only)
         """The layout of the graph."""
-        self._opener = opener
+        self._open_base = open_base
         self._opened: KnowledgeBase | None = None
         self._lock = threading.Lock()
         self.leases = 0
@@ -68,7 +70,7 @@ class Workspace:
         """The knowledge base, opened on first use; raises like `knotwork.open`."""
         with self._lock:
             if self._opened is None:
-                self._opened = self._opener.open(self.path)
+                self._opened = self._open_base(self.path)
             return self._opened
 
     @property
@@ -109,8 +111,9 @@ class Workspaces:
         self.path = path
         self.is_folder = not url and path.is_dir()
         self.read_only = read_only
-        self._most_open = settings.service.open_indexes
-        self._opener = _Opener(settings, read_only=read_only, make_room=self._make_room, url=url)
+        self._settings = settings
+        self._url = url
+        self._opening = threading.Lock()
         self._known: dict[str, Workspace] = {}
         self._leaving: set[str] = set()
         self._uses = 0
@@ -158,7 +161,7 @@ class Workspaces:
                 raise Conflict(
                     f"The workspace `{name}` already exists.", fix="Choose another name."
                 )
-            workspace = self._known[name] = Workspace(name, path, self._opener)
+            workspace = self._known[name] = self._workspace(name, path)
             self._enter(workspace)
         try:
             _ = workspace.base
@@ -215,6 +218,19 @@ class Workspaces:
         for workspace in known:
             workspace.close()
 
+    def _workspace(self, name: str, path: Path) -> Workspace:
+        return Workspace(name, path, self._open, read_only=self.read_only)
+
+    def _open(self, path: Path) -> KnowledgeBase:
+        """Open an index with the settings of the server, one at a time.
+
+        Indexes with the same local model share it, like all knowledge bases of a process.
+        """
+        with self._opening:
+            self._make_room()
+            place = self._url or path
+            return open_index(place, settings=self._settings, read_only=self.read_only)
+
     def _enter(self, workspace: Workspace) -> None:
         """Add a lease to a workspace. The caller holds the lock."""
         self._uses += 1
@@ -231,13 +247,14 @@ class Workspaces:
         Leased indexes stay open, even above the limit. An index is opened only under a lease, so
         none is opened again while it is closed here.
         """
+        most = self._settings.service.open_indexes
         with self._lock:
             opened = [workspace for workspace in self._known.values() if workspace.is_open]
             idle = sorted(
                 (workspace for workspace in opened if not workspace.leases),
                 key=lambda workspace: workspace.used,
             )
-            taken = [w.take() for w in idle[: max(0, len(opened) - self._most_open + 1)]]
+            taken = [w.take() for w in idle[: max(0, len(opened) - most + 1)]]
         for index in taken:
             if index is not None:
                 index.close()
@@ -252,7 +269,7 @@ class Workspaces:
             path, exists = self.path, name == DEFAULT_WORKSPACE
         if not exists:
             raise no_workspace(name)
-        return self._known.setdefault(name, Workspace(name, path, self._opener))
+        return self._known.setdefault(name, self._workspace(name, path))
 
     def _check_change(self, action: str) -> None:
         if self.read_only:
@@ -262,33 +279,6 @@ class Workspaces:
                 f"This server serves a single index; workspaces cannot be {action}.",
                 fix="Serve a folder: knotwork serve FOLDER",
             )
-
-
-class _Opener:
-    """Open indexes with the settings of the server, one at a time.
-
-    Indexes with the same local model share it, like all knowledge bases of a process.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        read_only: bool,
-        make_room: Callable[[], None],
-        url: str = "",
-    ) -> None:
-        self._url = url
-        self._make_room = make_room
-        self._settings = settings
-        self.read_only = read_only
-        self._lock = threading.Lock()
-
-    def open(self, path: Path) -> KnowledgeBase:
-        with self._lock:
-            self._make_room()
-            place = self._url or path
-            return open_index(place, settings=self._settings, read_only=self.read_only)
 
 
 def no_workspace(name: str) -> NotFound:

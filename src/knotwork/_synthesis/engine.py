@@ -241,18 +241,14 @@ class AnswerEngine:
         if not is_set and not request.budget:
             return None
         from knotwork._inference.call_costs import UsageMeter
-        from knotwork._inference.prompt_folder import read_prompt_folder
         from knotwork._inference.role_models import RoleModels, open_budget
 
         budget = open_budget(request.budget, llm, count_tokens=count_tokens)
         with self._lock:
             if self._models is None:
-                self._models = RoleModels(
-                    llm,
-                    companions=companions_of(self._store),
-                    model=self._model,
-                    retries=RETRIES,
-                    prompts=read_prompt_folder(self._settings.prompts.dir),
+                companions = companions_of(self._store)
+                self._models = RoleModels.of(
+                    self._settings, companions, model=self._model, retries=RETRIES
                 )
             models = self._models
         meter = UsageMeter()

@@ -11,7 +11,6 @@ from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base.searcher import note_nothing_left
@@ -91,12 +90,7 @@ def ask_agent_events(
     tools = options.get("tools", DEFAULT_TOOLS)
     k = options.get("k")
     budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
-    opened = RoleModels(
-        settings.llm,
-        companions=companions_of(store),
-        prompts=read_prompt_folder(settings.prompts.dir),
-    )
-    with closing(opened) as models:
+    with closing(RoleModels.of(settings, companions_of(store))) as models:
         agent = build_agent(
             options.get("kind", "iterative"),
             store=store,

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
@@ -109,11 +108,7 @@ class Chat:
             self._memory = self._open_memory(
                 partial(FactMemory, memory) if memory else partial(open_facts, store)
             )
-        self._models = RoleModels(
-            settings.llm,
-            companions=companions_of(store),
-            prompts=read_prompt_folder(settings.prompts.dir),
-        )
+        self._models = RoleModels.of(settings, companions_of(store))
         self._meter = UsageMeter()
         budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
         reads = options.get("use_llm", True)

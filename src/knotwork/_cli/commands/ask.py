@@ -41,15 +41,33 @@ if TYPE_CHECKING:
 @PARAMETER_OPTION
 @click.option("--expand", is_flag=True, help="Also search for keywords that a model suggests.")
 @click.option("--explain", is_flag=True, help="Show the passages, and why each was found.")
-@click.option("--no-llm", is_flag=True, help="Quote sentences; do not use the language model.")
 @click.option(
-    "--no-fallback", is_flag=True, help="Fail if the language model fails; quote nothing."
+    "--no-llm",
+    "use_llm",
+    flag_value=False,
+    default=True,
+    help="Quote sentences; do not use the language model.",
+)
+@click.option(
+    "--no-fallback",
+    "fallback",
+    flag_value=False,
+    default=True,
+    help="Fail if the language model fails; quote nothing.",
 )
 @click.option("--retry", is_flag=True, help="Ask the model again if its reply was unusable.")
 @click.option(
     "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 3k or "0.01 EUR".'
 )
-def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
+def ask_command(
+    session: Session,
+    *,
+    question: str,
+    retrieval_query: str | None,
+    parameters: tuple[str, ...],
+    explain: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Answer a question from the index, with a citation for every sentence.
 
     If the documents hold no answer, the command says so and shows the nearest passages. With a
@@ -58,16 +76,29 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     documents, one document or a topic are answered with an outline or central sentences, and
     questions for numbers with counts.
     """
-    from knotwork._cli.answers import print_answer_usage
+    from knotwork._cli.answers import AnswerView, print_answer_usage
 
-    if not arguments["question"].strip():
+    if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
     knowledge_base = session.open_to_ask(
-        [arguments["question"]], mode=arguments["mode"], use_llm=not arguments["no_llm"]
+        [question], mode=options["mode"], use_llm=options["use_llm"]
     )
-    answer, found, is_shown = _ask(session, knowledge_base, arguments)
-    evidence = found if arguments["explain"] else None
-    _show(session, knowledge_base, answer, evidence, is_shown=is_shown)
+    answer: Answer | None = None
+    evidence: Evidence | None = None
+    events = knowledge_base.ask_events(
+        question,
+        retrieval_query=read_statement(retrieval_query),
+        query_params=read_parameters(parameters),
+        **options,
+    )
+    with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
+        for event in events:
+            view.show(event)
+            answer = event.answer or answer
+            evidence = event.evidence or evidence
+    assert answer is not None, "the last event has the answer"
+    passages = evidence if explain else None
+    _show(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
     if not session.common.json:
         print_answer_usage(session.terminal, answer)
 
@@ -97,38 +128,6 @@ def _show(
         documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_empty_index(session.terminal, knowledge_base)
-
-
-def _ask(
-    session: Session, knowledge_base: KnowledgeBase, arguments: dict[str, Any]
-) -> tuple[Answer, Evidence, bool]:
-    """Return the answer, the evidence, and whether the answer has been streamed already."""
-    from knotwork._cli.answers import AnswerView
-
-    answer: Answer | None = None
-    evidence: Evidence | None = None
-    events = knowledge_base.ask_events(
-        arguments["question"],
-        retriever=arguments["retriever"],
-        filters=arguments["filters"],
-        min_score=arguments["min_score"],
-        retrieval_query=read_statement(arguments["retrieval_query"]),
-        query_params=read_parameters(arguments["parameters"]),
-        mode=arguments["mode"],
-        expand=arguments["expand"],
-        use_llm=not arguments["no_llm"],
-        fallback=not arguments["no_fallback"],
-        retry=arguments["retry"],
-        budget=arguments["budget"],
-    )
-    with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
-        for event in events:
-            view.show(event)
-            answer = event.answer or answer
-            evidence = event.evidence or evidence
-    assert answer is not None
-    assert evidence is not None
-    return answer, evidence, view.has_shown_answer
 
 
 AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")

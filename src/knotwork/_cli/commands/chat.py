@@ -81,8 +81,7 @@ def chat_command(
     options: dict[str, Any] = {"retriever": retriever, "mode": mode, "budget": budget}
     options["filters"] = filters
     with Chat(knowledge_base, use_llm=not no_llm, **options) as chat:
-        for note in chat.notes:
-            session.terminal.note(note, style="yellow")
+        session.terminal.notes(chat.notes, style="yellow")
         note_empty_index(session.terminal, knowledge_base)
         if is_watched:
             session.terminal.note(

@@ -211,7 +211,6 @@ def run_retriever_evaluation(
     from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
     from knotwork._inference import open_embedder
     from knotwork._inference.model_registry import open_reranker
-    from knotwork._inference.prompt_folder import read_prompt_folder
     from knotwork._inference.role_models import RoleModels
     from knotwork._stores.base import companions_of
     from knotwork._stores.urls import open_store
@@ -227,11 +226,7 @@ def run_retriever_evaluation(
     path = index_path(dataset, embedder=embedder, folder=cache)
     run = EvaluationRun(dataset.name, len(dataset.cases))
     store = open_store(str(path), create=True)
-    models = RoleModels(
-        settings.llm,
-        companions=companions_of(store),
-        prompts=read_prompt_folder(settings.prompts.dir),
-    )
+    models = RoleModels.of(settings, companions_of(store))
     try:
         with choose_view(session.terminal, "auto", hidden=session.common.no_progress) as view:
             for event in index_dataset(

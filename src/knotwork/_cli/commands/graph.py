@@ -130,8 +130,7 @@ def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:
     for uri in report.removed:
         terminal.say(f"Removed {uri}, which the graph no longer uses")
     terminal.say(f"To remove the graph: knotwork delete {report.uri}")
-    for note in report.notes:
-        terminal.note(note, style="dim")
+    terminal.notes(report.notes, style="dim")
 
 
 SHOWN_RELATIONS = 15

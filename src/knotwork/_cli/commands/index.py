@@ -16,7 +16,7 @@ from knotwork._cli.terminal import Terminal, count_of
 from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
-    from knotwork._cli.progress import ProgressView
+    from knotwork._cli.progress import SilentView
     from knotwork._indexing.foreign_indexes import ImportReport
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.report import IndexReport
@@ -131,7 +131,7 @@ def show_estimate(session: Session, estimate: IndexEstimate) -> None:
 def run_indexing(
     knowledge_base: KnowledgeBase,
     paths: Sequence[str],
-    view: ProgressView,
+    view: SilentView,
     *,
     on_model_error: Callable[[IndexReport], None] | None = None,
     **options: Unpack[IndexOptions],
@@ -211,8 +211,7 @@ def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
     terminal.say(f"Vectors    {', '.join(counts) or 'none'}")
     terminal.say(f"Embedded   {count_of(report.embedded, 'text')} in this run")
     terminal.say(f"Time       {format_seconds(report.seconds)}")
-    for note in report.notes:
-        terminal.note(note, style="yellow")
+    terminal.notes(report.notes, style="yellow")
 
 
 def _print_embed_interruption(terminal: Terminal, report: EmbedReport) -> None:
@@ -306,8 +305,7 @@ def print_import(terminal: Terminal, report: ImportReport) -> None:
     _print_counts(terminal, "Skipped", dropped)
     for uri in report.removed:
         terminal.say(f"Removed {uri}, which is no longer in the imported index")
-    for note in report.notes:
-        terminal.note(note, style="dim")
+    terminal.notes(report.notes, style="dim")
 
 
 def _print_counts(terminal: Terminal, title: str, rows: Iterable[tuple[str, str]]) -> None:

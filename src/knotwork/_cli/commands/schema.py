@@ -220,8 +220,7 @@ def _origin(report: ProposalReport) -> str:
 def _note_cost(session: Session, report: ProposalReport) -> None:
     from knotwork._inference.chat import TokenUsage
 
-    for note in report.notes:
-        session.terminal.note(note, style="yellow")
+    session.terminal.notes(report.notes, style="yellow")
     if not report.model:
         session.terminal.note(
             "No model was used. Rules find few types: review the schema, or set llm.model."

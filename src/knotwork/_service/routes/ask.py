@@ -11,7 +11,7 @@ from pydantic import Field
 
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._service.access import Caller, ReadWorkspace, Routes, Server
-from knotwork._service.answer_events import NamedEvent, format_events, name_step
+from knotwork._service.answer_events import NamedEvent, name_step, stream_events
 from knotwork._service.observability import trace
 from knotwork._service.questions import (
     ask,
@@ -23,8 +23,6 @@ from knotwork._service.responses import (
     EVENT_RESPONSES,
     Envelope,
     EventStream,
-    keep_alive,
-    start_stream,
     wrap,
 )
 from knotwork._service.schemas.answers import (
@@ -136,8 +134,7 @@ async def stream_answer(
     """
     question = check_question(server, key, _ask_request(asked))
     make = partial(_answer_events, server, workspace, question)
-    events = await start_stream(server.threads_for(question).iterate(make))
-    return EventStream(keep_alive(format_events(events)))
+    return await stream_events(server.threads_for(question), make)
 
 
 def _answer_events(
@@ -169,8 +166,7 @@ async def ask_agent(
     wanted = ask_request.AskRequest(asked.question, use_llm=asked.use_llm)
     question = check_question(server, key, wanted)
     make = partial(_agent_events, server, workspace, asked, question.budget)
-    events = await start_stream(server.threads.iterate(make))
-    return EventStream(keep_alive(format_events(events)))
+    return await stream_events(server.threads, make)
 
 
 def _agent_events(
@@ -193,9 +189,8 @@ def _agent_events(
                 yield "step", reply.step
                 continue
             if reply.answer is not None:
-                answer = reply.answer
-                server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
-                span.note_usage(answer.model, answer.usage)
+                server.metrics.count_answer(reply.answer)
+                span.note_answer(reply.answer)
             if reply.evidence is not None:
                 yield "sources", EvidenceShape.of(reply.evidence, workspace.base.store)
             if reply.answer is not None:

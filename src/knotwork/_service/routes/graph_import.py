@@ -18,7 +18,7 @@ from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
 from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
-from knotwork._service.job_runner import graph_files, hide_folder
+from knotwork._service.job_runner import hide_folder
 from knotwork._service.private_files import make_private_folder
 from knotwork._service.schemas.workspaces import JobShape, RefusedFile
 from knotwork._service.server import Service
@@ -152,7 +152,7 @@ def _store_upload(
     try:
         stored, refused = store_files(received, store)
         with hide_folder(folder):
-            list_files(graph_files(folder, stored), format=options["format"])
+            list_files([folder / name for name in stored], format=options["format"])
         move_folder(folder, workspace.graphs / token)
     except BaseException:
         shutil.rmtree(folder)

@@ -16,7 +16,7 @@ from knotwork._service.access import (
     WriteWorkspace,
     require,
 )
-from knotwork._service.answer_events import NamedEvent, format_events, name_step
+from knotwork._service.answer_events import NamedEvent, name_step, stream_events
 from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.memories import check_room, known_facts, stored_facts
 from knotwork._service.observability import trace
@@ -24,8 +24,6 @@ from knotwork._service.questions import check_question
 from knotwork._service.responses import (
     EVENT_RESPONSES,
     EventStream,
-    keep_alive,
-    start_stream,
 )
 from knotwork._service.schemas.memory import (
     MOST_NAME_CHARACTERS,
@@ -87,8 +85,7 @@ async def stream_chat(
             elif event.reply is not None:
                 yield "done", ChatReplyShape.of(event.reply)
 
-    events = await start_stream(server.threads.iterate(steps))
-    return EventStream(keep_alive(format_events(events)))
+    return await stream_events(server.threads, steps)
 
 
 def _check_message(server: Service, key: AccessKey, asked: ChatMessage) -> ask_request.AskRequest:
@@ -139,9 +136,8 @@ def _chat_events(
         ) as conversation:
             for event in conversation.events(asked.message):
                 if event.reply is not None and event.reply.answer is not None:
-                    answer = event.reply.answer
-                    server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
-                    span.note_usage(answer.model, answer.usage)
+                    server.metrics.count_answer(event.reply.answer)
+                    span.note_answer(event.reply.answer)
                 yield event
 
 

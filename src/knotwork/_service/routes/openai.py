@@ -23,7 +23,7 @@ from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_n
 from knotwork._service.access import Caller, Server, lease
 from knotwork._service.keys import AccessKey
 from knotwork._service.memories import recalling
-from knotwork._service.questions import ask_events, check_question
+from knotwork._service.questions import ask_events, check_question, last_answer
 from knotwork._service.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
@@ -192,7 +192,8 @@ async def complete_chat(
         return await _stream(server, lease, question, conversation, recall)
     with lease as workspace:
         threads = server.threads_for(question)
-        answer = await threads.run(_ask, server, workspace, question, recall)
+        events = partial(_ask_events, server, workspace, question, recall)
+        answer = await threads.run(lambda: last_answer(events()))
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
@@ -226,14 +227,6 @@ def _ask_events(
     recalled = recall(workspace, question) if recall else nullcontext(question)
     with recalled as asked:
         yield from ask_events(server, workspace, asked)
-
-
-def _ask(
-    server: Service, workspace: Workspace, question: AskRequest, recall: Recalling | None
-) -> Answer:
-    *_, last = _ask_events(server, workspace, question, recall)
-    assert last.answer is not None, "the last event has the answer"
-    return last.answer
 
 
 async def _stream(
