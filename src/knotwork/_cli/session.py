@@ -340,6 +340,49 @@ def _ask_modes() -> Sequence[str]:
     return tuple(ASK_MODES)
 
 
+_CYPHER_SUFFIXES = (".cypher", ".cql")
+
+
+def _read_statement(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> str | None:
+    """Return a Cypher statement, read from a file if ``given`` is one word or ends in .cypher or
+    .cql.
+
+    Raises ConfigError if the file cannot be read.
+    """
+    if given is None or (len(given.split()) > 1 and not given.endswith(_CYPHER_SUFFIXES)):
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"Cannot read a Cypher statement from the file `{given}`: {reason}.",
+            fix="Give the path of a UTF-8 text file, or the statement itself in quotes.",
+        ) from None
+
+
+def read_parameter(text: str) -> tuple[str, PropertyValue]:
+    """Return the name of a parameter and its value, parsed as JSON if possible, else as text.
+
+    Raises ConfigError if `=` or the name is missing.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigError(f"`--param {text}` is not NAME=VALUE.", fix="Write it as --param n=Ada.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _read_parameters(
+    _context: click.Context, _parameter: click.Parameter, given: Sequence[str]
+) -> dict[str, PropertyValue]:
+    return dict(map(read_parameter, given))
+
+
 RETRIEVER_OPTION = choice_option(
     "--retriever",
     metavar="NAME",
@@ -359,9 +402,10 @@ MIN_SCORE_OPTION = click.option(
 )
 PARAMETER_OPTION = click.option(
     "--param",
-    "parameters",
+    "query_params",
     metavar="NAME=VALUE",
     multiple=True,
+    callback=_read_parameters,
     help="Value of $NAME, as JSON or as text. May be repeated.",
 )
 
@@ -378,6 +422,7 @@ STATEMENT_TIMEOUT_OPTION = click.option(
 RETRIEVAL_QUERY_OPTION = click.option(
     "--retrieval-query",
     metavar="CYPHER",
+    callback=_read_statement,
     help="Cypher statement, or a file with one, to run on each passage found (`node`, `score`).",
 )
 MODE_OPTION = choice_option(
@@ -499,46 +544,6 @@ def command_group(*examples: str) -> Callable[[CommandFunction], click.Group]:
 def take_common(arguments: dict[str, Any]) -> CommonOptions:
     """Remove the common options from the arguments of a command, and return them."""
     return CommonOptions(**{name: arguments.pop(name) for name in _COMMON_NAMES})
-
-
-_CYPHER_SUFFIXES = (".cypher", ".cql")
-
-
-def read_statement(given: str | None) -> str | None:
-    """Return a Cypher statement, read from a file if ``given`` is one word or ends in .cypher or
-    .cql.
-
-    Raises ConfigError if the file cannot be read.
-    """
-    if given is None or (len(given.split()) > 1 and not given.endswith(_CYPHER_SUFFIXES)):
-        return given
-    try:
-        return Path(given).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(
-            f"Cannot read a Cypher statement from the file `{given}`: {reason}.",
-            fix="Give the path of a UTF-8 text file, or the statement itself in quotes.",
-        ) from None
-
-
-def read_parameters(given: Iterable[str]) -> dict[str, PropertyValue]:
-    """Return parameters by name. Raises ConfigError like `read_parameter`."""
-    return dict(read_parameter(text) for text in given)
-
-
-def read_parameter(text: str) -> tuple[str, PropertyValue]:
-    """Return the name of a parameter and its value, parsed as JSON if possible, else as text.
-
-    Raises ConfigError if `=` or the name is missing.
-    """
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ConfigError(f"`--param {text}` is not NAME=VALUE.", fix="Write it as --param n=Ada.")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 OTHER_OPTIONS = "Also --config, --set, -q, -v, --color, --no-progress, --debug (knotwork -h)."

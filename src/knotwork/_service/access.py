@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import urlsplit
@@ -163,29 +164,18 @@ def check_workspace(key: AccessKey, name: str, role: KeyRole) -> None:
     require(key, role)
 
 
-async def _lease(
-    request: Request, key: AccessKey, name: str, role: KeyRole
-) -> AsyncIterator[Workspace]:
-    check_workspace(key, name, role)
-    with lease(service_of(request), name) as workspace:
-        yield workspace
+@dataclass(frozen=True, slots=True)
+class _Leasing:
+    """The dependency that leases the workspace of a route for a key with a role."""
 
+    role: KeyRole
 
-async def _to_read(
-    request: Request, key: Caller, workspace: WorkspaceName
-) -> AsyncIterator[Workspace]:
-    async for leased in _lease(request, key, workspace, KeyRole.READ):
-        yield leased
-
-
-async def _to_write(
-    request: Request, key: Caller, workspace: WorkspaceName
-) -> AsyncIterator[Workspace]:
-    async for leased in _lease(request, key, workspace, KeyRole.WRITE):
-        yield leased
-
-
-_ROLES = {_to_read: KeyRole.READ, _to_write: KeyRole.WRITE}
+    async def __call__(
+        self, request: Request, key: Caller, workspace: WorkspaceName
+    ) -> AsyncIterator[Workspace]:
+        check_workspace(key, workspace, self.role)
+        with lease(service_of(request), workspace) as leased:
+            yield leased
 
 
 RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -205,7 +195,7 @@ class WorkspaceRoute(APIRoute):
     def checked(self, handle: RouteHandler) -> RouteHandler:
         """Return a handler that checks access, and then calls ``handle``."""
         calls = [dependency.call for dependency in self.dependant.dependencies]
-        roles = [role for call, role in _ROLES.items() if call in calls]
+        roles = [call.role for call in calls if isinstance(call, _Leasing)]
         if not roles:
             return handle
 
@@ -219,10 +209,10 @@ class WorkspaceRoute(APIRoute):
         return check_first
 
 
-ReadWorkspace = Annotated[Workspace, Depends(_to_read)]
+ReadWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.READ))]
 """The workspace in the path, for a key that may read it."""
 
-WriteWorkspace = Annotated[Workspace, Depends(_to_write)]
+WriteWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.WRITE))]
 """The workspace in the path, for a key that may write to it."""
 
 Server = Annotated[Service, Depends(service_of)]

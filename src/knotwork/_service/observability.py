@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -20,6 +21,9 @@ from prometheus_client import (
 
 from knotwork.errors import MissingExtra
 from knotwork.records import Answer
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 METRICS_MEDIA_TYPE = CONTENT_TYPE_LATEST
 _LATENCY_BUCKETS_S = (
@@ -95,38 +99,29 @@ _RETRIEVER = "knotwork.retriever"
 _HITS = "knotwork.hits"
 
 
-class TracedSpan:
-    """The attributes of a traced operation."""
+def note_answer(span: Span, answer: Answer) -> None:
+    """Record the model that answered, and its tokens."""
+    if answer.model:
+        span.set_attribute(_MODEL, answer.model)
+    span.set_attribute(_INPUT_TOKENS, answer.usage.input_tokens)
+    span.set_attribute(_OUTPUT_TOKENS, answer.usage.output_tokens)
 
-    def __init__(self, attributes: dict[str, str | int]) -> None:
-        self.attributes = attributes
 
-    def note_answer(self, answer: Answer) -> None:
-        """Record the model that answered, and its tokens."""
-        if answer.model:
-            self.attributes[_MODEL] = answer.model
-        self.attributes[_INPUT_TOKENS] = answer.usage.input_tokens
-        self.attributes[_OUTPUT_TOKENS] = answer.usage.output_tokens
-
-    def note_hits(self, count: int) -> None:
-        """Record the number of passages found."""
-        self.attributes[_HITS] = count
+def note_hits(span: Span, count: int) -> None:
+    """Record the number of passages found."""
+    span.set_attribute(_HITS, count)
 
 
 @contextmanager
-def trace(operation: str, workspace: str, retriever: str | None) -> Iterator[TracedSpan]:
+def trace(operation: str, workspace: str, retriever: str | None) -> Iterator[Span]:
     """Trace an operation. Nothing is recorded unless a trace provider is configured."""
     from opentelemetry.trace import get_tracer
 
-    attributes: dict[str, str | int] = {_OPERATION: operation, _SOURCE: workspace}
-    if retriever:
-        attributes[_RETRIEVER] = retriever
     with get_tracer(_TRACER).start_as_current_span(f"{operation} {workspace}") as span:
-        traced = TracedSpan(attributes)
-        try:
-            yield traced
-        finally:
-            span.set_attributes(traced.attributes)
+        span.set_attributes({_OPERATION: operation, _SOURCE: workspace})
+        if retriever:
+            span.set_attribute(_RETRIEVER, retriever)
+        yield span
 
 
 def require_telemetry() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from knotwork._service.keys import AccessKey, KeyRole
-from knotwork._service.observability import trace
+from knotwork._service.observability import note_answer, note_hits, trace
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
@@ -40,7 +40,7 @@ def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> It
         for event in workspace.base.ask_events(request):
             if event.answer is not None:
                 server.metrics.count_answer(event.answer)
-                span.note_answer(event.answer)
+                note_answer(span, event.answer)
             yield event
 
 
@@ -60,5 +60,5 @@ def search(workspace: Workspace, request: AskRequest) -> Evidence:
     """Return the evidence for a question."""
     with trace("retrieval", workspace.name, request.retriever) as span:
         evidence = workspace.base.search(request)
-        span.note_hits(len(evidence.hits))
+        note_hits(span, len(evidence.hits))
     return evidence

@@ -10,7 +10,6 @@ from knotwork._retrieval.queries.query_rows import show_row
 from knotwork._shapes.evidence import EvidenceShape, HitShape
 from knotwork.records import (
     RETRIEVAL_QUERY,
-    AnswerPiece,
     Citation,
     Evidence,
     Hit,
@@ -56,14 +55,6 @@ class RowsMetadata(TypedDict):
     truncated: bool
 
 
-class PieceData(TypedDict):
-    """A part of a document that an answer consists of; ``citation`` is the number of its source."""
-
-    kind: str
-    markdown: str
-    citation: int
-
-
 QUOTE_CHARACTERS = 300
 """Characters of a quote in the text that a tool returns; the artifact has all of it."""
 
@@ -107,11 +98,6 @@ def short_quote(citation: Citation) -> str:
     """Return the quote of a citation as one line, which is cut if it is a long piece."""
     line = " ".join(citation.quote.split())
     return line if len(line) <= QUOTE_CHARACTERS else f"{line[:QUOTE_CHARACTERS].rstrip()} …"
-
-
-def piece_data(piece: AnswerPiece) -> PieceData:
-    """Convert a piece of an answer to plain data that a framework can store."""
-    return PieceData(kind=piece.kind, markdown=piece.markdown, citation=piece.citation)
 
 
 def passage_metadata(passage: HitShape | Citation) -> PassageMetadata:

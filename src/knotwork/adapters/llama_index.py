@@ -8,11 +8,11 @@ from typing import Any
 
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.filters import FilterSpec
+from knotwork._shapes.base import fields_of
 from knotwork.adapters._metadata import (
     PassageMetadata,
     hits_with_metadata,
     passage_metadata,
-    piece_data,
     rows_over_hits,
     to_rows_metadata,
 )
@@ -35,6 +35,7 @@ except ImportError as error:
 
 __all__ = ["KnotworkQueryEngine", "KnotworkRetriever"]
 
+_PIECE_KEYS = ("kind", "markdown", "citation")
 _NOT_FOR_MODELS = ["start", "end", "start_s", "end_s", "score", "chunk_id"]
 _ROWS_AS_DATA = ["section", "source", "statement", "columns", "rows", "truncated"]
 
@@ -201,7 +202,7 @@ def _build_response(answer: Answer) -> Response:
             "mode": answer.mode,
             "model": answer.model,
             "notes": list(answer.notes),
-            "pieces": [dict(piece_data(piece)) for piece in answer.pieces],
+            "pieces": [fields_of(piece, *_PIECE_KEYS) for piece in answer.pieces],
             "results": [dict(to_rows_metadata(result)) for result in answer.results],
         },
     )

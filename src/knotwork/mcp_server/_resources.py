@@ -37,10 +37,9 @@ def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
     )
     @as_resource
     async def document(uri: str, start: int = 0, end: int | None = None) -> str:
-        def read() -> str:
-            return read_document_text(knowledge_base.knowledge_base, uri, start, end)
-
-        return await knowledge_base.call(read)
+        return await knowledge_base.call(
+            lambda: read_document_text(knowledge_base.knowledge_base, uri, start, end)
+        )
 
     @server.resource(
         f"{SCHEME}://reports/{{community}}",
@@ -51,10 +50,9 @@ def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
     )
     @as_resource
     async def report(community: str) -> str:
-        def read() -> str:
-            return read_report(knowledge_base.knowledge_base, community)
-
-        return await knowledge_base.call(read)
+        return await knowledge_base.call(
+            lambda: read_report(knowledge_base.knowledge_base, community)
+        )
 
 
 def list_document_resources(base: KnowledgeBase) -> list[Resource]:

@@ -26,7 +26,7 @@ from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork.errors import KnotworkError
 from knotwork.mcp_server import _schemas as schemas
 from knotwork.mcp_server import _text_output as text_output
-from knotwork.records import Direction, Evidence, QueryResult, Subgraph
+from knotwork.records import Direction, Evidence
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
@@ -233,12 +233,11 @@ def add_graph_tools(
         """Show the neighbourhood of one or more entities, strongest relations first, each with the
         ids of the chunks that state it.
         """
-
-        def find() -> Subgraph:
-            graph = knowledge_base.knowledge_base.graph
-            return graph.explore(names, direction=direction, depth=depth, limit=limit)
-
-        found = await knowledge_base.call(find)
+        found = await knowledge_base.call(
+            lambda: knowledge_base.knowledge_base.graph.explore(
+                names, direction=direction, depth=depth, limit=limit
+            )
+        )
         text = found.format(budget=text_output.SUBGRAPH_CHARACTERS)
         return tool_result(schemas.to_subgraph_result(found), text)
 
@@ -322,12 +321,11 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
         name. Relationships: HAS_SECTION, HAS_CHUNK, NEXT, HAS_CHILD, MENTIONS, ABOUT, RELATES and
         CO_OCCURS (with relation and weight), IN_COMMUNITY (with importance), ANSWERS.
         """
-
-        def run() -> QueryResult:
-            knowledge_graph = knowledge_base.knowledge_base.graph
-            return knowledge_graph.cypher(statement, parameters, graph=graph, row_limit=limit)
-
-        rows = await knowledge_base.call(run)
+        rows = await knowledge_base.call(
+            lambda: knowledge_base.knowledge_base.graph.cypher(
+                statement, parameters, graph=graph, row_limit=limit
+            )
+        )
         found = schemas.QueryRows.of(rows)
         return tool_result(found, text_output.format_rows(found))
 

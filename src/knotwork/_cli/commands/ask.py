@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -17,13 +17,13 @@ from knotwork._cli.session import (
     choice_option,
     command,
     number_option,
-    read_parameters,
-    read_statement,
 )
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base import KnowledgeBase
+    from knotwork._synthesis.ask_request import AskOptions
+    from knotwork.agents._ask import AgentOptions
     from knotwork.records import Answer, Evidence
 
 
@@ -63,10 +63,8 @@ def ask_command(
     session: Session,
     *,
     question: str,
-    retrieval_query: str | None,
-    parameters: tuple[str, ...],
     explain: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Unpack[AskOptions],
 ) -> None:
     """Answer a question from the index, with a citation for every sentence.
 
@@ -85,14 +83,8 @@ def ask_command(
     )
     answer: Answer | None = None
     evidence: Evidence | None = None
-    events = knowledge_base.ask_events(
-        question,
-        retrieval_query=read_statement(retrieval_query),
-        query_params=read_parameters(parameters),
-        **options,
-    )
     with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
-        for event in events:
+        for event in knowledge_base.ask_events(question, **options):
             view.show(event)
             answer = event.answer or answer
             evidence = event.evidence or evidence
@@ -149,6 +141,7 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 )
 @click.option(
     "--tools",
+    "names",
     metavar="NAMES",
     default="graph,hybrid,bm25",
     show_default=True,
@@ -161,19 +154,15 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 @number_option("-k", help="Number of passages.")
 @WHERE_OPTION
 @click.option("--explain", is_flag=True, help="Show the passages, and every step.")
-@click.option("--no-llm", is_flag=True, help="Plan by rules; do not use the language model.")
-def agent_command(  # noqa: PLR0913  one for each option
-    session: Session,
-    *,
-    question: str,
-    kind: str,
-    tools: str,
-    steps: int,
-    tokens: int,
-    k: int | None,
-    filters: tuple[str, ...],
-    explain: bool,
-    no_llm: bool,
+@click.option(
+    "--no-llm",
+    "use_llm",
+    flag_value=False,
+    default=True,
+    help="Plan by rules; do not use the language model.",
+)
+def agent_command(
+    session: Session, *, question: str, names: str, explain: bool, **options: Unpack[AgentOptions]
 ) -> None:
     """Answer a question step by step: plan, search, judge, and search again.
 
@@ -185,16 +174,7 @@ def agent_command(  # noqa: PLR0913  one for each option
     if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork agent "Who …?"')
     knowledge_base = session.open()
-    answer, evidence = ask_agent(
-        knowledge_base,
-        question,
-        kind=kind,
-        tools=[name.strip() for name in tools.split(",") if name.strip()],
-        steps=steps,
-        tokens=tokens,
-        k=k,
-        use_llm=not no_llm,
-        filters=filters,
-    )
+    options["tools"] = [name.strip() for name in names.split(",") if name.strip()]
+    answer, evidence = ask_agent(knowledge_base, question, **options)
     passages = evidence if explain else None
     _show(session, knowledge_base, answer, passages, steps=list(evidence.trace))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -21,6 +21,7 @@ from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 if TYPE_CHECKING:
+    from knotwork._synthesis.ask_request import AskOptions
     from knotwork.agents._chat import Chat, ChatResponse, MemoryUpdate
     from knotwork.agents._fact_memory import FactMemory, RememberedFact
     from knotwork.agents._offers import MemoryOffer
@@ -48,7 +49,13 @@ CHAT_COMMANDS = {
 @RETRIEVER_OPTION
 @MODE_OPTION
 @WHERE_OPTION
-@click.option("--no-llm", is_flag=True, help="Quote sentences; do not use the language model.")
+@click.option(
+    "--no-llm",
+    "use_llm",
+    flag_value=False,
+    default=True,
+    help="Quote sentences; do not use the language model.",
+)
 @click.option(
     "--budget", metavar="AMOUNT", default="", help="Spending limit per question, such as 3k."
 )
@@ -59,11 +66,7 @@ def chat_command(
     session: Session,
     *,
     accepts: bool,
-    retriever: str | None,
-    mode: str,
-    filters: tuple[str, ...],
-    no_llm: bool,
-    budget: str,
+    **options: Unpack[AskOptions],
 ) -> None:
     """Ask questions in a conversation; follow-ups such as "and when was it built?" work.
 
@@ -78,9 +81,7 @@ def chat_command(
 
     knowledge_base = session.open()
     is_watched = sys.stdin.isatty() and not session.common.json
-    options: dict[str, Any] = {"retriever": retriever, "mode": mode, "budget": budget}
-    options["filters"] = filters
-    with Chat(knowledge_base, use_llm=not no_llm, **options) as chat:
+    with Chat(knowledge_base, **options) as chat:
         session.terminal.notes(chat.notes, style="yellow")
         note_empty_index(session.terminal, knowledge_base)
         if is_watched:

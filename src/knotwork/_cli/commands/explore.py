@@ -14,7 +14,6 @@ from knotwork._cli.session import (
     choice_option,
     command,
     number_option,
-    read_parameters,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
 from knotwork._shapes.base import fields_of
@@ -22,7 +21,7 @@ from knotwork._shapes.base import fields_of
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
     from knotwork._shapes.communities import CommunityShape
-    from knotwork.records import Direction, QueryResult
+    from knotwork.records import Direction, PropertyValue, QueryResult
 
 
 @command(
@@ -190,7 +189,7 @@ def cypher_command(
     session: Session,
     *,
     statement: str,
-    parameters: tuple[str, ...],
+    query_params: dict[str, PropertyValue],
     graph: str,
     limit: int,
     timeout_s: float,
@@ -199,9 +198,8 @@ def cypher_command(
 
     Statements cannot change the graph or read files.
     """
-    given = read_parameters(parameters)
     result = session.open().graph.cypher(
-        statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
+        statement, query_params, graph=graph, row_limit=limit, timeout_s=timeout_s
     )
     print_rows(session, result)
 

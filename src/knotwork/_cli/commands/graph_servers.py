@@ -13,7 +13,6 @@ from knotwork._cli.session import (
     STATEMENT_TIMEOUT_OPTION,
     Session,
     command,
-    read_parameters,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork._shapes.base import fields_of
@@ -21,6 +20,7 @@ from knotwork._shapes.base import fields_of
 if TYPE_CHECKING:
     from knotwork._graph_servers.mirror import MirrorReport
     from knotwork._graph_servers.served_graphs import GraphConnection
+    from knotwork.records import PropertyValue
 
 DIFFERS_CODE = 1
 """The exit code of a verification that found a difference."""
@@ -160,7 +160,7 @@ def query(
     *,
     name: str,
     statement: str,
-    parameters: tuple[str, ...],
+    query_params: dict[str, PropertyValue],
     limit: int,
     timeout_s: float,
 ) -> None:
@@ -169,9 +169,8 @@ def query(
     It can only read: SELECT, ASK, CONSTRUCT and DESCRIBE of SPARQL, and what `knotwork cypher`
     allows.
     """
-    given = read_parameters(parameters)
     result = session.open().graph.query(
-        name, statement, given, row_limit=limit, timeout_s=timeout_s
+        name, statement, query_params, row_limit=limit, timeout_s=timeout_s
     )
     print_rows(session, result)
 

@@ -9,6 +9,7 @@ import click
 from knotwork._cli.main import PROGRAM
 from knotwork._cli.session import Session, command, command_group
 from knotwork._cli.terminal import Terminal, count_of
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._diagnosis.model_trials import ModelTrials
@@ -136,10 +137,7 @@ def _show(tried: ModelTrials, terminal: Terminal) -> None:
 
 
 def _describe(tried: ModelTrials) -> dict[str, object]:
-    return {
-        "model": tried.model,
+    return fields_of(tried, "model", "trials", "error") | {
         "input_tokens_per_s": round(tried.input_tokens_per_s, 1),
         "output_tokens_per_s": round(tried.output_tokens_per_s, 1),
-        "trials": tried.trials,
-        "error": tried.error,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -15,12 +15,11 @@ from knotwork._cli.session import (
     Session,
     command,
     number_option,
-    read_parameters,
-    read_statement,
 )
 
 if TYPE_CHECKING:
     from knotwork._registry import Entry
+    from knotwork._synthesis.ask_request import AskOptions
 
 _REQUIREMENTS = {"model": "a language model", "embedder": "vectors", "reranker": "a reranker"}
 """What a retriever may need, as users read it."""
@@ -43,22 +42,16 @@ def search_command(
     session: Session,
     *,
     question: str,
-    retrieval_query: str | None,
-    parameters: tuple[str, ...],
     explain: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Unpack[AskOptions],
 ) -> None:
     """Find the passages that best match a question."""
     from knotwork._cli.answers import find_documents, note_empty_index, print_evidence
     from knotwork._cli.json_output import describe_evidence
+    from knotwork._synthesis.ask_request import AskRequest
 
     knowledge_base = session.open()
-    evidence = knowledge_base.search(
-        question,
-        retrieval_query=read_statement(retrieval_query),
-        query_params=read_parameters(parameters),
-        **options,
-    )
+    evidence = knowledge_base.search(AskRequest(question, **options))
     if not session.emit(describe_evidence(evidence, knowledge_base.store)):
         documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=explain)
