@@ -6,8 +6,7 @@ import contextlib
 import io
 import json
 
-from knotwork._cli.answers import print_evidence, show_rows
-from knotwork._cli.json_output import describe_evidence
+from knotwork._cli.answers import describe_evidence, print_evidence, show_rows
 from knotwork._cli.terminal import Terminal, write_json
 from knotwork._stores.urls import open_store
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span

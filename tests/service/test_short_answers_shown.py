@@ -9,7 +9,7 @@ from tests.cli.running import knotwork
 from tests.service.serving import add_key, copy_index, make_settings, run_server
 
 import knotwork as package
-from knotwork._cli.json_output import describe_answer as describe_for_json
+from knotwork._cli.answers import describe_answer as describe_for_json
 from knotwork._cli.terminal import Terminal
 from knotwork._knowledge_base import local_models
 from knotwork._notebook.views import render

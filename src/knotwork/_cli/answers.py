@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from knotwork._cli.terminal import (
     EXCERPT_LENGTH,
@@ -23,6 +23,9 @@ from knotwork._retrieval.queries.query_rows import (
     show_parameters,
     show_value,
 )
+from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.base import fields_of
+from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._text.printable import make_printable
 from knotwork.records import (
@@ -39,9 +42,20 @@ from knotwork.records import (
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base import KnowledgeBase
+    from knotwork._stores.base import Store
 
 _MOST_PATHS = 5
 _MOST_ROWS = 20
+
+
+def describe_answer(answer: Answer) -> dict[str, Any]:
+    """Return the object of `ask --json`. Its keys are a public interface: docs/cli.md."""
+    return fields_of(AnswerShape.of(answer))
+
+
+def describe_evidence(evidence: Evidence, store: Store) -> dict[str, Any]:
+    """Return the object of `search --json`."""
+    return {"query": evidence.query.text, **fields_of(EvidenceShape.of(evidence, store))}
 
 
 def print_answer(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Path, Request, Response
@@ -233,8 +233,13 @@ class Routes(APIRouter):
         super().add_api_route(path, _in_thread(endpoint) if is_plain else endpoint, **options)
 
 
-def _in_thread(answer: Callable[..., T]) -> Callable[..., Awaitable[Envelope[T]]]:
-    """Return the route that runs a function in a thread, with the same parameters."""
+def _in_thread(
+    answer: Callable[..., T | Response],
+) -> Callable[..., Awaitable[Envelope[T] | Response]]:
+    """Return the route that runs a function in a thread, with the same parameters.
+
+    A `Response` is sent as it is.
+    """
     types = get_type_hints(answer, include_extras=True)
     parameters = [
         parameter.replace(annotation=types[parameter.name])
@@ -243,11 +248,14 @@ def _in_thread(answer: Callable[..., T]) -> Callable[..., Awaitable[Envelope[T]]
     serving = inspect.Parameter("_serving", inspect.Parameter.KEYWORD_ONLY, annotation=Server)
 
     @wraps(answer)
-    async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T]:  # noqa: ANN401
-        return wrap(await _serving.threads.run(partial(answer, **arguments)))
+    async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T] | Response:  # noqa: ANN401
+        found = await _serving.threads.run(partial(answer, **arguments))
+        return found if isinstance(found, Response) else wrap(found)
 
     envelope: Any = Envelope
+    has_response = Response in get_args(types["return"])  # then the decorator says what else
+    returned = Response if has_response else envelope[types["return"]]
     respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*parameters, serving], return_annotation=envelope[types["return"]]
+        [*parameters, serving], return_annotation=returned
     )
     return respond

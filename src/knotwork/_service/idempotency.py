@@ -28,63 +28,41 @@ IdempotencyKey = Annotated[
 ]
 
 
-class IdempotentUpload:
-    """An upload of one caller to one workspace, which may repeat an earlier one.
+def answer_upload(
+    server: Service,
+    caller: AccessKey,
+    workspace: Workspace,
+    idempotency_key: str | None,
+    files: Sequence[ReceivedFile],
+    options: Mapping[str, object],
+    process: Callable[[], ResponseModel],
+    model: type[ResponseModel],
+) -> ResponseModel:
+    """Return the stored response to an upload that may repeat an earlier one, or process it.
 
-    ``options`` are the other fields of the request, and the kind of the upload.
+    ``options`` are the other fields of the request, and the kind of the upload. What ``process``
+    returns is stored. Raises Conflict while the same upload is in progress, InvalidRequest if the
+    key was used with another upload, and whatever ``process`` raises.
     """
-
-    def __init__(
-        self,
-        server: Service,
-        caller: AccessKey,
-        workspace: Workspace,
-        idempotency_key: str | None,
-        files: Sequence[ReceivedFile],
-        options: Mapping[str, object],
-    ) -> None:
-        self._server = server
-        self._key = (
-            None if idempotency_key is None else (caller.id, workspace.name, idempotency_key)
-        )
-        self._files = files
-        self._options = options
-
-    def answer(
-        self, process: Callable[[], ResponseModel], model: type[ResponseModel]
-    ) -> ResponseModel:
-        """Return the stored response, or run ``process`` and store what it returns.
-
-        Raises Conflict while the same upload is in progress, InvalidRequest if the key was used
-        with another upload, and whatever ``process`` raises.
-        """
-        server, key = self._server, self._key
-        if key is None:
-            return process()
-        if server.uploading.setdefault(key, self) is not self:
-            raise Conflict("This upload is already in progress.", fix="Wait for its response.")
-        try:
-            return self._answer_once(key, process, model)
-        finally:
-            del server.uploading[key]
-
-    def _answer_once(
-        self,
-        key: tuple[str, str, str],
-        process: Callable[[], ResponseModel],
-        model: type[ResponseModel],
-    ) -> ResponseModel:
-        content = repr((sorted(self._options.items()), [file.digest for file in self._files]))
+    if idempotency_key is None:
+        return process()
+    key = (caller.id, workspace.name, idempotency_key)
+    upload = object()
+    if server.uploading.setdefault(key, upload) is not upload:
+        raise Conflict("This upload is already in progress.", fix="Wait for its response.")
+    try:
+        content = repr((sorted(options.items()), [file.digest for file in files]))
         fingerprint = sha256(content.encode()).hexdigest()
-        records = self._server.records
-        stored = records.stored_response(*key)
-        if stored is not None:
-            if stored[0] != fingerprint:
-                raise InvalidRequest(
-                    "This Idempotency-Key was already used with another upload.",
-                    fix="Use a new key.",
-                )
-            return model.model_validate(stored[1])
-        response = process()
-        records.store_response(*key, fingerprint, response.model_dump(mode="json"))
-        return response
+        stored = server.records.stored_response(*key)
+        if stored is None:
+            response = process()
+            body = response.model_dump(mode="json")
+            server.records.store_response(*key, fingerprint, body)
+            return response
+        if stored[0] != fingerprint:
+            raise InvalidRequest(
+                "This Idempotency-Key was already used with another upload.", fix="Use a new key."
+            )
+        return model.model_validate(stored[1])
+    finally:
+        del server.uploading[key]

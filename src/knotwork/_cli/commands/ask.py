@@ -105,8 +105,14 @@ def _show(
     **beside: object,
 ) -> None:
     """Print an answer, and the passages of ``evidence``; in JSON also what stands ``beside`` it."""
-    from knotwork._cli.answers import find_documents, note_empty_index, print_answer, print_evidence
-    from knotwork._cli.json_output import describe_answer, describe_evidence
+    from knotwork._cli.answers import (
+        describe_answer,
+        describe_evidence,
+        find_documents,
+        note_empty_index,
+        print_answer,
+        print_evidence,
+    )
 
     payload = describe_answer(answer) | beside
     if evidence:

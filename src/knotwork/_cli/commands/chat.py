@@ -258,7 +258,7 @@ def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
-    from knotwork._cli.json_output import describe_answer
+    from knotwork._cli.answers import describe_answer
     from knotwork.agents._shapes import FactShape, OfferShape
 
     described: dict[str, Any] = {"message": reply.message}

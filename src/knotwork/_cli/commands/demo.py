@@ -64,7 +64,7 @@ def describe_demo(
     path: Path, report: IndexReport, answers: list[Answer], seconds: float
 ) -> dict[str, Any]:
     """Return the object of `demo --json`."""
-    from knotwork._cli.json_output import describe_answer
+    from knotwork._cli.answers import describe_answer
     from knotwork._shapes.indexing import describe_report
 
     return {

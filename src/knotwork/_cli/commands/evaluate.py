@@ -124,8 +124,7 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
         _evaluate_retrievers(session, path, options)
         return
     _refuse_options(path, "a file of questions", _FOLDER_OPTIONS)
-    from knotwork._cli.answer_evaluation import evaluate_file
-    from knotwork._cli.judged_evaluation import AfterAsking
+    from knotwork._cli.answer_evaluation import AfterAsking, evaluate_file
 
     evaluate_file(
         session,

@@ -46,8 +46,12 @@ def search_command(
     **options: Unpack[AskOptions],
 ) -> None:
     """Find the passages that best match a question."""
-    from knotwork._cli.answers import find_documents, note_empty_index, print_evidence
-    from knotwork._cli.json_output import describe_evidence
+    from knotwork._cli.answers import (
+        describe_evidence,
+        find_documents,
+        note_empty_index,
+        print_evidence,
+    )
     from knotwork._synthesis.ask_request import AskRequest
 
     knowledge_base = session.open()

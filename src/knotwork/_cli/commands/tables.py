@@ -9,6 +9,7 @@ import click
 
 from knotwork._cli.session import Session, command, command_group, number_option
 from knotwork._cli.terminal import count_of
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._stores.table_file import TableFile, TableShape
@@ -75,13 +76,7 @@ def remove(session: Session, *, name: str) -> None:
 def query(session: Session, *, statement: str, limit: int) -> None:
     """Run one SELECT statement on the tables."""
     result = _open_tables(session).run(statement, row_limit=limit)
-    if session.emit(
-        {
-            "columns": list(result.columns),
-            "rows": [list(row) for row in result.rows],
-            "truncated": result.truncated,
-        }
-    ):
+    if session.emit(fields_of(result, "columns", "rows", "truncated")):
         return
     rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
     session.terminal.table(rows, header=result.columns)
@@ -100,12 +95,8 @@ def _open_tables(session: Session) -> TableFile:
 def _show_tables(session: Session, shapes: list[TableShape]) -> None:
     if session.common.json:
         tables = [
-            {
-                "name": shape.name,
-                "source": shape.source,
-                "rows": shape.rows,
-                "columns": [{"name": name, "type": kind} for name, kind in shape.columns],
-            }
+            fields_of(shape, "name", "source", "rows")
+            | {"columns": [{"name": name, "type": kind} for name, kind in shape.columns]}
             for shape in shapes
         ]
         session.terminal.emit({"tables": tables})

@@ -9,7 +9,7 @@ from fastapi import File, Form, Path, Query, UploadFile
 
 from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.document_graph import read_document_graph
-from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork._service.idempotency import IdempotencyKey, answer_upload
 from knotwork._service.job_runner import is_upload, known_entries, uploaded_files
 from knotwork._service.schemas.workspaces import (
     ChunkShape,
@@ -65,9 +65,8 @@ def upload_documents(
     received = [ReceivedFile.of(file) for file in files]
     options = {"tier": tier, "budget": budget, "retry": False} if index else None
     fields = {"to": "documents", "index": index, **(options or {})}
-    upload = IdempotentUpload(server, key, workspace, idempotency_key, received, fields)
     store = partial(_store_upload, server, workspace, received, options)
-    return upload.answer(store, Upload)
+    return answer_upload(server, key, workspace, idempotency_key, received, fields, store, Upload)
 
 
 def _store_upload(

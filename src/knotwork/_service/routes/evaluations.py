@@ -29,7 +29,7 @@ from knotwork._service.evaluation_store import (
     PlanShape,
     SideShape,
 )
-from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork._service.idempotency import IdempotencyKey, answer_upload
 from knotwork._service.job_store import Job, utc_now
 from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
@@ -133,8 +133,9 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
 
     sent = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
     fields = {"to": "evaluations", **options}
-    upload = IdempotentUpload(server, key, workspace, idempotency_key, sent, fields)
-    return upload.answer(start, EvaluationShape)
+    return answer_upload(
+        server, key, workspace, idempotency_key, sent, fields, start, EvaluationShape
+    )
 
 
 @router.get("/workspaces/{workspace}/evaluations")

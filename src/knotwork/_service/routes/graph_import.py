@@ -17,7 +17,7 @@ from knotwork._durable_files import move_folder
 from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
 from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork._service.idempotency import IdempotencyKey, answer_upload
 from knotwork._service.job_runner import hide_folder
 from knotwork._service.private_files import make_private_folder
 from knotwork._service.schemas.workspaces import JobShape, RefusedFile
@@ -91,9 +91,10 @@ def import_graph(  # noqa: PLR0913, PLR0917  one for each field
         "vectors": vectors,
     }
     fields = {"to": "graphs", **options}
-    upload = IdempotentUpload(server, key, workspace, idempotency_key, received, fields)
     store = partial(_store_upload, server, workspace, received, options)
-    return upload.answer(store, GraphUpload)
+    return answer_upload(
+        server, key, workspace, idempotency_key, received, fields, store, GraphUpload
+    )
 
 
 @router.get("/workspaces/{workspace}/graphs")

@@ -10,10 +10,10 @@ from fastapi import Path, Query, Request, Response
 
 from knotwork._retrieval.entity_lookup import read_dossier
 from knotwork._service import map_views
-from knotwork._service.access import ReadWorkspace, Routes, Server
+from knotwork._service.access import ReadWorkspace, Routes
 from knotwork._service.graph_map import GraphMap, Keys
 from knotwork._service.map_views import MapFilter, MapSelection
-from knotwork._service.responses import Envelope, wrap
+from knotwork._service.responses import Envelope
 from knotwork._service.schemas.maps import (
     MOST_CIRCLES,
     MOST_EDGES,
@@ -45,13 +45,12 @@ CommunityId = Annotated[str, Path(max_length=40)]
 @router.get(
     "/workspaces/{workspace}/graph", responses=_NOT_MODIFIED, response_model=Envelope[Overview]
 )
-async def show_map(
-    server: Server,
+def show_map(
     workspace: ReadWorkspace,
     request: Request,
     response: Response,
     asked: Annotated[LevelQuery, Query()],
-) -> Envelope[Overview] | Response:
+) -> Overview | Response:
     """Return a level of the map: its largest communities with their positions and links.
 
     The map is built once for each state of the communities, and cached.
@@ -65,7 +64,7 @@ async def show_map(
             )
         return build_overview(workspace, graph_map, asked)
 
-    return await _cached_response(server, workspace, request, response, read, keeps=True)
+    return _cached_response(workspace, request, response, read, keeps=True)
 
 
 @router.get(
@@ -73,14 +72,13 @@ async def show_map(
     responses=_NOT_MODIFIED,
     response_model=Envelope[CommunityView],
 )
-async def open_community(
-    server: Server,
+def open_community(
     workspace: ReadWorkspace,
     request: Request,
     response: Response,
     asked: Annotated[CommunityQuery, Query()],
     community: CommunityId,
-) -> Envelope[CommunityView] | Response:
+) -> CommunityView | Response:
     """Return the content of a community: its child communities and most important entities."""
 
     def read(graph_map: GraphMap) -> CommunityView:
@@ -92,7 +90,7 @@ async def open_community(
             )
         return build_community_view(workspace, graph_map, place, asked)
 
-    return await _cached_response(server, workspace, request, response, read)
+    return _cached_response(workspace, request, response, read)
 
 
 @router.post("/workspaces/{workspace}/graph/neighbours")
@@ -160,20 +158,19 @@ def show_entity(
     )
 
 
-async def _cached_response(
-    server: Server,
+def _cached_response(
     workspace: Workspace,
     request: Request,
     response: Response,
     read: Callable[[GraphMap], T],
     *,
     keeps: bool = False,
-) -> Envelope[T] | Response:
+) -> T | Response:
     """Return a view of the map, or 304 if the client has the current version.
 
     ``keeps`` stores the view in the cache of the map.
     """
-    tag = await server.threads.run(_etag, workspace, str(request.url.query))
+    tag = _etag(workspace, str(request.url.query))
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
     if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
@@ -181,9 +178,9 @@ async def _cached_response(
     def make() -> T:
         return read(workspace.map.current(workspace.base.store))
 
-    found = await server.threads.run(lambda: workspace.map.recall(tag, make) if keeps else make())
+    found = workspace.map.recall(tag, make) if keeps else make()
     response.headers.update(headers)
-    return wrap(found)
+    return found
 
 
 def _etag(workspace: Workspace, query: str) -> str:
