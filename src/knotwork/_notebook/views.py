@@ -173,11 +173,8 @@ def _render_result(result: QueryResult) -> Markup:
     rows = [
         [shorten(show_value(value), 200) for value in row] for row in result.rows[:MOST_RESULT_ROWS]
     ]
-    more = (
-        []
-        if len(result.rows) <= MOST_RESULT_ROWS
-        else [f"{MOST_RESULT_ROWS} of {len(result.rows)} rows"]
-    )
+    is_cut = len(result.rows) > MOST_RESULT_ROWS
+    more = [f"{MOST_RESULT_ROWS} of {len(result.rows)} rows"] if is_cut else []
     return element(
         "div",
         _render_query(result),
@@ -392,38 +389,20 @@ def place_nodes(count: int, edges: Sequence[tuple[int, int]]) -> NDArray[np.floa
     pairs = np.array([pair for pair in edges if pair[0] != pair[1]], dtype=np.int64).reshape(-1, 2)
     ideal = math.sqrt(1 / count)
     for step in range(LAYOUT_STEPS):
-        moves = _repel(places, ideal) - _GRAVITY * places / ideal
-        _attract(moves, places, pairs, ideal)
+        apart = places[:, None, :] - places[None, :, :]
+        squares = np.maximum((apart**2).sum(axis=2), _NEAREST**2)
+        moves = (apart * (ideal**2 / squares)[:, :, None]).sum(axis=1) - _GRAVITY * places / ideal
+        spans = places[pairs[:, 0]] - places[pairs[:, 1]]
+        pull = spans * (np.hypot(*spans.T) / ideal)[:, None]
+        np.subtract.at(moves, pairs[:, 0], pull)
+        np.add.at(moves, pairs[:, 1], pull)
         lengths = np.maximum(np.hypot(*moves.T), _NEAREST)[:, None]
         most = _FIRST_MOVE * (1 - step / LAYOUT_STEPS)
         places += moves / lengths * np.minimum(lengths, most)
-    return _fit_to_unit_square(places)
-
-
-def _repel(places: NDArray[np.float64], ideal: float) -> NDArray[np.float64]:
-    apart = places[:, None, :] - places[None, :, :]
-    squares = np.maximum((apart**2).sum(axis=2), _NEAREST**2)
-    forces: NDArray[np.float64] = (apart * (ideal**2 / squares)[:, :, None]).sum(axis=1)
-    return forces
-
-
-def _attract(
-    moves: NDArray[np.float64],
-    places: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-    ideal: float,
-) -> None:
-    apart = places[pairs[:, 0]] - places[pairs[:, 1]]
-    pull = apart * (np.hypot(*apart.T) / ideal)[:, None]
-    np.subtract.at(moves, pairs[:, 0], pull)
-    np.add.at(moves, pairs[:, 1], pull)
-
-
-def _fit_to_unit_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Stretch positions to the unit square; a single one goes to its centre."""
     low, high = places.min(axis=0), places.max(axis=0)
-    wide = high - low
-    fitted = np.where(wide > _NEAREST, (places - low) / np.where(wide > _NEAREST, wide, 1.0), 0.5)
+    wide = np.where(high - low > _NEAREST, high - low, np.inf)
+    # Stretched to the unit square; a single position is in its centre.
+    fitted = np.where(np.isinf(wide), 0.5, (places - low) / wide)
     return np.asarray(fitted, dtype=np.float64)
 
 

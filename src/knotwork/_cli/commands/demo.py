@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from knotwork._cli.session import Session, command
 
@@ -25,24 +25,28 @@ def demo_command(session: Session) -> None:
 
     Nothing leaves this machine, and no language model is used.
     """
+    from platformdirs import user_cache_path
+
+    from knotwork._cli.answers import describe_answer
+    from knotwork._shapes.indexing import describe_report
     from knotwork.demo import QUESTIONS
 
     started = time.perf_counter()
-    path = Path(session.common.store) if session.common.store else find_demo_store()
+    cache = user_cache_path("knotwork", appauthor=False, ensure_exists=True)
+    path = Path(session.common.store or cache / "demo.knot")
     session.terminal.note("Indexing the sample …", style="dim")
     report = build_demo(session, path)
     knowledge_base = session.open_at(path, read_only=True)
     answers = [knowledge_base.ask(question.text, use_llm=False) for question in QUESTIONS]
     seconds = time.perf_counter() - started
-    if not session.emit(describe_demo(path, report, answers, seconds)):
+    described = {
+        "store": str(path),
+        "index": describe_report(report),
+        "answers": list(map(describe_answer, answers)),
+        "seconds": round(seconds, 3),
+    }
+    if not session.emit(described):
         print_demo(session, path, report, list(zip(QUESTIONS, answers, strict=True)))
-
-
-def find_demo_store() -> Path:
-    """Return the path of the demo's index, in the user's cache folder."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("knotwork", appauthor=False, ensure_exists=True) / "demo.knot"
 
 
 def build_demo(session: Session, path: Path) -> IndexReport:
@@ -58,21 +62,6 @@ def build_demo(session: Session, path: Path) -> IndexReport:
     with open_sample() as folder:
         knowledge_base = session.open_at(path, read_only=False)
         return run_indexing(knowledge_base, [str(folder)], view)
-
-
-def describe_demo(
-    path: Path, report: IndexReport, answers: list[Answer], seconds: float
-) -> dict[str, Any]:
-    """Return the object of `demo --json`."""
-    from knotwork._cli.answers import describe_answer
-    from knotwork._shapes.indexing import describe_report
-
-    return {
-        "store": str(path),
-        "index": describe_report(report),
-        "answers": [describe_answer(answer) for answer in answers],
-        "seconds": round(seconds, 3),
-    }
 
 
 def print_demo(

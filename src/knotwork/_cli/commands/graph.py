@@ -22,7 +22,6 @@ from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._indexing.graph_import import GraphImportReport
-    from knotwork._stores.base import Store
 
 
 AUTO_FORMAT = "auto"
@@ -258,7 +257,14 @@ def export(
                 sys.stdout.writelines(map(escape_unsafe_xml, file) if format == "graphml" else file)
         return
     if format == GRAPHRAG_FORMAT:
-        _export_graphrag_tables(session, store, output)
+        from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
+
+        tables = export_graphrag(store, output)
+        files = [str(file) for file in tables.files]
+        if not session.emit({"format": format, "files": files, "rows": dict(tables.rows)}):
+            for file in tables.files:
+                rows = count_of(tables.rows[file.stem], "row")
+                session.terminal.say(f"Wrote {rows} to {file}")
         return
     report = export_graph(store, output, format=format, raw=raw)
     files = [str(file) for file in report.files]
@@ -267,15 +273,3 @@ def export(
     ):
         counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
         session.terminal.say(f"Wrote {counts} to {', '.join(files)}")
-
-
-def _export_graphrag_tables(session: Session, store: Store, output: Path) -> None:
-    from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
-
-    report = export_graphrag(store, output)
-    files = [str(file) for file in report.files]
-    if session.emit({"format": GRAPHRAG_FORMAT, "files": files, "rows": dict(report.rows)}):
-        return
-    for file in report.files:
-        rows = count_of(report.rows[file.stem], "row")
-        session.terminal.say(f"Wrote {rows} to {file}")

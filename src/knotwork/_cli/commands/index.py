@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knotwork._indexing.foreign_indexes import ImportReport
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.report import IndexReport
-    from knotwork._indexing.runs import IndexEstimate, IndexOptions
+    from knotwork._indexing.runs import IndexOptions
     from knotwork._knowledge_base import KnowledgeBase
 
 
@@ -91,18 +91,20 @@ def index_command(
 
     You can stop the command at any time: run it again to continue.
     """
-    from knotwork._cli.index_summary import print_interruption, print_report
+    from knotwork._cli.index_summary import print_estimate, print_interruption, print_report
     from knotwork._cli.progress import choose_view
     from knotwork._indexing.report import IndexingInterrupted
     from knotwork._indexing.runs import IndexOptions
-    from knotwork._shapes.indexing import describe_report
+    from knotwork._shapes.indexing import describe_estimate, describe_report
 
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
     wanted = IndexOptions(retry=retry, tier=tier, budget=budget, batch=batch)
     knowledge_base = session.open(read_only=False)
     if estimate:
-        show_estimate(session, knowledge_base.estimate(paths, **wanted))
+        estimated = knowledge_base.estimate(paths, **wanted)
+        if not session.emit(describe_estimate(estimated)):
+            print_estimate(terminal, estimated)
         return
 
     def show_report(report: IndexReport) -> None:
@@ -117,15 +119,6 @@ def index_command(
         raise click.exceptions.Exit(interrupted_exit_code()) from None
     session.emit(describe_report(report))
     show_report(report)
-
-
-def show_estimate(session: Session, estimate: IndexEstimate) -> None:
-    """Print the estimated cost of a run."""
-    from knotwork._cli.index_summary import print_estimate
-    from knotwork._shapes.indexing import describe_estimate
-
-    if not session.emit(describe_estimate(estimate)):
-        print_estimate(session.terminal, estimate)
 
 
 def run_indexing(
