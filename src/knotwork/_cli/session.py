@@ -323,6 +323,16 @@ def number_option(
     )
 
 
+def text_option(*names: str, help: str, metavar: str = "NAME") -> Decorator:  # noqa: A002
+    """Return an option for a text, which is empty by default."""
+    return click.option(*names, metavar=metavar, default="", help=help)
+
+
+def without_option(name: str, what: str, *, help: str) -> Decorator:  # noqa: A002
+    """Return a flag that makes the argument ``what`` False, which is True by default."""
+    return click.option(name, what, flag_value=False, default=True, help=help)
+
+
 def path_option(*names: str, help: str, metavar: str = "FILE") -> Decorator:  # noqa: A002
     """Return an option for the path of a file or folder."""
     return click.option(*names, metavar=metavar, type=click.Path(path_type=Path), help=help)

@@ -456,7 +456,11 @@ def uploaded_files(workspace: Workspace, entries: Sequence[LedgerEntry]) -> list
     archives = {uri: enclosing_archive(place) for uri, place in places.items()}
     for archive in sorted(set(filter(None, archives.values()))):
         others = (e for e in workspace.base.store.ledger.entries() if is_upload(workspace, e))
-        left = [e.uri for e in others if e.uri not in places and _is_in(e, archive)]
+        left = [
+            e.uri
+            for e in others
+            if e.uri not in places and Path(entry_path(e)).is_relative_to(archive)
+        ]
         if left:
             raise InvalidRequest(
                 f"The archive `{archive.name}` also has `{left[0]}`, so that its documents cannot "
@@ -464,10 +468,6 @@ def uploaded_files(workspace: Workspace, entries: Sequence[LedgerEntry]) -> list
                 fix="Delete all documents of the archive, or upload it without these files.",
             )
     return sorted({archives[uri] or place for uri, place in places.items()})
-
-
-def _is_in(entry: LedgerEntry, archive: Path) -> bool:
-    return Path(entry_path(entry)).is_relative_to(archive)
 
 
 def known_entries(workspace: Workspace, uris: Sequence[str]) -> list[LedgerEntry]:

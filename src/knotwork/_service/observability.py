@@ -90,26 +90,14 @@ class Metrics:
 
 
 _TRACER = "knotwork.service"
-_OPERATION = "gen_ai.operation.name"
-_SOURCE = "gen_ai.data_source.id"
-_MODEL = "gen_ai.request.model"
-_INPUT_TOKENS = "gen_ai.usage.input_tokens"
-_OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
-_RETRIEVER = "knotwork.retriever"
-_HITS = "knotwork.hits"
 
 
 def note_answer(span: Span, answer: Answer) -> None:
     """Record the model that answered, and its tokens."""
     if answer.model:
-        span.set_attribute(_MODEL, answer.model)
-    span.set_attribute(_INPUT_TOKENS, answer.usage.input_tokens)
-    span.set_attribute(_OUTPUT_TOKENS, answer.usage.output_tokens)
-
-
-def note_hits(span: Span, count: int) -> None:
-    """Record the number of passages found."""
-    span.set_attribute(_HITS, count)
+        span.set_attribute("gen_ai.request.model", answer.model)
+    span.set_attribute("gen_ai.usage.input_tokens", answer.usage.input_tokens)
+    span.set_attribute("gen_ai.usage.output_tokens", answer.usage.output_tokens)
 
 
 @contextmanager
@@ -118,9 +106,11 @@ def trace(operation: str, workspace: str, retriever: str | None) -> Iterator[Spa
     from opentelemetry.trace import get_tracer
 
     with get_tracer(_TRACER).start_as_current_span(f"{operation} {workspace}") as span:
-        span.set_attributes({_OPERATION: operation, _SOURCE: workspace})
+        span.set_attributes(
+            {"gen_ai.operation.name": operation, "gen_ai.data_source.id": workspace}
+        )
         if retriever:
-            span.set_attribute(_RETRIEVER, retriever)
+            span.set_attribute("knotwork.retriever", retriever)
         yield span
 
 

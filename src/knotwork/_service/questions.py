@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from knotwork._service.keys import AccessKey, KeyRole
-from knotwork._service.observability import note_answer, note_hits, trace
+from knotwork._service.observability import note_answer, trace
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
@@ -60,5 +60,5 @@ def search(workspace: Workspace, request: AskRequest) -> Evidence:
     """Return the evidence for a question."""
     with trace("retrieval", workspace.name, request.retriever) as span:
         evidence = workspace.base.search(request)
-        note_hits(span, len(evidence.hits))
+        span.set_attribute("knotwork.hits", len(evidence.hits))
     return evidence

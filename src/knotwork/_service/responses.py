@@ -178,8 +178,8 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, content: AsyncIterator[bytes] | None = None, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(content or _empty_bytes(), **options)
+    def __init__(self, content: AsyncIterator[bytes]) -> None:
+        super().__init__(content)
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
 
@@ -213,11 +213,6 @@ def format_event(data: object, *, event: str | None = None, number: int | None =
         event=event,
         id=None if number is None else str(number),
     )
-
-
-async def _empty_bytes() -> AsyncIterator[bytes]:
-    return
-    yield b""
 
 
 async def keep_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

@@ -372,7 +372,7 @@ class KnotworkServer(uvicorn.Server):
         self._may_exit = threading.current_thread() is threading.main_thread()
         if self._may_exit:
             # uvicorn shuts down on this signal and raises it again afterwards.
-            signal.signal(signal.SIGTERM, _ignore_signal)
+            signal.signal(signal.SIGTERM, lambda _number, _frame: None)
         address = listening.getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         self._announce = lambda: announce(f"http://{shown}:{address[1]}")
@@ -454,10 +454,6 @@ def _exit_now() -> None:
     """End the process, which a thread that cannot be interrupted would keep alive."""
     _log.warning("some work did not stop within %g s; the next start continues it", SHUTDOWN_S)
     os._exit(0)
-
-
-def _ignore_signal(_number: int, _frame: object) -> None:
-    """Ignore the signal that uvicorn raises again after its shutdown."""
 
 
 def _listen(host: str, port: int) -> socket.socket:

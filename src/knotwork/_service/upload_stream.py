@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -121,7 +122,7 @@ async def _private_folder(parent: Path) -> AsyncIterator[Path]:
         yield folder
     finally:
         # Shielded: an upload that is cancelled must not leave its files.
-        await asyncio.shield(asyncio.to_thread(_remove_folder, folder))
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
 
 
 def _cannot_store(error: OSError) -> StoreError:
@@ -134,10 +135,6 @@ def _cannot_store(error: OSError) -> StoreError:
 def _make_folder(folder: Path) -> None:
     folder.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
     folder.mkdir(mode=FOLDER_MODE)
-
-
-def _remove_folder(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Form:
@@ -174,8 +171,8 @@ class _Form:
                 options[b"boundary"],
                 {
                     "on_part_begin": self._begin_part,
-                    "on_header_field": self._add_header_name,
-                    "on_header_value": self._add_header_value,
+                    "on_header_field": partial(self._add_header, 0),
+                    "on_header_value": partial(self._add_header, 1),
                     "on_header_end": self._end_header,
                     "on_headers_finished": self._end_headers,
                     "on_part_data": self._add_data,
@@ -204,14 +201,8 @@ class _Form:
         self._headers, self._header = [], [b"", b""]
         self._name, self._upload, self._value = "", None, bytearray()
 
-    def _add_header_name(self, data: bytes, start: int, end: int) -> None:
-        self._add_header(0, data[start:end])
-
-    def _add_header_value(self, data: bytes, start: int, end: int) -> None:
-        self._add_header(1, data[start:end])
-
-    def _add_header(self, part: int, data: bytes) -> None:
-        self._header[part] += data
+    def _add_header(self, part: int, data: bytes, start: int, end: int) -> None:
+        self._header[part] += data[start:end]
         if len(self._header[part]) > _MOST_HEADER_BYTES:
             raise _NOT_A_FORM
 

@@ -17,6 +17,8 @@ from knotwork._cli.session import (
     choice_option,
     command,
     number_option,
+    text_option,
+    without_option,
 )
 from knotwork.errors import ConfigError
 
@@ -41,24 +43,12 @@ if TYPE_CHECKING:
 @PARAMETER_OPTION
 @click.option("--expand", is_flag=True, help="Also search for keywords that a model suggests.")
 @click.option("--explain", is_flag=True, help="Show the passages, and why each was found.")
-@click.option(
-    "--no-llm",
-    "use_llm",
-    flag_value=False,
-    default=True,
-    help="Quote sentences; do not use the language model.",
-)
-@click.option(
-    "--no-fallback",
-    "fallback",
-    flag_value=False,
-    default=True,
-    help="Fail if the language model fails; quote nothing.",
+@without_option("--no-llm", "use_llm", help="Quote sentences; do not use the language model.")
+@without_option(
+    "--no-fallback", "fallback", help="Fail if the language model fails; quote nothing."
 )
 @click.option("--retry", is_flag=True, help="Ask the model again if its reply was unusable.")
-@click.option(
-    "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 3k or "0.01 EUR".'
-)
+@text_option("--budget", metavar="AMOUNT", help='Spending limit, such as 3k or "0.01 EUR".')
 def ask_command(
     session: Session,
     *,
@@ -160,13 +150,7 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 @number_option("-k", help="Number of passages.")
 @WHERE_OPTION
 @click.option("--explain", is_flag=True, help="Show the passages, and every step.")
-@click.option(
-    "--no-llm",
-    "use_llm",
-    flag_value=False,
-    default=True,
-    help="Plan by rules; do not use the language model.",
-)
+@without_option("--no-llm", "use_llm", help="Plan by rules; do not use the language model.")
 def agent_command(
     session: Session, *, question: str, names: str, explain: bool, **options: Unpack[AgentOptions]
 ) -> None:

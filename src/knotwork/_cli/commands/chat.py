@@ -16,6 +16,8 @@ from knotwork._cli.session import (
     Session,
     command,
     command_group,
+    text_option,
+    without_option,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
@@ -49,16 +51,8 @@ CHAT_COMMANDS = {
 @RETRIEVER_OPTION
 @MODE_OPTION
 @WHERE_OPTION
-@click.option(
-    "--no-llm",
-    "use_llm",
-    flag_value=False,
-    default=True,
-    help="Quote sentences; do not use the language model.",
-)
-@click.option(
-    "--budget", metavar="AMOUNT", default="", help="Spending limit per question, such as 3k."
-)
+@without_option("--no-llm", "use_llm", help="Quote sentences; do not use the language model.")
+@text_option("--budget", metavar="AMOUNT", help="Spending limit per question, such as 3k.")
 @click.option(
     "--yes", "-y", "accepts", is_flag=True, help="Remember the facts of all statements unasked."
 )

@@ -8,6 +8,7 @@ import click
 
 from knotwork._cli.session import Session, command
 from knotwork._cli.terminal import count_of
+from knotwork._shapes.base import fields_of
 
 
 @command(
@@ -32,9 +33,7 @@ def documents_command(session: Session, *, fields: bool) -> None:
         if not entry.error or entry.chunks:
             found = store.documents.documents([entry.document_id])
             title = found[entry.document_id].title if entry.document_id in found else ""
-            indexed.append(
-                {"uri": entry.uri, "title": title, "chunks": entry.chunks, "size": entry.size}
-            )
+            indexed.append(fields_of(entry, "uri", "chunks", "size") | {"title": title})
     if session.emit({"documents": indexed, "skipped": skipped}):
         return
     session.terminal.table(

@@ -16,6 +16,7 @@ from knotwork._cli.session import (
     command,
     number_option,
     path_option,
+    text_option,
 )
 from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError, MissingExtra
@@ -77,10 +78,9 @@ _FOLDER_OPTIONS = {
     help="FILE: print the wrong, changed or all answers.",
 )
 @WHERE_OPTION
-@click.option(
+@text_option(
     "--budget",
     metavar="AMOUNT",
-    default="",
     help='FILE: spending limit, such as 90k or "2 EUR", for each --compare separately.',
 )
 @click.option(

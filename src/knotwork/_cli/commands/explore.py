@@ -14,6 +14,7 @@ from knotwork._cli.session import (
     choice_option,
     command,
     number_option,
+    text_option,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
 from knotwork._shapes.base import fields_of
@@ -180,9 +181,7 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
 )
 @click.argument("statement")
 @PARAMETER_OPTION
-@click.option(
-    "--graph", metavar="NAME", default="", help="Query this imported or connected graph instead."
-)
+@text_option("--graph", help="Query this imported or connected graph instead.")
 @ROW_LIMIT_OPTION
 @STATEMENT_TIMEOUT_OPTION
 def cypher_command(

@@ -15,7 +15,14 @@ import click
 
 from knotwork._cli.commands import graph_aliases, graph_servers
 from knotwork._cli.commands.explore import shortest_paths
-from knotwork._cli.session import Session, choice_option, command, command_group, path_option
+from knotwork._cli.session import (
+    Session,
+    choice_option,
+    command,
+    command_group,
+    path_option,
+    text_option,
+)
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
@@ -51,18 +58,13 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
     show_default=True,
     help="table, graphml, turtle, ntriples, nquads or trig.",
 )
-@click.option(
-    "--name", metavar="NAME", default="", help="Name of the graph. Default: from its first path."
-)
-@click.option(
+@text_option("--name", help="Name of the graph. Default: from its first path.")
+@text_option(
     "--columns",
     metavar="NAMES",
-    default="",
     help="Columns of tables without a header, such as source,relation,target.",
 )
-@click.option(
-    "--delimiter", metavar="SIGN", default="", help="Column separator. Default: detected."
-)
+@text_option("--delimiter", metavar="SIGN", help="Column separator. Default: detected.")
 @click.option(
     "--vectors/--no-vectors",
     default=None,

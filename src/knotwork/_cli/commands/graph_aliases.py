@@ -9,6 +9,7 @@ import click
 
 from knotwork._cli.session import Session, command, number_option
 from knotwork._cli.terminal import Terminal, count_of
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,7 +65,15 @@ def names(
         return
     known = opened.entities.aliases(name)
     if session.common.json:
-        session.terminal.emit(_describe_aliases(known, limit))
+        session.terminal.emit(
+            {
+                "things": [_describe_entity(entity) for entity in known.things[:limit]],
+                "apart": list(map(_describe_decision, known.apart[:limit])),
+                "total": {"things": len(known.things), "apart": len(known.apart)},
+                "compared": known.compared,
+                "waiting": known.waiting,
+            }
+        )
     elif apart:
         _print_split_pairs(session.terminal, known.apart, limit)
     else:
@@ -90,7 +99,9 @@ def merge(session: Session, *, one: str, other: str) -> None:
         _report_decision(session, opened, decided, before, "are merged")
         return
     blocking = _find_blocking_decisions(opened, decided)
-    if session.emit(_describe_decision(decided) | {"barred_by": _describe_decisions(blocking)}):
+    if session.emit(
+        _describe_decision(decided) | {"barred_by": list(map(_describe_decision, blocking))}
+    ):
         return
     session.terminal.say(
         f"{decided.first} and {decided.second} are not merged. Blocked by:", style="bold"
@@ -132,7 +143,7 @@ def _report_decision(
     ]
     if session.common.json:
         described = [_describe_entity(entity) for entity in entities]
-        further = {"things": described, "lost": _describe_decisions(overruled)}
+        further = {"things": described, "lost": list(map(_describe_decision, overruled))}
         session.terminal.emit(_describe_decision(decided) | further)
         return
     session.terminal.say(f"{decided.first} and {decided.second} {outcome}", style="bold")
@@ -243,31 +254,15 @@ def _report_homonyms(session: Session, found: Sequence[NamedHomonym], limit: int
         session.terminal.say("No name with several meanings was found.")
 
 
-def _describe_aliases(known: SameNames, limit: int) -> dict[str, Any]:
-    return {
-        "things": [_describe_entity(entity) for entity in known.things[:limit]],
-        "apart": _describe_decisions(known.apart[:limit]),
-        "total": {"things": len(known.things), "apart": len(known.apart)},
-        "compared": known.compared,
-        "waiting": known.waiting,
-    }
-
-
 def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
-    from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import ThingShape
 
-    decisions = _describe_decisions(entity.decisions)
+    decisions = list(map(_describe_decision, entity.decisions))
     known = fields_of(ThingShape.of(entity))
     return {**known, "ids": entity.entity_ids, "decisions": decisions}
 
 
-def _describe_decisions(decisions: Iterable[NamedDecision]) -> list[dict[str, Any]]:
-    return [_describe_decision(item) for item in decisions]
-
-
 def _describe_decision(item: NamedDecision) -> dict[str, Any]:
-    from knotwork._shapes.base import fields_of
     from knotwork._shapes.graph import DecisionShape
 
     shape = DecisionShape.of(item)

@@ -13,6 +13,7 @@ from knotwork._cli.session import (
     STATEMENT_TIMEOUT_OPTION,
     Session,
     command,
+    text_option,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork._shapes.base import fields_of
@@ -82,10 +83,9 @@ def verify(session: Session) -> None:
 )
 @click.argument("url")
 @click.option("--name", metavar="NAME", required=True, help="Name of the graph in commands.")
-@click.option(
+@text_option(
     "--password-env",
     metavar="VARIABLE",
-    default="",
     help="Environment variable with the password. Default: NAME_PASSWORD.",
 )
 @click.option("--read-only", is_flag=True, help="Always so: a connected graph is never changed.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from knotwork._cli.interruption import interrupted_exit_code
-from knotwork._cli.session import Session, choice_option, command
+from knotwork._cli.session import Session, choice_option, command, text_option
 from knotwork._cli.terminal import Terminal, count_of
 from knotwork.errors import ModelError
 
@@ -53,10 +53,9 @@ TIERS = ("none", "lean", "full")
     is_flag=True,
     help="Estimate the cost of a language model without indexing. It reads a small sample.",
 )
-@click.option(
+@text_option(
     "--budget",
     metavar="AMOUNT",
-    default="",
     help='Spending limit in tokens, such as 200k, or money, such as "5 EUR". The next run '
     "continues from there.",
 )
@@ -153,10 +152,9 @@ def run_indexing(
     "knotwork embed --model local:multilingual-e5-small",
     "knotwork embed --model openai:text-embedding-3-small --json",
 )
-@click.option(
+@text_option(
     "--model",
     metavar="MODEL",
-    default="",
     help="Embedding model, such as local:NAME or openai:NAME. Default: embedding.model; for auto, "
     "the model that a new index would use.",
 )
@@ -245,9 +243,7 @@ _COUNTED_KINDS = (
     show_default=True,
     help="auto, graphrag or lightrag.",
 )
-@click.option(
-    "--name", metavar="NAME", default="", help="Name of the import. Default: the folder's name."
-)
+@text_option("--name", help="Name of the import. Default: the folder's name.")
 def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
     """Import an index of Microsoft GraphRAG or LightRAG, without calling a model again.
 

@@ -10,6 +10,7 @@ import click
 
 from knotwork._cli.session import Session, command, command_group
 from knotwork._cli.terminal import count_of
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def show(session: Session, *, name: str, language: str, built_in: bool) -> None:
     is_own = prompt.file in own.files
     text = Path(own.folder, prompt.file).read_text("utf-8-sig") if is_own else prompt.text
     if session.common.json:
-        found = {"name": prompt.name, "language": prompt.language, "file": prompt.file}
+        found = fields_of(prompt, "name", "language", "file")
         session.terminal.emit({**found, "own": is_own, "text": text})
     else:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

@@ -15,6 +15,7 @@ from knotwork._cli.session import (
     command_group,
     number_option,
     path_option,
+    text_option,
 )
 from knotwork._cli.terminal import count_of
 
@@ -46,9 +47,7 @@ def schema_command() -> None:
 )
 @number_option("--types", default=12, most=200, help="Maximum number of entity types.")
 @number_option("--relations", default=20, most=200, help="Maximum number of relations.")
-@click.option(
-    "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 20k or "1 EUR".'
-)
+@text_option("--budget", metavar="AMOUNT", help='Spending limit, such as 20k or "1 EUR".')
 @click.option("--no-model", is_flag=True, help="Count types in the index; do not use a model.")
 @_OUTPUT_OPTION
 @_FORCE_OPTION

@@ -133,15 +133,12 @@ async def stream_answer(
     complete answer) or `error`.
     """
     question = check_question(server, key, _ask_request(asked))
-    make = partial(_answer_events, server, workspace, question)
-    return await stream_events(server.threads_for(question), make)
 
+    def steps() -> Iterator[NamedEvent]:
+        for event in ask_events(server, workspace, question):
+            yield from name_step(event, workspace)
 
-def _answer_events(
-    server: Service, workspace: Workspace, question: ask_request.AskRequest
-) -> Iterator[NamedEvent]:
-    for event in ask_events(server, workspace, question):
-        yield from name_step(event, workspace)
+    return await stream_events(server.threads_for(question), steps)
 
 
 def _ask_request(asked: SearchRequest) -> ask_request.AskRequest:

@@ -101,7 +101,10 @@ def find_neighbours(workspace: ReadWorkspace, asked: NeighboursRequest) -> PartS
     graph_map = workspace.map.current(workspace.base.store)
     places = graph_map.find_entities([asked.entity])
     if not places:
-        raise _not_on_map(asked.entity)
+        raise NotFound(
+            f"The entity `{asked.entity}` is not on the map.",
+            fix="If it was added after the last update: POST …/communities/refresh",
+        )
     part = map_views.view_neighbours(
         graph_map,
         places[0],
@@ -188,13 +191,6 @@ def _etag(workspace: Workspace, query: str) -> str:
     store = workspace.base.store
     key = workspace.map.current(store).key
     return f'W/"{content_id(key, store.generation(), query)}"'
-
-
-def _not_on_map(entity: str) -> NotFound:
-    return NotFound(
-        f"The entity `{entity}` is not on the map.",
-        fix="If it was added after the last update: POST …/communities/refresh",
-    )
 
 
 LINKS_FOR_EACH = 3
