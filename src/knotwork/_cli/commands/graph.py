@@ -264,9 +264,9 @@ def export(
         tables = export_graphrag(store, output)
         files = [str(file) for file in tables.files]
         if not session.emit({"format": format, "files": files, "rows": dict(tables.rows)}):
-            for file in tables.files:
-                rows = count_of(tables.rows[file.stem], "row")
-                session.terminal.say(f"Wrote {rows} to {file}")
+            for table in tables.files:
+                rows = count_of(tables.rows[table.stem], "row")
+                session.terminal.say(f"Wrote {rows} to {table}")
         return
     report = export_graph(store, output, format=format, raw=raw)
     files = [str(file) for file in report.files]
