@@ -55,9 +55,12 @@ def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
         )
 
 
-def list_document_resources(base: KnowledgeBase) -> list[Resource]:
-    """Return a resource for each indexed document, in order of URI, at most `MOST_RESOURCES`."""
-    return [
+def list_resources(base: KnowledgeBase) -> list[Resource]:
+    """Return a resource for the report of each top-level community, and for each document by URI.
+
+    There are at most `MOST_RESOURCES` of each.
+    """
+    documents = [
         Resource(
             uri=document_resource_uri(entry.uri),
             name=entry.uri,
@@ -67,13 +70,9 @@ def list_document_resources(base: KnowledgeBase) -> list[Resource]:
         for entry in base.documents()
         if entry.chunks
     ][:MOST_RESOURCES]
-
-
-def list_report_resources(base: KnowledgeBase) -> list[Resource]:
-    """Return a resource for the report of each top-level community, if communities exist."""
     if base.store.capabilities.communities is None or not base.communities.is_current():
-        return []
-    return [
+        return documents
+    reports = [
         Resource(
             uri=report_resource_uri(topic.community.id),
             name=topic.report.title,
@@ -82,6 +81,7 @@ def list_report_resources(base: KnowledgeBase) -> list[Resource]:
         )
         for topic in base.communities.stored(limit=MOST_RESOURCES)
     ]
+    return reports + documents
 
 
 def read_document_text(base: KnowledgeBase, uri: str, start: int, end: int | None) -> str:

@@ -268,9 +268,6 @@ SCHEME = "knotwork"
 _UNQUOTED = "/:@!$'()*,;=+~"
 """Characters of a document URI that are not percent-encoded in the URI of its resource."""
 
-MOST_MEMBERS = 8
-"""Names listed for a community."""
-
 
 def document_resource_uri(uri: str, span: Span | None = None) -> str:
     """Return the URI of the resource with the text of a document, or with one span of it."""
@@ -366,7 +363,7 @@ def to_community_result(community: CommunityShape) -> CommunityResult:
     ]
     return CommunityResult.of(
         community,
-        members=[member.name for member in community.members[:MOST_MEMBERS]],
+        members=[member.name for member in community.members],
         findings=findings,
         resource=report_resource_uri(community.id),
     )

@@ -18,8 +18,7 @@ from knotwork.errors import ConfigError
 from knotwork.mcp_server._permissions import Permissions
 from knotwork.mcp_server._resources import (
     add_resources,
-    list_document_resources,
-    list_report_resources,
+    list_resources,
 )
 from knotwork.mcp_server._tools import (
     ToolBackend,
@@ -54,12 +53,10 @@ class IndexServer(MCPServer[Any]):
 
     async def list_resources(self) -> list[Resource]:
         """List the reports of the top-level communities, and the documents."""
-
-        def find() -> list[Resource]:
-            base = self._knowledge_base.knowledge_base
-            return [*list_report_resources(base), *list_document_resources(base)]
-
-        return [*await super().list_resources(), *await self._knowledge_base.call(find)]
+        indexed = await self._knowledge_base.call(
+            lambda: list_resources(self._knowledge_base.knowledge_base)
+        )
+        return [*await super().list_resources(), *indexed]
 
 
 def build_index_server(knowledge_base: AsyncKnowledgeBase, permissions: Permissions) -> IndexServer:

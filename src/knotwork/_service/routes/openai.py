@@ -10,10 +10,9 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, aclosing, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -66,10 +65,6 @@ _WITHDRAWN_NOTICE = "\n\n(Please disregard the text above.)\n\n"
 _SENTENCE = re.compile(r".*?\]\s*|.+", re.DOTALL)
 _CITATION_MARK = re.compile(r"\[(\d{1,4})\]")
 _QUOTE_LENGTH = 160
-
-
-Recalling = Callable[[Workspace, AskRequest], AbstractContextManager[AskRequest]]
-"""`recalling` for one key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +182,22 @@ async def complete_chat(
     base_url = str(request.base_url)
     conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
     lease = lease_model(server, key, asked.model)
-    recall = partial(recalling, key) if options.memory else None
+
+    def ask(workspace: Workspace) -> Iterator[AskEvent]:
+        remembers = recalling(key, workspace, question) if options.memory else nullcontext(question)
+        with remembers as recalled:
+            yield from ask_events(server, workspace, recalled)
+
+    def ask_within_lease() -> Iterator[AskEvent]:
+        with lease as workspace:
+            yield from ask(workspace)
+
+    threads = server.threads_for(question)
     if asked.stream:
-        return await _stream(server, lease, question, conversation, recall)
+        started = await start_stream(threads.iterate(ask_within_lease))
+        return EventStream(keep_alive(_stream_chunks(started, conversation)))
     with lease as workspace:
-        threads = server.threads_for(question)
-        events = partial(_ask_events, server, workspace, question, recall)
-        answer = await threads.run(lambda: last_answer(events()))
+        answer = await threads.run(lambda: last_answer(ask(workspace)))
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
@@ -218,32 +222,6 @@ def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
             question, answer = turns[-1]
             turns[-1] = question, f"{answer}\n{message.text}"[:TURN_CHARACTERS].strip()
     return turns[-1 - MOST_TURNS : -1]
-
-
-def _ask_events(
-    server: Service, workspace: Workspace, question: AskRequest, recall: Recalling | None
-) -> Iterator[AskEvent]:
-    """Answer a question, with the facts of the key if they are asked for."""
-    recalled = recall(workspace, question) if recall else nullcontext(question)
-    with recalled as asked:
-        yield from ask_events(server, workspace, asked)
-
-
-async def _stream(
-    server: Service,
-    lease: AbstractContextManager[Workspace],
-    question: AskRequest,
-    conversation: _Conversation,
-    recall: Recalling | None,
-) -> Response:
-    """Return the stream of an answer, which keeps the workspace open until it ends."""
-
-    def steps() -> Iterator[AskEvent]:
-        with lease as workspace:
-            yield from _ask_events(server, workspace, question, recall)
-
-    started = await start_stream(server.threads_for(question).iterate(steps))
-    return EventStream(keep_alive(_stream_chunks(started, conversation)))
 
 
 async def _stream_chunks(
