@@ -44,10 +44,6 @@ def ruled(heights, *, left=70, right=480):
     return [(f"{left} {y} m {right} {y} l S",) for y in heights]
 
 
-def posts(places, *, top, bottom):
-    return [(f"{x} {bottom} 0.5 {top - bottom} re f",) for x in places]
-
-
 def load_pdf(*pages):
     return load("a.pdf", make_pdf(pages))
 
@@ -138,13 +134,6 @@ def test_a_first_cell_of_two_lines_is_known_by_the_distance_of_rows():
         ("Retries after an error", "3", "times"),
         ("Size", "20", "MB"),
     )
-
-
-def test_upright_lines_part_cells_that_nearly_touch():
-    columns = (72, 111, 150)
-    rows = [("Maximal", "Current", "Unit"), ("Minimal", "Voltage", "V"), ("Average", "Power", "W")]
-    drawn = [*ruled([612, 596, 582, 566], right=180), *posts((70, 109, 148), top=612, bottom=566)]
-    assert load_pdf([*drawn, *table(rows, columns=columns)]).text == markdown(*rows)
 
 
 def test_blank_cells_do_not_shift_the_others():
@@ -279,18 +268,6 @@ NO_TABLES = {
             )
         )
     ],
-    "a program in proportional type": [
-        line
-        for number, (shift, row) in enumerate(
-            (
-                (0, ("Vin", "Input 0 DC", "0")),
-                (20, ("R_source Input", "Amp_In 100", "")),
-                (8, ("D_Neg", "0 Amp_In", "1n4148")),
-                (34, ("D_Pos", "Amp_In 0", "1n4148")),
-            )
-        )
-        for line in cells(row, 700 - 12 * number, columns=(72, 150 + shift, 240 + shift))
-    ],
     "authors side by side": [
         line
         for x in (72, 230, 390)
@@ -333,16 +310,6 @@ def test_the_last_first_cell_is_whole_where_a_line_is_drawn_below_it():
     assert text == f"{shown}\n\nThe end."
 
 
-def test_text_that_reaches_into_the_next_cell_is_of_its_own():
-    """TeX lets a long word run over the line between two cells."""
-    rows = [("Manufacturers", "Model"), ("Ada", "A1"), ("Bo", "B2"), ("Cy", "C3")]
-    drawn = [
-        *ruled([612, 596, 582, 568, 553], right=180),
-        *posts((70, 120, 180), top=612, bottom=553),
-    ]
-    assert load_pdf([*drawn, *table(rows, columns=(72, 123))]).text == markdown(*rows)
-
-
 def test_cells_in_the_middle_of_their_row_are_of_that_row():
     """Browsers print short cells half a line below the first line of long ones."""
     lines = [
@@ -353,7 +320,7 @@ def test_cells_in_the_middle_of_their_row_are_of_that_row():
         (542, ("Tern", "It is used at sea.")),
     ]
     page = [cell for y, row in lines for cell in cells(row, y, columns=(75, 150))]
-    drawn = [*ruled([612, 592, 556, 530], right=360), *posts((70, 145, 360), top=612, bottom=530)]
+    drawn = ruled([612, 592, 556, 530], right=360)
     after = [printed("A line:", 512, x=75), *table(MODELS, top=490)]
     shown = markdown(
         ("Name", "Use"),

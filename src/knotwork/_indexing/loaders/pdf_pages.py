@@ -235,22 +235,14 @@ class Piece(NamedTuple):
 
 
 class RulingLine(NamedTuple):
-    """A horizontal or vertical line, or the edge of a filled or framed box, in points.
+    """A horizontal line, or such an edge of a filled or framed box, in points.
 
-    ``place`` is the y coordinate of a horizontal line and the x coordinate of a vertical one; it
-    extends from ``start`` to ``end`` on the other axis.
+    ``place`` is its y coordinate; it extends from ``start`` to ``end``.
     """
 
     place: float
     start: float
     end: float
-
-
-class RulingLines(NamedTuple):
-    """The horizontal (``level``) and vertical (``upright``) lines of a page."""
-
-    level: list[RulingLine]
-    upright: list[RulingLine]
 
 
 class Region(NamedTuple):
@@ -281,12 +273,13 @@ class PagePicture(NamedTuple):
 class PageContent(NamedTuple):
     """What a page shows: its words in file order, its lines, and its pictures.
 
-    ``region`` is that of the whole page, empty if the page is turned. ``is_complete`` is False
-    if it is a drawing, whose lines were not all read.
+    ``drawn`` are the horizontal lines, the topmost first. ``region`` is that of the whole page,
+    empty if the page is turned. ``is_complete`` is False if it is a drawing, whose lines were not
+    all read.
     """
 
     pieces: list[Piece]
-    drawn: RulingLines
+    drawn: list[RulingLine]
     pictures: list[PagePicture]
     region: Region
     is_complete: bool
@@ -333,7 +326,7 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
             with closing(page.get_textpage()) as text:
                 pieces = list(_pieces(characters_of(text.raw)))
     except pypdfium2.PdfiumError:
-        return PageContent([], RulingLines([], []), [], _NOWHERE, is_complete=False)
+        return PageContent([], [], [], _NOWHERE, is_complete=False)
     return PageContent(pieces, drawn, pictures, region, is_complete and len(pieces) < _MOST_PIECES)
 
 
@@ -402,21 +395,20 @@ def _is_wide(text: str) -> bool:
     return unicodedata.east_asian_width(text[-1]) in "WF"
 
 
-def _read_drawing(page: Any) -> tuple[RulingLines, list[PagePicture], bool]:  # noqa: ANN401
+def _read_drawing(page: Any) -> tuple[list[RulingLine], list[PagePicture], bool]:  # noqa: ANN401
     """Return the ruling lines and the pictures of a page, and whether all were read."""
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE, FPDF_PAGEOBJ_PATH
 
-    drawn = RulingLines([], [])
+    drawn: list[RulingLine] = []
     pictures: list[PagePicture] = []
     objects = page.get_objects(max_depth=_DEEPEST_FORM)
     for shown in islice(objects, _MOST_OBJECTS):
         if shown.type == FPDF_PAGEOBJ_IMAGE:
             pictures += _picture(shown)
-        elif shown.type == FPDF_PAGEOBJ_PATH and sum(map(len, drawn)) < _MOST_RULES:
-            for corner, opposite in _boxes(shown):
-                _add_box(drawn, corner, opposite)
-    is_complete = sum(map(len, drawn)) < _MOST_RULES and not any(objects)
-    return drawn, pictures, is_complete
+        elif shown.type == FPDF_PAGEOBJ_PATH and len(drawn) < _MOST_RULES:
+            drawn += _rules(shown)
+    is_complete = len(drawn) < _MOST_RULES and not any(objects)
+    return sorted(drawn, reverse=True), pictures, is_complete
 
 
 def _matrices(shown: Any) -> Iterator[Any]:  # noqa: ANN401
@@ -443,11 +435,8 @@ def _picture(shown: Any) -> Iterator[PagePicture]:  # noqa: ANN401
     yield PagePicture(region, width.value * height.value, digest.digest())
 
 
-def _boxes(path: Any) -> Iterator[tuple[Point, Point]]:  # noqa: ANN401
-    """Yield opposite corners of the lines and boxes of a path that is drawn or filled.
-
-    Curves are ignored.
-    """
+def _rules(path: Any) -> Iterator[RulingLine]:  # noqa: ANN401
+    """Yield the horizontal lines of a path that is drawn or filled; one with curves has none."""
     import pypdfium2.raw as pdfium
 
     fill, is_drawn = ctypes.c_int(), ctypes.c_int()
@@ -468,36 +457,9 @@ def _boxes(path: Any) -> Iterator[tuple[Point, Point]]:  # noqa: ANN401
         pdfium.FPDFPathSegment_GetPoint(segment, x, y)
         outlines[-1].append(_moved(x.value, y.value, matrices))
     for number, points in enumerate(outlines, start=1):
-        if number in curved:
-            continue
-        if _is_box(points):
-            yield points[0], points[2]
-            continue
-        for one, other in pairwise(points):
-            if min(abs(a - b) for a, b in zip(one, other, strict=True)) < _THIN:
-                yield one, other
-
-
-def _add_box(drawn: RulingLines, corner: Point, opposite: Point) -> None:
-    """Add the edges of a box; a thin one is a line."""
-    (left, right), (low, high) = (sorted(pair) for pair in zip(corner, opposite, strict=True))
-    if right - left > _THIN:
-        drawn.level.append(RulingLine(low, left, right))
-        if high - low > _THIN:
-            drawn.level.append(RulingLine(high, left, right))
-    if high - low > _THIN:
-        drawn.upright.append(RulingLine(left, low, high))
-        if right - left > _THIN:
-            drawn.upright.append(RulingLine(right, low, high))
-
-
-def _is_box(points: Sequence[Point]) -> bool:
-    if len(points) not in (4, 5) or (len(points) == 5 and points[4] != points[0]):
-        return False
-    (a, b, c, d) = points[:4]
-    return (a[1] == b[1] and b[0] == c[0] and c[1] == d[1] and d[0] == a[0]) or (
-        a[0] == b[0] and b[1] == c[1] and c[0] == d[0] and d[1] == a[1]
-    )
+        for (x1, y1), (x2, y2) in pairwise([*points, points[0]]):
+            if number not in curved and abs(y1 - y2) < _THIN < abs(x1 - x2):
+                yield RulingLine(min(y1, y2), min(x1, x2), max(x1, x2))
 
 
 def _moved(x: float, y: float, matrices: Iterable[Any]) -> Point:

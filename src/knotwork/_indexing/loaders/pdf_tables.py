@@ -1,7 +1,7 @@
 """Detect tables on PDF pages by columns of aligned text and by ruling lines.
 
-A column ends at a vertical strip that is blank over several lines, or at a vertical ruling line. In
-doubt, lines are not a table: prose in columns, lists, formulas and code have aligned gaps too.
+A column ends at a vertical strip that is blank over several lines. In doubt, lines are not a table:
+prose in columns, lists, formulas and code have aligned gaps too.
 Lengths in "sizes" are multiples of the font size.
 """
 
@@ -9,56 +9,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
-from knotwork._indexing.loaders.pdf_columns import (
-    COLUMN_GAP,
-    MAX_LINE_DISTANCE,
-    ColumnBlock,
-    ColumnFinder,
-    RowPieces,
-    TextLine,
-    join_pieces,
-    read_flows,
-    read_lines,
-)
-from knotwork._indexing.loaders.pdf_pages import Piece, RulingLines
-from knotwork._indexing.loaders.table_rows import names_columns
+from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
+from knotwork._indexing.loaders.table_rows import Interval, merge_intervals, names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
     is_monospaced_font,
     is_table_caption,
 )
 
+_THICK = 1.5
+"""Largest distance of the two edges of a ruling line, or of a double line, in points."""
+_MIN_LINES = 3
+_MAX_LINES = 200
+_GUTTER = 0.6
+"""Smallest width of the strip between columns, in sizes; a space between words has a quarter."""
+_COLUMN_GAP = 0.9
+"""Smallest gap between two words in different columns, in sizes."""
+_WORD_GAP = 0.15
+_TOLERANCE = 0.3
+"""Largest difference of baselines within a line, in sizes."""
+_MAX_LINE_DISTANCE = 4.0
+"""Largest distance from a line of a table to the next, in sizes."""
+_WRAPPED = 1.9
+"""Largest distance from a line to the rest of one of its cells, in sizes."""
+_NEXT_TABLE = 2.0
+"""Distance to another table with the same columns, as a multiple of that of lines in a table."""
+_NEXT_COLUMN = 150.0
+"""Points by which text must be above the text before it to begin another column of the page."""
+_APART = 1.4
+"""Distance to the text around a table, as a multiple of the largest distance of its lines."""
+_NEAR = 2.5
+"""Largest distance of a table's upper border from the first baseline, in sizes."""
+_COVERED = 0.8
+"""Smallest width of a ruling line between rows, as a share of the width of the table."""
 SHIFTED_COLUMN = 3.0
 """Points by which the columns of a table may shift from one page to the next."""
 _MIN_ROWS = 3
-_LONGER = 1.15
-"""Distance of rows, as a multiple of the distance of lines within a cell."""
 _MOST_SHARE = 0.8
-"""The share that counts as "most": of monospaced words in code, of aligned cells, and of rows that
-follow each other in the file."""
-_PROSE = 25
-"""Median characters of a line from which a column is prose."""
+"""The share that counts as "most": of monospaced words in code, and of rows that follow each other
+in the file."""
 _FILLED = 0.55
 """Smallest share of filled cells in a table."""
-_MIXED = 0.34
 _MAX_FULL_LINES = 2
-"""Where ruling lines separate rows: the largest share of rows with several lines that fill all
-columns, and the most such lines in a row."""
-_FILLED_RULED = 0.4
-"""Smallest share of filled cells in a table with ruling lines between its rows."""
-_ALIGNED = 0.4
-"""Sizes by which the edges of the cells of a column may differ."""
+"""Where ruling lines separate rows: the most lines that fill all columns in a row."""
 _MIN_BARE_ROWS = 4
-_FILLED_BARE = 0.85
-"""Fewest rows and smallest share of filled cells without ruling lines, header font and caption."""
+"""Fewest rows without ruling lines, header font and caption."""
 _SIGN = re.compile(
     r"[•·▪◦‣●○■□◆◇►▶➢➤✓–—*\-+]|[(\[（]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)\]）、:]|\[\w{1,12}\]|[①-⑳]"
 )
-_WORDED = re.compile(r"[^\W\d_]{2}|[\u3400-\u9fff]")
 _NUMBER = re.compile(r"[-+−±$€£¥(]*\d[\d.,:/%\s-]*\)?")
 _FORMULA = re.compile(r"[=≈≤≥<>∈→⇒]")
 _ENTRY = re.compile(r"[^\W\d_]{2}\S*,?\s\d{1,4}(?:[-–,]\s*\d{1,4})*\Z")
@@ -68,9 +70,7 @@ _MAX_BORDERS = 2
 """With more horizontal ruling lines than this, the first and last are the borders of the table."""
 _CAPTION_ABOVE, _CAPTION_BELOW = 3, 2
 """Lines above and below a table to search for its caption."""
-_MAX_HEADER_LINES = 4
 _SEEN_ROWS = 4
-_MIN_WORD_CELLS = 3
 
 
 class FoundTable(NamedTuple):
@@ -87,28 +87,27 @@ class FoundTable(NamedTuple):
     lefts: tuple[float, ...]
 
 
-def find_tables(pieces: Sequence[Piece], drawn: RulingLines) -> Iterator[FoundTable]:
+def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterator[FoundTable]:
     """Yield the tables among the words (``pieces``) and ruling lines (``drawn``) of a page."""
-    columns = ColumnFinder(drawn)
-    for block in columns.blocks(pieces):
-        table = _read_table(block, columns)
+    for block in _blocks(pieces, drawn):
+        table = _read_table(block, drawn)
         if table is not None:
             yield table
 
 
 def find_rows_of(
-    pieces: Sequence[Piece], drawn: RulingLines, lefts: Sequence[float]
+    pieces: Sequence[Piece], drawn: Sequence[RulingLine], lefts: Sequence[float]
 ) -> FoundTable | None:
     """Return the first rows of a page whose cells are in columns that begin at ``lefts``.
 
     They may continue the table of the page before, whose columns these are, and be too few to show
     columns of their own.
     """
-    block: list[TextLine] = []
-    cells: list[RowPieces] = []
-    for line in read_lines(next(read_flows(pieces), [])):
+    block: list[_TextLine] = []
+    cells: list[_RowPieces] = []
+    for line in _lines(next(_flows(pieces), [])):
         row = _cells_at(line, lefts)
-        is_near = not block or block[-1].y - line.y <= MAX_LINE_DISTANCE * line.size
+        is_near = not block or block[-1].y - line.y <= _MAX_LINE_DISTANCE * line.size
         if row is not None and is_near:
             block.append(line)
             cells.append(row)
@@ -116,20 +115,20 @@ def find_rows_of(
             break
     if not any(sum(map(bool, row)) > 1 for row in cells[:1]):
         return None
-    _, texts, numbers = _assemble(block, cells, ColumnFinder(drawn).levels(block))
+    _, texts, numbers = _assemble(block, cells, _levels(block, drawn))
     if not _in_file_order(numbers):
         return None
     return FoundTable(tuple(texts), numbers, has_header=False, lefts=tuple(lefts))
 
 
 def _assemble(
-    block: Sequence[TextLine], cells: Sequence[RowPieces], levels: Sequence[float]
-) -> tuple[list[list[RowPieces]], list[tuple[str, ...]], tuple[tuple[int, ...], ...]]:
+    block: Sequence[_TextLine], cells: Sequence[_RowPieces], levels: Sequence[float]
+) -> tuple[list[list[_RowPieces]], list[tuple[str, ...]], tuple[tuple[int, ...], ...]]:
     """Return the rows of a block, their texts, and the indices of the words of each."""
     rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
     texts = [
         tuple(
-            "\n".join(join_pieces([piece for _, piece in part]) for part in parts if part)
+            "\n".join(_join([piece for _, piece in part]) for part in parts if part)
             for parts in zip(*row, strict=True)
         )
         for row in rows
@@ -137,14 +136,14 @@ def _assemble(
     return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
 
 
-def _cells_at(line: TextLine, lefts: Sequence[float]) -> RowPieces | None:
+def _cells_at(line: _TextLine, lefts: Sequence[float]) -> _RowPieces | None:
     """Return the cells of a line in columns that begin at ``lefts``, None if its gaps differ."""
-    cells: RowPieces = [[] for _ in lefts]
+    cells: _RowPieces = [[] for _ in lefts]
     before = -1
     for number, piece in line.pieces:
         column = sum(piece.left >= left - SHIFTED_COLUMN for left in lefts) - 1
         last = cells[before][-1][1] if before >= 0 else None
-        is_apart = last is None or piece.left - last.right >= COLUMN_GAP * line.size
+        is_apart = last is None or piece.left - last.right >= _COLUMN_GAP * line.size
         if column < 0 or (column > before) is not is_apart:
             return None
         if last is None and abs(piece.left - lefts[column]) > SHIFTED_COLUMN:
@@ -154,31 +153,27 @@ def _cells_at(line: TextLine, lefts: Sequence[float]) -> RowPieces | None:
     return cells
 
 
-def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
+def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None:
     lines = block.lines
     around = (*block.above[-_CAPTION_ABOVE:], *block.below[:_CAPTION_BELOW])
     has_caption = any(is_table_caption(line.text) for line in around)
-    levels = columns.levels(lines)
+    levels = _levels(lines, drawn)
     if len(levels) > _MAX_BORDERS:
         lines = [line for line in lines if levels[-1] < line.y < levels[0]]
-    cells = columns.divide(lines)
-    if not cells or _is_prose(cells) or _is_code(lines):
+    cells = _divide(lines)
+    if not cells or _is_code(lines):
         return None
     rows, texts, numbers = _assemble(lines, cells, levels)
     has_header = _has_header(rows, levels) and names_columns(texts[0], texts[1])
     is_ruled = len(levels) > 1 and any(lines[-1].y < y < lines[0].y for y in levels)
-    if not (
-        _in_file_order(numbers)
-        and not _is_numbered(texts)
-        and (
-            _is_full(texts, fewest=2, filled=_FILLED_RULED)
-            if is_ruled
-            else _is_full(texts, fewest=_MIN_ROWS, filled=_FILLED)
-            if has_header or has_caption
-            else _is_full(texts, fewest=_MIN_BARE_ROWS, filled=_FILLED_BARE)
-            and _has_figures(texts)
-            and _is_aligned(cells, median(line.size for line in lines))
-        )
+    is_known = has_header or has_caption
+    fewest = 2 if is_ruled else _MIN_ROWS if is_known else _MIN_BARE_ROWS
+    if (
+        len(rows) < fewest
+        or not _in_file_order(numbers)
+        or _is_numbered(texts)
+        or not _is_full(texts)
+        or not (is_ruled or is_known or _has_figures(texts))
     ):
         return None
     lefts = tuple(
@@ -189,65 +184,33 @@ def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
 
 
 def _rows(
-    block: Sequence[TextLine], cells: Sequence[RowPieces], levels: Sequence[float]
+    block: Sequence[_TextLine], cells: Sequence[_RowPieces], levels: Sequence[float]
 ) -> list[list[int]]:
-    """Group lines to rows, as indices: at ruling lines, else by distances and first cells."""
+    """Group lines to rows, as indices: at ruling lines, else by first cells."""
     groups: list[list[int]] = []
     for number, line in enumerate(block):
         above = block[number - 1].y if number else float("inf")
         if not groups or any(line.y < y < above for y in levels):
             groups.append([])
         groups[-1].append(number)
-    full = [sum(all(cells[i]) for i in group) for group in groups]
-    mixed = sum(count > 1 for count in full)
-    if len(groups) >= _MIN_ROWS and mixed <= _MIXED * len(groups) and max(full) <= _MAX_FULL_LINES:
+    full = max(sum(all(cells[i]) for i in group) for group in groups)
+    if len(groups) >= _MIN_ROWS and full <= _MAX_FULL_LINES:
         return groups
-    if len(groups) > 1 and len(groups[0]) <= _MAX_HEADER_LINES and full[0] <= 1:
-        header, rest = groups[0], groups[1:]
-    else:
-        bold = next((n for n, line in enumerate(block) if not line.bold), 0)
-        is_header = bold <= _MAX_HEADER_LINES and sum(map(all, cells[:bold])) <= 1
-        header = list(range(bold)) if is_header else []
-        rest = [[i for i in group if i not in header] for group in groups]
-    rows = [header] if header else []
-    for group in rest:
-        rows.extend(_rows_of(group, block, cells))
-    return rows
-
-
-def _rows_of(
-    group: Sequence[int], block: Sequence[TextLine], cells: Sequence[RowPieces]
-) -> list[list[int]]:
-    """Group the lines between two ruling lines to rows, by their distances or first cells."""
-    distances = [block[i].y - block[j].y for i, j in pairwise(group)]
-    nearest = min(distances, default=0.0)
-    apart = [True, *(distance > _LONGER * nearest for distance in distances)]
-    by_distance = (
-        not all(apart)
-        and any(apart[1:])
-        and not any(
-            cells[i][0] and sum(map(bool, cells[i])) > 1 and not begins
-            for i, begins in zip(group, apart, strict=False)
-        )
-    )
     rows: list[list[int]] = []
-    for i, begins in zip(group, apart, strict=False):
-        if not rows or (begins if by_distance else _begins_row(cells[i])):
-            rows.append([])
-        rows[-1].append(i)
+    for group in groups:
+        for i in group:
+            if i == group[0] or _begins_row(cells[i]):
+                rows.append([])
+            rows[-1].append(i)
     return rows
 
 
-def _begins_row(cells: RowPieces) -> bool:
-    """Return True if a line begins a row: its first cell is filled, or all others are."""
-    if cells[0]:
-        first = cells[0][0][1].text
-        return any(cells[1:]) or not first[:1].islower()
-    texts = [join_pieces([piece for _, piece in cell]) for cell in cells[1:]]
-    return len(texts) > 1 and all(texts) and any(map(_NUMBER.fullmatch, texts))
+def _begins_row(cells: _RowPieces) -> bool:
+    """Return True if a line begins a row: its first cell is filled, and is no rest of a text."""
+    return bool(cells[0]) and (any(cells[1:]) or not cells[0][0][1].text[:1].islower())
 
 
-def _has_header(rows: Sequence[Sequence[RowPieces]], levels: Sequence[float]) -> bool:
+def _has_header(rows: Sequence[Sequence[_RowPieces]], levels: Sequence[float]) -> bool:
     """Return True if its font or a ruling line below sets the first row apart from the others."""
     if len(rows) < 2:
         return False
@@ -265,29 +228,16 @@ def _has_header(rows: Sequence[Sequence[RowPieces]], levels: Sequence[float]) ->
     return between[0] and not any(between[1:])
 
 
-def _is_prose(cells: Sequence[RowPieces]) -> bool:
-    """Return True if all columns have long lines, as in a newspaper."""
-    lengths = [
-        median([sum(len(piece.text) + 1 for _, piece in cell) for cell in column if cell] or [0])
-        for column in zip(*cells, strict=True)
-    ]
-    return min(lengths) >= _PROSE
-
-
-def _is_code(block: Sequence[TextLine]) -> bool:
+def _is_code(block: Sequence[_TextLine]) -> bool:
     pieces = [piece for line in block for _, piece in line.pieces]
     return sum(is_monospaced_font(piece.font) for piece in pieces) >= _MOST_SHARE * len(pieces)
 
 
-def _is_full(rows: Sequence[Sequence[str]], *, fewest: int, filled: float) -> bool:
-    """Return True if there are ``fewest`` rows, a share of ``filled`` cells, and enough words."""
-    columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
-    cells = [cell for column in columns for cell in column]
-    return (
-        len(rows) >= fewest
-        and sum(len(column) > 1 for column in columns) > 1
-        and len(cells) >= filled * len(columns) * len(rows)
-        and sum(_WORDED.search(cell) is not None for cell in cells) >= _MIN_WORD_CELLS
+def _is_full(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if enough cells are filled, and several in at least two columns."""
+    columns = [sum(map(bool, column)) for column in zip(*rows, strict=True)]
+    return sum(count > 1 for count in columns) > 1 and sum(columns) >= _FILLED * (
+        len(columns) * len(rows)
     )
 
 
@@ -326,23 +276,6 @@ def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _is_aligned(cells: Sequence[RowPieces], size: float) -> bool:
-    """Return True if the text of each column is aligned left, right or centred."""
-    for column in zip(*cells, strict=True):
-        ends = [(cell[0][1].left, cell[-1][1].right) for cell in column if cell]
-        places = zip(*((left, right, (left + right) / 2) for left, right in ends), strict=True)
-        shares = [_share_near(place, _ALIGNED * size) for place in places]
-        if max(shares) < _MOST_SHARE:
-            return False
-    return True
-
-
-def _share_near(places: Sequence[float], distance: float) -> float:
-    """Return the share of places within ``distance`` of their median."""
-    middle = median(places)
-    return sum(abs(place - middle) <= distance for place in places) / len(places)
-
-
 def _in_file_order(numbers: Sequence[Sequence[int]]) -> bool:
     """Return True if rows follow each other in the file; columns of prose do not.
 
@@ -350,3 +283,205 @@ def _in_file_order(numbers: Sequence[Sequence[int]]) -> bool:
     """
     pairs = list(pairwise(numbers))
     return sum(max(a) < min(b) for a, b in pairs) >= _MOST_SHARE * len(pairs)
+
+
+_CellPieces = list[tuple[int, Piece]]
+"""The words of a line in one column, with their indices on the page."""
+_RowPieces = list[_CellPieces]
+
+
+@dataclass(slots=True)
+class _TextLine:
+    """The words on one baseline from left to right, with their indices on the page."""
+
+    y: float
+    size: float
+    pieces: _CellPieces
+
+    @property
+    def text(self) -> str:
+        return _join([piece for _, piece in self.pieces])
+
+    @property
+    def bold(self) -> bool:
+        return all(is_bold_font(piece.font) for _, piece in self.pieces)
+
+
+class _Block(NamedTuple):
+    """Consecutive lines with common columns, with the lines above and below."""
+
+    lines: list[_TextLine]
+    above: list[_TextLine]
+    below: list[_TextLine]
+
+
+def _blocks(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterator[_Block]:
+    """Yield the blocks of lines that may be tables."""
+    for flow in _flows(pieces):
+        lines = _lines(flow)
+        start = 0
+        while start < len(lines):
+            block = _grow(lines, start, drawn)
+            if len(block) >= _MIN_LINES:
+                after = start + len(block)
+                rows = _without_edges(block, _levels(block, drawn))
+                yield _Block(rows, lines[:start], lines[after:])
+                start = after
+            else:
+                start += 1
+
+
+def _levels(block: Sequence[_TextLine], drawn: Sequence[RulingLine]) -> list[float]:
+    """Return the heights of the ruling lines across a block, top to bottom."""
+    covered = _covered_by(block)
+    left, right = covered[0][0], covered[-1][1]
+    top, bottom = block[0].y + _NEAR * block[0].size, block[-1].y - _NEAR * block[-1].size
+    heights: list[tuple[float, list[Interval]]] = []
+    for rule in drawn:
+        if bottom < rule.place < top and rule.start < right and rule.end > left:
+            if not heights or heights[-1][0] - rule.place > _THICK:
+                heights.append((rule.place, []))
+            heights[-1][1].append((max(left, rule.start), min(right, rule.end)))
+    widths = (
+        (y, sum(end - start for start, end in merge_intervals(parts, apart=_THICK)))
+        for y, parts in heights
+    )
+    return [y for y, width in widths if width >= _COVERED * (right - left)]
+
+
+def _divide(block: Sequence[_TextLine]) -> list[_RowPieces]:
+    """Return the cells of each line by the common columns, [] if there is only one column."""
+    size = max((line.size for line in block), default=0.0)
+    middles = [sum(gutter) / 2 for gutter in _gutters(_covered_by(block), size)]
+    return [_split(line, middles) for line in block if middles]
+
+
+def _grow(lines: Sequence[_TextLine], start: int, drawn: Sequence[RulingLine]) -> list[_TextLine]:
+    """Return the lines from ``start`` on that have columns in common."""
+    first = lines[start]
+    if not _is_parted(first):
+        return [first]
+    block = [first]
+    covered, size = _covered_by(block), first.size
+    gutters = _gutters(covered, size)
+    ends = 1
+    for line in lines[start + 1 : start + _MAX_LINES]:
+        distance = block[-1].y - line.y
+        parted = any(_sides(line, gutter) for gutter in gutters)
+        longest = _MAX_LINE_DISTANCE * max(first.size, line.size)
+        is_framed = any(
+            line.y - longest < rule.place < line.y
+            and gutters
+            and rule.start < gutters[0][0] < gutters[-1][1] < rule.end
+            for rule in drawn
+        )
+        farthest = longest if parted or is_framed else _WRAPPED * max(first.size, line.size)
+        if distance > farthest or (
+            len(block) >= _MIN_LINES
+            and distance > _NEXT_TABLE * max(a.y - b.y for a, b in pairwise(block))
+        ):
+            break
+        covered, size = merge_intervals([*covered, *_covered_by([line])]), max(size, line.size)
+        common = _gutters(covered, size)
+        known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
+        is_kept = all(any(c[0] < g[1] and g[0] < c[1] for c in common) for g in known)
+        if not common or not is_kept:
+            break
+        block.append(line)
+        gutters = common
+        if parted:
+            ends = len(block)
+    # Lines right of the first column at the end of a table continue a cell of its last row.
+    while ends < len(block) and block[ends].pieces[0][1].left > sum(gutters[0]) / 2:
+        ends += 1
+    last = min(_levels(block, drawn), default=block[-1].y)
+    return block[: max(ends, sum(line.y > last for line in block))]
+
+
+def _gutters(covered: Sequence[Interval], size: float) -> list[Interval]:
+    """Return the wide strips between the intervals that have text in a font of this size."""
+    between = ((one[1], other[0]) for one, other in pairwise(covered))
+    return [(left, right) for left, right in between if right - left >= _GUTTER * size]
+
+
+def _is_parted(line: _TextLine) -> bool:
+    """Return True if a line has a gap that may separate columns."""
+    return any(
+        after.left - before.right >= _COLUMN_GAP * line.size
+        for (_, before), (_, after) in pairwise(line.pieces)
+    )
+
+
+def _flows(pieces: Sequence[Piece]) -> Iterator[list[tuple[int, Piece]]]:
+    """Yield the words of each column of prose, which follow each other in the file."""
+    flow: list[tuple[int, Piece]] = []
+    for number, piece in enumerate(pieces):
+        if not piece.is_placed or not piece.size:
+            continue
+        if flow and piece.y - flow[-1][1].y > _NEXT_COLUMN:
+            yield flow
+            flow = []
+        flow.append((number, piece))
+    if flow:
+        yield flow
+
+
+def _lines(flow: Sequence[tuple[int, Piece]]) -> list[_TextLine]:
+    """Group words to lines, top to bottom."""
+    lines: list[_TextLine] = []
+    for number, piece in sorted(flow, key=lambda item: -item[1].y):
+        last = lines[-1] if lines else None
+        if last is not None and last.y - piece.y < _TOLERANCE * max(last.size, piece.size):
+            last.pieces.append((number, piece))
+            if piece.size > last.size:
+                last.size, last.y = piece.size, piece.y
+        else:
+            lines.append(_TextLine(piece.y, piece.size, [(number, piece)]))
+    for line in lines:
+        line.pieces.sort(key=lambda item: item[1].left)
+    return lines
+
+
+def _join(pieces: Sequence[Piece]) -> str:
+    """Return the text of words from left to right, with spaces at gaps."""
+    text = ""
+    for before, piece in pairwise([None, *pieces]):
+        assert piece is not None
+        is_apart = before is not None and piece.left - before.right > _WORD_GAP * piece.size
+        if before is not None and (piece.is_spaced or (piece.begins_line and is_apart)):
+            text += " "
+        text += piece.text
+    return text
+
+
+def _covered_by(lines: Sequence[_TextLine]) -> list[Interval]:
+    """Return the horizontal intervals in which some line has text, from left to right."""
+    return merge_intervals(((p.left, p.right) for line in lines for _, p in line.pieces))
+
+
+def _sides(line: _TextLine, gutter: Interval) -> bool:
+    """Return True if a line has text on both sides of a gutter."""
+    return line.pieces[0][1].left < sum(gutter) / 2 < line.pieces[-1][1].right
+
+
+def _without_edges(block: list[_TextLine], levels: Sequence[float]) -> list[_TextLine]:
+    """Drop a first or last line that is far from the others, such as a running head or foot.
+
+    A line between two ruling lines is a row of the table.
+    """
+    distances = [above.y - below.y for above, below in pairwise(block)]
+    if len(distances) >= _MIN_LINES:
+        farthest = _APART * max(distances[1:-1])
+        beyond = [sum(y > line.y for y in levels) for line in block]
+        if distances[-1] > farthest and not beyond[-2] < beyond[-1] < len(levels):
+            block = block[:-1]
+        if distances[0] > farthest and not 0 < beyond[0] < beyond[1]:
+            block = block[1:]
+    return block
+
+
+def _split(line: _TextLine, middles: Sequence[float]) -> _RowPieces:
+    cells: _RowPieces = [[] for _ in range(len(middles) + 1)]
+    for item in line.pieces:
+        cells[sum(item[1].left > middle for middle in middles)].append(item)
+    return cells
