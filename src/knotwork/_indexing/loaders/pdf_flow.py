@@ -9,8 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import groupby, pairwise
-from typing import NamedTuple
+from itertools import pairwise
 
 from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
@@ -39,13 +38,8 @@ _MAX_WORD_LENGTH = 60
 _FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？]['\"”’」』)）]*\s*\Z")
-_AT_MARGIN = 0.1
-"""The share of lines that must begin at one position for it to be the margin of a page."""
-_INDENT = re.compile("[ \u3000]{2,}")
-_INDENTED = 1.5
-"""Indent of the first line of a Chinese paragraph, in multiples of the font size."""
-_INDENTED_LATIN = 0.8
-"""The same for other paragraphs."""
+_INDENTED = 0.8
+"""Indent of the first line of a paragraph, in multiples of the font size."""
 _ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
 _PARAGRAPH_GAP = 1.3
 """Distance of lines where a paragraph ends, as a multiple of the usual distance."""
@@ -66,13 +60,13 @@ def join_lines(lines: Sequence[PageLine], parted: Collection[int]) -> list[FlowL
     words = _Words(lines)
     prose = [line for line in lines if line.row is None]
     pitch = _usual_pitch(prose)
-    pages = _measure_pages(prose)
+    longest = _longest(prose)
     lines = _join_rows(lines, words.join)
     gaps = [(PARAGRAPH_GAP, 0)]
     for line, following in pairwise(lines):
         is_parted = any(line.page < page < following.page for page in parted)
         gaps.append(
-            (PARAGRAPH_GAP, 0) if is_parted else _gap_behind(line, following, words, pitch, pages)
+            (PARAGRAPH_GAP, 0) if is_parted else _gap_behind(line, following, words, pitch, longest)
         )
     fitting = _fitting(lines, [gap for gap, _ in gaps])
     flow = []
@@ -97,39 +91,21 @@ def _gap_behind(
     following: PageLine,
     words: _Words,
     pitch: float,
-    pages: Mapping[int, _Measure],
+    longest: Mapping[int, int],
 ) -> tuple[str, int]:
     """Return what stands behind a line, and the number of characters to drop before it."""
     if line.row or following.row:
         return ("\n" if following.row and following.row.place else PARAGRAPH_GAP), 0
-    begins = _is_indented(following, pages[following.page].margin)
-    wrapped = _is_wrapped(line, following, pages[line.page].columns)
-    return _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
+    wrapped = _is_wrapped(line, following, longest[line.page])
+    return _gap_between(line, following, pitch, words, wrapped=wrapped)
 
 
-class _Measure(NamedTuple):
-    """The left margin of a page in points, and its longest line in half-width characters."""
-
-    margin: float
-    columns: int
-
-
-def _measure_pages(lines: Sequence[PageLine]) -> dict[int, _Measure]:
-    measured = {}
-    for page, run in groupby(lines, key=lambda line: line.page):
-        own = list(run)
-        starts = Counter(line.x // 1 for line in own)
-        fewest = min(_AT_MARGIN * len(own), max(starts.values()))
-        margin = min(x for x, count in starts.items() if count >= fewest)
-        measured[page] = _Measure(margin, max(_columns(line.text) for line in own))
-    return measured
-
-
-def _is_indented(line: PageLine, margin: float) -> bool:
-    """Return True if a line is indented as the first line of a Chinese paragraph."""
-    if not _BEGINS_WIDE.match(line.text):
-        return False
-    return line.x >= margin + _INDENTED * line.size > margin or bool(_INDENT.match(line.text))
+def _longest(lines: Sequence[PageLine]) -> dict[int, int]:
+    """Return the longest line of each page in half-width characters."""
+    longest: dict[int, int] = {}
+    for line in lines:
+        longest[line.page] = max(longest.get(line.page, 0), _columns(line.text))
+    return longest
 
 
 def _gap_between(
@@ -138,17 +114,13 @@ def _gap_between(
     pitch: float,
     words: _Words,
     *,
-    begins: bool,
     wrapped: bool,
 ) -> tuple[str, int]:
     """Return the separator of two lines, and the number of characters to drop before it.
 
-    ``begins`` is True if the second line begins a Chinese paragraph by its indent, ``wrapped`` if
-    the first is a line of Chinese that continues in the second.
+    ``wrapped`` is True if the first is a line of Chinese that continues in the second.
     """
     if _ends_paragraph(line, following, pitch):
-        return PARAGRAPH_GAP, 0
-    if begins and _ENDS_SENTENCE.search(line.text):
         return PARAGRAPH_GAP, 0
     end = line.text.rstrip()[-_MAX_WORD_LENGTH:]
     hyphenated = _HYPHENATED.search(end)
@@ -236,8 +208,8 @@ def _shown_gap(before: PageLine, line: PageLine, following: PageLine | None, *, 
     if line.text.lstrip()[:1].islower():
         return " "
     is_wide = _ENDS_WIDE.search(before.text) and _BEGINS_WIDE.match(line.text)
-    is_first = line.x > before.x + _INDENTED_LATIN * line.size and (
-        following is None or following.x < line.x - _INDENTED_LATIN / 2 * line.size
+    is_first = line.x > before.x + _INDENTED * line.size and (
+        following is None or following.x < line.x - _INDENTED / 2 * line.size
     )
     if (fits or is_wide or is_first) and _ENDS_SENTENCE.search(before.text):
         return PARAGRAPH_GAP

@@ -31,11 +31,6 @@ _REPEATED_SHARE = 0.7
 """The share of repeated lines at one position of the pages, from which it is a head or foot."""
 _DIGITS = re.compile(r"\d+")
 _EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
-_PAGE_NUMBER = re.compile(
-    r"(?:page|seite|p\.|第)?\s*[-–—|(\[]*\s*(?:\d{1,4}|[ivxlcdm]{1,7})\s*[-–—|)\]]*"
-    r"(?:\s*(?:/|of|von|页|頁|共)\s*\d{0,4}\s*[页頁]?)?",
-    re.IGNORECASE,
-)
 _LEADERS = re.compile(r"(?:(?:[.…·‥_]\s?){3,}|\s{4,}|\t)\s*(\d{1,4}|[ivxlc]{1,7})\s*\Z")
 _LOOSE_ENTRY = re.compile(r"\S(?:\s+(?:\d{1,4}|[ivxlc]{1,7})|,\s*\d{1,4}(?:[-–,]\s*\d{1,4})*)\s*\Z")
 _LAST_NUMBER = re.compile(r"(\d{1,4})\s*\Z")
@@ -233,7 +228,6 @@ def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
     heights = Counter(round(line.y) for line in edges)
     repeated = Counter(round(line.y) for line in edges if shapes[_shape(line)] > 1)
     offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
-    numbered = {height for (_, height), count in offsets.items() if 2 * count > pages}
     found: set[PageLine] = set()
     for line in edges:
         height = round(line.y)
@@ -242,8 +236,7 @@ def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
         )
         repeats = 2 * shapes[_shape(line)] > pages or (is_head and shapes[_shape(line)] > 1)
         counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
-        is_number = height in numbered and _PAGE_NUMBER.fullmatch(line.text.strip())
-        if repeats or counts or is_number:
+        if repeats or counts:
             found.add(line)
     return found
 
