@@ -153,3 +153,15 @@ def test_what_a_paragraph_announces_is_printed_and_cited_with_it(pumps):
         "- valves: the white grease\n- belts: the talc in the green tin [1]"
     )
     assert pumps.ask(question).citations[0].quote.endswith("the talc in the green tin")
+
+
+def test_the_items_of_nested_lists_do_not_count_as_items_of_a_long_list(tmp_path):
+    parts = "\n".join(f"   - part {number}" for number in range(1, 14))
+    steps = f"1. Open the lid.\n2. Wash:\n{parts}\n3. Dry it."
+    text = f"# Pump\n\nThe pump is cleaned in three steps:\n\n{steps}"
+    (tmp_path / "pump.md").write_text(text, encoding="utf-8")
+    with knotwork.open(tmp_path / "index.knot", embedding_model="none") as base:
+        base.index(tmp_path / "pump.md")
+        piece, *_ = base.ask("In which steps is the pump cleaned?").pieces
+        assert piece.kind == "list"
+        assert piece.markdown.endswith(f"{steps} [1]")

@@ -11,7 +11,7 @@ from knotwork._synthesis.pieces import GRAIN_OF, DocumentBlocks, Grain, Piece
 from knotwork._synthesis.subjects import with_subject
 from knotwork._text.sentences import is_wide
 from knotwork._text.terms import terms
-from knotwork.records import BlockKind, Span
+from knotwork.records import Block, BlockKind, Span
 
 MOST_ITEMS = 12
 """Items of a list and rows of a table that are printed; the others are counted."""
@@ -116,7 +116,10 @@ def _dedent(source: DocumentBlocks, span: Span) -> str:
 
 
 def _write_list(source: DocumentBlocks, span: Span, language: str) -> str:
-    items = [block for block in source.index.inside(span) if block.kind is BlockKind.ITEM]
+    items: list[Block] = []
+    for block in source.index.inside(span):
+        if block.kind is BlockKind.ITEM and (not items or block.span.start >= items[-1].span.end):
+            items.append(block)
     if len(items) == 1:
         return _write_item(source, items[0].span, language)
     if len(items) <= MOST_ITEMS:
