@@ -165,3 +165,15 @@ def test_the_items_of_nested_lists_do_not_count_as_items_of_a_long_list(tmp_path
         piece, *_ = base.ask("In which steps is the pump cleaned?").pieces
         assert piece.kind == "list"
         assert piece.markdown.endswith(f"{steps} [1]")
+
+
+def test_entries_that_a_sentence_announces_are_a_list(tmp_path):
+    entries = "Mild: for glass and tin.\n\nSharp: for cast iron.\n\nDull: for the belts."
+    text = f"Soap\n\nThe depot has three kinds of soap:\n\n{entries}\n\nIt is kept in the shed."
+    (tmp_path / "soap.txt").write_text(text, encoding="utf-8")
+    with knotwork.open(tmp_path / "index.knot", embedding_model="none") as base:
+        base.index(tmp_path / "soap.txt")
+        piece, *_ = base.ask("Which kinds of soap does the depot have?").pieces
+        assert piece.kind == "list"
+        for line in ("The depot has three kinds of soap:", "Mild", "Sharp", "for the belts."):
+            assert line in piece.markdown

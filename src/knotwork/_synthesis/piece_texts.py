@@ -19,7 +19,7 @@ MOST_DEFINITION = 420
 """Characters of a definition that are printed, in whole paragraphs but for the first."""
 MOST_LINES = 30
 """Lines of code that are printed."""
-_ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM)
+_ABOUT = _ENTRIES = (BlockKind.DEFINITION, BlockKind.ITEM)
 _ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 _PARAGRAPHS = re.compile(r"```.*?```|(?:(?!\n\n).)+", re.DOTALL)
@@ -118,7 +118,7 @@ def _dedent(source: DocumentBlocks, span: Span) -> str:
 def _write_list(source: DocumentBlocks, span: Span, language: str) -> str:
     items: list[Block] = []
     for block in source.index.inside(span):
-        if block.kind is BlockKind.ITEM and (not items or block.span.start >= items[-1].span.end):
+        if block.kind in _ENTRIES and (not items or block.span.start >= items[-1].span.end):
             items.append(block)
     if len(items) == 1:
         return _write_item(source, items[0].span, language)

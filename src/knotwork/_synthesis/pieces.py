@@ -32,7 +32,7 @@ from knotwork._synthesis.sentence_selection import (
 )
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.prose import announces, weigh_prose
-from knotwork._text.sentences import measure_width
+from knotwork._text.sentences import measure_width, split_sentences
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
@@ -86,12 +86,31 @@ class DocumentBlocks:
 
     @cached_property
     def index(self) -> BlockIndex:
-        """The blocks; of a document without any, its paragraphs."""
+        """The blocks, with lists around definitions in a row; without any, the paragraphs."""
         paragraphs = (
             Block(BlockKind.PARAGRAPH, Span(*found.span()))
             for found in _PARAGRAPHS.finditer(self.document.text)
         )
-        return BlockIndex(self.document.blocks or paragraphs)
+        return BlockIndex((*(self.document.blocks or paragraphs), *self._lists_of_definitions()))
+
+    def _lists_of_definitions(self) -> Iterator[Block]:
+        """Yield a list for each run of definitions that a sentence before it announces."""
+        runs: list[list[Block]] = []
+        for block in self.document.blocks:
+            if block.kind is not BlockKind.DEFINITION:
+                continue
+            end = runs[-1][-1].span.end if runs else 0
+            if block.span.start < end:
+                continue  # in the one before it
+            if runs and not self.document.text[end : block.span.start].strip():
+                runs[-1].append(block)
+            else:
+                runs.append([block])
+        for first, *others in runs:
+            before = self.document.text[: first.span.start].rstrip().rpartition("\n")[2]
+            lead = before[split_sentences(before)[-1].start :] if before else ""
+            if others and announces(lead):
+                yield Block(BlockKind.LIST, Span(first.span.start, others[-1].span.end), lead=lead)
 
     def text(self, span: Span) -> str:
         return self.document.text[span.start : span.end]
@@ -255,6 +274,9 @@ LEAST_BRIDGE = 0.15
 """The least share of a bridge in the score of a hit whose evidence path counts."""
 MOST_OWED = 0.8
 """The share of a bridge from which on a passage owes its place to the evidence path alone."""
+SURELY_DENIED = -9.0
+"""Log-odds of a reader below which no evidence path speaks for a piece. A reader does not see the
+path, and so denies the end of a right one too, but less."""
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
@@ -325,7 +347,7 @@ class FeatureReader:
             "compared": min((len(t & own) / len(t) for t in self._compared), default=0.0),
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
-            "bridge": float(bridge >= MOST_OWED),
+            "bridge": float(bridge >= MOST_OWED and odds >= SURELY_DENIED),
         }
         return PieceFeatures(piece.grain, values, self.kinds)
 
