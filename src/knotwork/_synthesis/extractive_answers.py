@@ -126,7 +126,7 @@ LEAST_PROBABILITY = 0.6
 LONGEST_SHORT_ANSWER = 80
 """The maximum length of a short answer, in characters."""
 
-_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.61, 0.4, 0.86, 0.72
+_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.44, 0.51, 0.86, 0.72
 """Coefficients of the logistic function: the intercept, the log-odds that the answer is right, the
 logarithm of the words' probability, and how well the words match the expected kind of answer."""
 _LEAST = 1e-3

@@ -274,9 +274,8 @@ LEAST_BRIDGE = 0.15
 """The least share of a bridge in the score of a hit whose evidence path counts."""
 MOST_OWED = 0.8
 """The share of a bridge from which on a passage owes its place to the evidence path alone."""
-SURELY_DENIED = -9.0
-"""Log-odds of a reader below which no evidence path speaks for a piece. A reader does not see the
-path, and so denies the end of a right one too, but less."""
+LEAST_AT_END = 0.1
+"""The least relevance of a piece for which the evidence path that leads to it speaks."""
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
@@ -347,7 +346,7 @@ class FeatureReader:
             "compared": min((len(t & own) / len(t) for t in self._compared), default=0.0),
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
-            "bridge": float(bridge >= MOST_OWED and odds >= SURELY_DENIED),
+            "bridge": float(bridge >= MOST_OWED and relevances[0] >= LEAST_AT_END),
         }
         return PieceFeatures(piece.grain, values, self.kinds)
 

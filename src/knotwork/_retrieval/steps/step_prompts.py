@@ -33,10 +33,7 @@ def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:
 
 def ask_passage(question: str, model: ChatModel) -> str:
     """Return a passage that may answer the question. Raises ModelError."""
-    request = _request("imagine-passage", question, 200, model)
-    return complete_checked(
-        model, request, lambda reply: " ".join(_lines(reply))[:_LONGEST_PASSAGE]
-    )
+    return complete_checked(model, _request("imagine-passage", question, 200, model), _read_passage)
 
 
 def ask_rewriting(question: str, model: ChatModel) -> str:
@@ -95,6 +92,10 @@ def _read_parts(reply: ChatReply) -> tuple[str, ...]:
     if not parts or BLANK in parts[0]:
         raise Unparsable("The reply contains no question that can be asked first.")
     return tuple(parts[:MOST_PARTS])
+
+
+def _read_passage(reply: ChatReply) -> str:
+    return " ".join(_lines(reply))[:_LONGEST_PASSAGE]
 
 
 def _read_words(reply: ChatReply) -> tuple[str, ...]:
