@@ -100,6 +100,7 @@ class GraphRetriever(QuestionRetriever):
         features: ChunkFeatures,
     ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
         scores: dict[str, float] = {}
+        own: dict[str, float] = {}
         parts: dict[str, dict[str, float]] = {}
         for identifier in dict.fromkeys([*pool, *bridges.into]):
             direct = _score(named, identifier)
@@ -113,12 +114,13 @@ class GraphRetriever(QuestionRetriever):
                 "support": support,
             }
             scores[identifier] = sum(parts[identifier].values())
-        own = {i: features[i].base + _score(named, i) for i in scores}
+            own[identifier] = features[identifier].base + direct
         nearest = max(own, key=own.__getitem__, default="")
         top = max(scores.values(), default=0.0)
         if nearest and scores[nearest] < top:  # bridges help to find what is behind the first
-            parts[nearest]["nearest"] = math.nextafter(top, math.inf) - scores[nearest]
-            scores[nearest] = math.nextafter(top, math.inf)
+            above = math.nextafter(top, math.inf)
+            parts[nearest]["nearest"] = above - scores[nearest]
+            scores[nearest] = above
         return scores, parts
 
 

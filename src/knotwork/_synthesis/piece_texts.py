@@ -17,9 +17,7 @@ MOST_ITEMS = 12
 """Items of a list and rows of a table that are printed; the others are counted."""
 MOST_DEFINITION = 420
 """Characters of a definition that are printed, in whole paragraphs but for the first."""
-MOST_LINES = 30
-"""Lines of code that are printed."""
-_ABOUT = _ENTRIES = (BlockKind.DEFINITION, BlockKind.ITEM)
+_ENTRIES = (BlockKind.DEFINITION, BlockKind.ITEM)
 _ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 _PARAGRAPHS = re.compile(r"```.*?```|(?:(?!\n\n).)+", re.DOTALL)
@@ -77,7 +75,7 @@ def _write_paragraph(piece: Piece) -> str:
             written = _BOLD.sub(r"**\g<0>**", written, count=1)
         shown += (gap_between(before, text) if before else "") + written
         before = text
-    about = (b.label for b in source.index.around(whole) if b.kind in _ABOUT and b.label)
+    about = (b.label for b in source.index.around(whole) if b.kind in _ENTRIES and b.label)
     term = show_sentence(" > ".join(about)).rstrip(":： ")
     if not term or set(terms(term)) <= set(terms(shown)):
         return shown

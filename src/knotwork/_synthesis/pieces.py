@@ -107,10 +107,17 @@ class DocumentBlocks:
             else:
                 runs.append([block])
         for first, *others in runs:
-            before = self.document.text[: first.span.start].rstrip().rpartition("\n")[2]
-            lead = before[split_sentences(before)[-1].start :] if before else ""
-            if others and announces(lead):
+            lead = self._sentence_before(first.span.start) if others else ""
+            if announces(lead):
                 yield Block(BlockKind.LIST, Span(first.span.start, others[-1].span.end), lead=lead)
+
+    def _sentence_before(self, end: int) -> str:
+        """Return the last sentence of the line before an offset, blank ones left out."""
+        text = self.document.text
+        while end and text[end - 1].isspace():
+            end -= 1
+        line = text[text.rfind("\n", 0, end) + 1 : end]
+        return next((line[span.start :] for span in reversed(split_sentences(line))), "")
 
     def text(self, span: Span) -> str:
         return self.document.text[span.start : span.end]
@@ -205,8 +212,7 @@ class Piece:
 
     @cached_property
     def text(self) -> str:
-        start = self.lead.start if self.lead is not None else self.span.start
-        return self.source.text(Span(start, self.span.end))
+        return self.source.text(Span(self.whole.start, self.span.end))
 
     @cached_property
     def names(self) -> str:

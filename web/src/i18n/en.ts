@@ -452,6 +452,7 @@ export const en = {
         named: "named",
         bridge: "bridge",
         support: "support",
+        nearest: "nearest",
         bm25: "words",
         dense: "meaning",
         words: "words",

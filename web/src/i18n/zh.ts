@@ -429,6 +429,7 @@ export const zh: Messages = {
         named: "点名",
         bridge: "桥接",
         support: "佐证",
+        nearest: "最近",
         bm25: "词语",
         dense: "语义",
         words: "词语",
