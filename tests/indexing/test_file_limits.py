@@ -17,7 +17,6 @@ from tests.indexing.office_files import make_docx, simple_docx
 import knotwork
 from knotwork._config import IndexSettings
 from knotwork._indexing import worker_pool
-from knotwork._indexing.kept_memory import keeping
 from knotwork._indexing.loaders import load_document
 from knotwork._indexing.loaders.loader_registry import (
     LIGHT_BYTES,
@@ -27,6 +26,7 @@ from knotwork._indexing.loaders.loader_registry import (
 )
 from knotwork._indexing.preparation import Recipe, WorkerPreparer
 from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.process_limits import keeping
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.sources import select_files
 from knotwork._indexing.splitters import make_splitter

@@ -24,18 +24,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from types import ModuleType
 from typing import IO, Any
 
 from knotwork._indexing.file_progress import listening
-from knotwork._indexing.kept_memory import data_bytes, kept_bytes
-from knotwork._indexing.processor_time import note_limit
-
-resource: ModuleType | None
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None
+from knotwork._indexing.process_limits import data_bytes, kept_bytes, limit_process, resource
 
 MEMORY_EXIT = 86
 """The exit status of a process that used more memory than its limit."""
@@ -176,9 +168,9 @@ class _Worker:
         return pickle.dumps(Reply(Outcome.RETURNED))
 
     def _run(self, call: Call) -> bytes:
-        ceiling = self._own_bytes + call.memory_bytes
+        self._ceiling_bytes = self._own_bytes + call.memory_bytes
         try:
-            self._limit(ceiling, call.processor_s)
+            limit_process(self._ceiling_bytes, call.processor_s)
             try:
                 value = call.function(call.argument, self._shared)
                 reply = Reply(Outcome.RETURNED, value)
@@ -191,24 +183,10 @@ class _Worker:
             return _pickled(Reply(reply.outcome, reply.value, is_last=self._is_full))
         except MemoryError:
             # The error itself needs no memory to speak of, but the heap may be full to the byte.
-            self._limit(sys.maxsize, call.processor_s)
+            self._ceiling_bytes = sys.maxsize
+            limit_process(sys.maxsize, call.processor_s)
             self._is_full = True
             return pickle.dumps(Reply(Outcome.OUT_OF_MEMORY, is_last=True))
-
-    def _limit(self, memory_bytes: int, processor_s: int) -> None:
-        """Set the limits of this process from here on; memory in all, processor time more.
-
-        What the process keeps between files comes on top of ``memory_bytes``.
-        """
-        self._ceiling_bytes = memory_bytes
-        if resource is None:
-            return
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        spent_s = int(used.ru_utime + used.ru_stime) + 1
-        _lower(resource.RLIMIT_CPU, spent_s + processor_s)
-        note_limit()
-        _lower(resource.RLIMIT_DATA, memory_bytes + kept_bytes())
-        _lower(resource.RLIMIT_CORE, 0)
 
     def watch(self, parent: int) -> None:
         """Exit when the parent has, when idle for long, or when memory exceeds its limit."""
@@ -226,15 +204,6 @@ class _Worker:
 
 def _write_share(replies: IO[bytes], share: float) -> None:
     write_message(replies, pickle.dumps(Reply(Outcome.IN_PROGRESS, share)))
-
-
-def _lower(kind: int, value: int) -> None:
-    """Set the soft limit of a resource, at most its hard limit."""
-    assert resource is not None
-    _, hard = resource.getrlimit(kind)
-    unlimited = resource.RLIM_INFINITY
-    soft = value if hard == unlimited else min(value, hard)
-    resource.setrlimit(kind, (unlimited if soft >= sys.maxsize else soft, hard))
 
 
 def _pickled(reply: Reply) -> bytes:

@@ -19,7 +19,7 @@ from knotwork._indexing.loaders.speech import (
     utterances,
 )
 from knotwork._indexing.loaders.subtitles import add_utterances
-from knotwork._indexing.processor_time import allow_more
+from knotwork._indexing.process_limits import allow_more
 from knotwork.errors import LoadError
 
 _CERTAIN = 0.7

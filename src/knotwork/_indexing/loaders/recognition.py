@@ -21,7 +21,7 @@ from knotwork._indexing.loaders.picture_descriptions import (
     RecognisedPage,
     RecognisedPages,
 )
-from knotwork._indexing.processor_time import allow_more
+from knotwork._indexing.process_limits import allow_more
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:

@@ -25,11 +25,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from knotwork._cancellation import checked
-from knotwork._indexing.kept_memory import keeping
 from knotwork._indexing.loaders.loader import MEGABYTE, Source
 from knotwork._indexing.loaders.sound import SAMPLE_RATE
 from knotwork._indexing.loaders.subtitles import Utterance
-from knotwork._indexing.processor_time import allow_more
+from knotwork._indexing.process_limits import allow_more, keeping
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
 
