@@ -96,18 +96,6 @@ def test_a_page_with_pictures_alone_loses_its_running_head():
     assert [page.label for page in document.pages] == ["1", "2", "4", "5", "6"]
 
 
-def test_a_bookmark_of_a_page_with_pictures_alone_is_found_behind_it():
-    pages = [
-        [
-            printed(f"User manual {n} / 6", 780),
-            *([] if title == "图" else page_of(title, None, FULL, *["每一页都有。"] * n)),
-        ]
-        for n, title in enumerate(("概述", "安装", "图", "网络", "打印", "索引卡"), start=1)
-    ]
-    document = load_pdf(*pages, bookmarks=[("网络", 2, 1)])
-    assert outline(document) == [(1, "网络")]
-
-
 def test_chapters_in_bold_are_headings_of_their_level():
     bold = {"font": "FWB"}
     document = load_pdf(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, groupby, islice
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
@@ -68,8 +67,7 @@ class PdfLoader:
         lines = without_contents(lines, len(pages)) or lines
         writer = BlockWriter(source)
         flow = _in_order(writer, source, lines, read)
-        headings, flow = headings_by_outline(file.bookmarks, flow)
-        _add_lines(writer, flow, headings or headings_by_type(flow))
+        _add_lines(writer, flow, _headings(flow, file.bookmarks))
         unread = {UNREAD_PAGES: page_ranges(read.unread)} if read.unread else {}
         if read.unread_figures:
             unread[UNREAD_PICTURES] = str(read.unread_figures)
@@ -81,12 +79,15 @@ class PdfLoader:
 
 
 class _File(NamedTuple):
-    """The lines of each page, scanned pages, figures on others, the outline, the information."""
+    """The lines of each page, scanned pages, figures on others, the outline, the information.
+
+    ``bookmarks`` are the levels of the outline, from 1, by pages and keys of titles.
+    """
 
     pages: list[list[PageLine]]
     scanned: list[int]
     figures: list[Figure]
-    bookmarks: list[Bookmark]
+    bookmarks: Mapping[tuple[int, str], int]
     information: Mapping[str, str]
 
 
@@ -99,24 +100,29 @@ def _read_file(source: Source) -> _File:
     with open_pdf(source) as document:
         for number in checked(range(len(document))):
             content = read_page(document, number)
-            pages.append(make_lines(content, number, pages[-1] if pages else ()))
+            pages.append(make_lines(content, number))
             length = sum(len(line.text) for line in pages[-1])
             meter.add(length)
             if is_scanned(content, length):
                 scanned.append(number)
             else:
                 figures += figures_of(content, number)
-        bookmarks = list(_bookmarks(document))
+        bookmarks = dict(_bookmarks(document))
         information = document.get_metadata_dict()
         return _File(pages, scanned, without_repetitions(figures), bookmarks, information)
 
 
-def _bookmarks(document: Any) -> Iterator[Bookmark]:  # noqa: ANN401 - a library without types
+def _bookmarks(document: Any) -> Iterator[tuple[tuple[int, str], int]]:  # noqa: ANN401
     for entry in islice(document.get_toc(max_depth=_DEEPEST_BOOKMARK), _MOST_BOOKMARKS):
         destination = entry.get_dest()
         page = destination.get_index() if destination is not None else None
         if page is not None:
-            yield Bookmark(entry.level + 1, clean_text(entry.get_title()), page)
+            yield (page, _title_key(clean_text(entry.get_title()))), entry.level + 1
+
+
+def _title_key(title: str) -> str:
+    """Return a title without its number: files name chapters with and without it."""
+    return "".join(_NUMBERING.sub("", title, count=1).casefold().split())
 
 
 def _in_order(
@@ -181,23 +187,10 @@ _NUMBERING = re.compile(
     r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
     re.IGNORECASE,
 )
-_RUNS_ON = re.compile(r"\s*[.:：—–]\s*(?=\S)|\s+(?=[^\Wa-z])")
-"""What stands between a title and a text that begins in its line."""
-_MOST_WORDS = 40
-_SEARCHED = 20_000
-"""Characters behind the beginning of its page in which the title of a bookmark is looked for."""
-
-
-class Bookmark(NamedTuple):
-    """An entry of the outline of a file; ``level`` counts from 1, ``page`` from 0."""
-
-    level: int
-    title: str
-    page: int
 
 
 class LineHeading(NamedTuple):
-    """A heading that consists of the lines from ``start`` up to ``end``, or stands before them."""
+    """A heading that consists of the lines from ``start`` up to ``end``."""
 
     level: int
     title: str
@@ -205,11 +198,14 @@ class LineHeading(NamedTuple):
     end: int
 
 
-def headings_by_type(lines: Sequence[FlowLine]) -> list[LineHeading]:
+def _headings(
+    lines: Sequence[FlowLine], bookmarks: Mapping[tuple[int, str], int]
+) -> list[LineHeading]:
     """Return a heading for each part in a larger font, or bold with a number or chapter mark.
 
-    The level is that of the number, else the rank of the font size. Returns [] if too much of the
-    text looks like headings.
+    A line that a bookmark of its page names is one too. The level is that of the number or the
+    bookmark, else the rank of the font size. Returns [] if too much of the text looks like
+    headings.
     """
     lengths: Counter[float] = Counter()
     for line in lines:
@@ -220,19 +216,22 @@ def headings_by_type(lines: Sequence[FlowLine]) -> list[LineHeading]:
         return []
     parts = [
         (lines[start].line.size, joined(lines[start:end]), start, end)
-        for start, end in _large_parts(lines, usual)
+        for start, end in _large_parts(lines, usual, bookmarks)
     ]
     found = [part for part in parts if is_title_like(part[1])]
     if sum(len(title) for _, title, _, _ in found) > _MAX_HEADING_SHARE * lengths.total():
         return []
     sizes = sorted({size for size, _, _, _ in found}, reverse=True)
     return [
-        LineHeading(_level(title, sizes.index(size) + 1), title, start, end)
+        LineHeading(_level(title, marked or sizes.index(size) + 1), title, start, end)
         for size, title, start, end in found
+        for marked in [bookmarks.get((lines[start].line.page, _title_key(title)), 0)]
     ]
 
 
-def _large_parts(lines: Sequence[FlowLine], usual: float) -> Iterator[tuple[int, int]]:
+def _large_parts(
+    lines: Sequence[FlowLine], usual: float, bookmarks: Container[tuple[int, str]]
+) -> Iterator[tuple[int, int]]:
     """Yield the first and last line of each part that looks like a heading.
 
     ``usual`` is the font size of the text.
@@ -245,6 +244,7 @@ def _large_parts(lines: Sequence[FlowLine], usual: float) -> Iterator[tuple[int,
             and lines[number].edges is None
             and (
                 line.size >= _LARGER * usual
+                or (line.page, _title_key(line.text)) in bookmarks
                 or (
                     line.bold
                     and line.size >= usual
@@ -267,73 +267,3 @@ def _level(title: str, rank: int) -> int:
     if numbered:
         return min(numbered[1].count(".") + 1, _MAX_LEVEL)
     return _CHAPTER_LEVELS.get(chapter[1] if chapter else "", min(rank, _MAX_LEVEL))
-
-
-def headings_by_outline(
-    bookmarks: Sequence[Bookmark], lines: Sequence[FlowLine]
-) -> tuple[list[LineHeading], list[FlowLine]]:
-    """Return a heading for each bookmark whose title is found on or after its page, and the lines.
-
-    A line that consists of the title, with or without a number, is preferred to the same words in a
-    sentence of its page. A text behind the title in its line is parted from it. The heading stands
-    before the paragraph if the words are inside it.
-    """
-    texts = [("\n" if line.gap else "") + line.text for line in lines]
-    offsets = list(accumulate(map(len, texts), initial=0))
-    begins = [offset + bool(line.gap) for offset, line in zip(offsets, lines, strict=False)]
-    text = "".join(texts)
-    pages: dict[int, int] = {}
-    for start, line in zip(begins, lines, strict=True):
-        pages.setdefault(line.line.page, start)
-    headings: list[LineHeading] = []
-    parted: list[FlowLine] = []
-    taken = position = 0
-    for level, title, page in bookmarks:
-        # A page without text has no offset: search from the next page that has one.
-        on_page = next((start for number, start in pages.items() if number >= page), len(text))
-        end_of_page = next((start for number, start in pages.items() if number > page), len(text))
-        match = _find_title(title, text, max(position, on_page), end_of_page)
-        if match is None:
-            continue
-        position = match.end()
-        first = bisect_right(begins, match.start()) - 1
-        last = bisect_right(begins, position - 1) - 1
-        rest = text[position : begins[last] + len(lines[last].text)]
-        behind = _RUNS_ON.match(rest)
-        name = " ".join(match[0].split())
-        own = lines[first : last + 1]
-        if (
-            first < taken
-            or match.start() > begins[first]
-            or (rest.strip() and behind is None)
-            or any(line.line.row for line in own)
-        ):
-            while first > taken and not lines[first].begins_paragraph:
-                first -= 1
-            first, own, behind = max(first, taken), [], None
-        parted += lines[taken:first]
-        taken = first + len(own)
-        start = len(parted)
-        if rest.strip() and behind is not None:
-            title_end = len(lines[last].text) - len(rest)
-            own = [*own[:-1], lines[last]._replace(text=lines[last].text[:title_end], behind=None)]
-        parted += own
-        headings.append(LineHeading(level, name, start, len(parted)))
-        if rest.strip() and behind is not None:
-            text_behind = rest[behind.end() :]
-            parted.append(
-                lines[last]._replace(text=text_behind, gap=PARAGRAPH_GAP, begins_paragraph=True)
-            )
-    return headings, [*parted, *lines[taken:]]
-
-
-def _find_title(title: str, text: str, start: int, end: int) -> re.Match[str] | None:
-    """Return where the title of a bookmark is a line, or else words before ``end``."""
-    numbering = _NUMBERING.match(title)
-    words = [re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()]
-    if not words or len(words) > _MOST_WORDS:
-        return None
-    bare = r"\s+".join(words)
-    line = re.compile(rf"^(?:{_NUMBERING.pattern})?{bare}$", re.MULTILINE | re.IGNORECASE)
-    exact = re.compile(r"\s+".join(map(re.escape, title.split())))
-    return line.search(text, start, start + _SEARCHED) or exact.search(text, start, end)

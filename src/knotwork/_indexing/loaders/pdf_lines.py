@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
-from knotwork._indexing.loaders.pdf_tables import FoundTable, find_rows_of, find_tables
+from knotwork._indexing.loaders.pdf_tables import FoundTable, find_tables
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_bold_font,
@@ -31,37 +31,33 @@ _REPEATED_SHARE = 0.7
 """The share of repeated lines at one position of the pages, from which it is a head or foot."""
 _DIGITS = re.compile(r"\d+")
 _EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
-_LEADERS = re.compile(r"(?:(?:[.…·‥_]\s?){3,}|\s{4,}|\t)\s*(\d{1,4}|[ivxlc]{1,7})\s*\Z")
-_LOOSE_ENTRY = re.compile(r"\S(?:\s+(?:\d{1,4}|[ivxlc]{1,7})|,\s*\d{1,4}(?:[-–,]\s*\d{1,4})*)\s*\Z")
+_LEADERS = re.compile(r"(?:[.…·‥_]\s?){3,}\s*(?:\d{1,4}|[ivxlc]{1,7})\s*\Z")
+_ENTRY = re.compile(
+    rf"{_LEADERS.pattern}|\S(?:\s+(?:\d{{1,4}}|[ivxlc]{{1,7}})|,\s*\d{{1,4}}(?:[-–,]\s*\d{{1,4}})*)\s*\Z"
+)
+"""The end of an entry of a table of contents or an index, with and without leaders."""
 _LAST_NUMBER = re.compile(r"(\d{1,4})\s*\Z")
 _CONTENTS_TITLE = re.compile(
-    r"(?:table of contents|contents|list of (?:figures|tables)|目\s*录|目\s*次|目\s*錄)",
+    r"\s*(?:table of contents|contents|list of (?:figures|tables)|目\s*录|目\s*次|目\s*錄"
+    r"|(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+)?"
+    r"(?:[\w ]{0,30}\b(?:index|indexes)|index of [\w ,-]{1,60}|索\s*引))\s*",
     re.IGNORECASE,
 )
-_INDEX_TITLE = re.compile(
-    r"(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+)?"
-    r"(?:[\w ]{0,30}\b(?:index|indexes)|index of [\w ,-]{1,60}|索\s*引)",
-    re.IGNORECASE,
-)
-_DOTS = re.compile(r"(?:[.…·‥]\s?){5,}")
 _ENTRY_END = 80
 """Characters at the end of a line to search for a page number."""
-_MIN_ENTRIES = 4
-_MIN_UNTITLED_ENTRIES = 8
+_MIN_ENTRIES, _MIN_UNTITLED_ENTRIES = 4, 8
 """Fewest entries of a table of contents with and without a title above it."""
 _GAP = 3
 """Most lines from one entry to the next: entries may take two lines, or have a letter above."""
 _UNCOUNTED_PAGES = 20
 """Page numbers may exceed the number of pages by this many, as in a chapter of a book."""
-_DOTTED = 0.8
-"""The share of entries with leaders of dots, for an index without a title."""
+_MOST = 0.8
+"""The share of entries with leaders, and of neighbouring ones in order, for a table of contents."""
 _WIDEST_GAP = 80
 """Most spaces between two words of code."""
 _FARTHEST_MARK = 4.0
 """Distance of a bullet from its item at most, in font sizes."""
 _OF_ALL = re.compile(r"(?:page|seite)?\s*(\d{1,4})\s*(?:/|of|von)\s*(\d{1,4})", re.IGNORECASE)
-_IN_ORDER = 0.85
-"""The share of neighbouring entries in order, for a table of contents or an index."""
 
 
 def _shape(line: PageLine) -> tuple[str, int, int]:
@@ -69,34 +65,23 @@ def _shape(line: PageLine) -> tuple[str, int, int]:
     return _DIGITS.sub("#", line.text), round(line.y), round(line.size)
 
 
-def make_lines(
-    content: PageContent, number: int, before: Sequence[PageLine] = ()
-) -> list[PageLine]:
-    """Return the lines of a page in file order, rows of tables merged.
-
-    ``number`` is that of the page, from 0, ``before`` are the lines of the page before it.
-    """
+def make_lines(content: PageContent, number: int) -> list[PageLine]:
+    """Return the lines of a page in file order, rows of tables merged; ``number`` is from 0."""
     pieces = _with_marks(content.pieces)
     owned = _group_by_line(pieces)
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
-    tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
-    last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
-    going_on = find_rows_of(pieces, content.drawn, last.lefts) if last is not None else None
-    if going_on is not None:
-        own = {piece for row in going_on.pieces for piece in row}
-        if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
-            going_on = None
+    tables = find_tables(pieces, content.drawn) if content.is_complete else ()
     holders = [line for line, own in enumerate(owned) for _ in own]
     rows: dict[int, list[PageLine]] = {}
     replaced: set[int] = set()
-    for table in [*tables, *filter(None, [going_on])]:
+    for table in tables:
         own = {piece for row in table.pieces for piece in row}
         touched = {holders[piece] for piece in own}
         if any(holder in touched and piece not in own for piece, holder in enumerate(holders)):
             continue  # the table is only a part of some line
         replaced |= touched
         rows[min(touched)] = [
-            _make_row(table, place, lines[holders[min(of_row)]], goes_on=table is going_on)
+            _make_row(table, place, lines[holders[min(of_row)]])
             for place, of_row in enumerate(table.pieces)
         ]
     return [
@@ -141,10 +126,10 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
     return [piece for line in lines for piece in line]
 
 
-def _make_row(table: FoundTable, place: int, line: PageLine, *, goes_on: bool) -> PageLine:
+def _make_row(table: FoundTable, place: int, line: PageLine) -> PageLine:
     cells = table.rows[place]
     is_header = table.has_header and place == 0
-    row = TableRow(cells, place, table.lefts, is_header=is_header, goes_on=goes_on)
+    row = TableRow(cells, place, table.lefts, is_header=is_header)
     text = " ".join(" ".join(cells).split())
     return PageLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
 
@@ -250,65 +235,39 @@ def _offsets(line: PageLine) -> set[int]:
 def without_contents(lines: Sequence[PageLine], pages: int) -> list[PageLine]:
     """Return lines without tables of contents and indexes, whose entries end in page numbers.
 
-    Page numbers must increase, as in a table of contents, or entries be in alphabetical order, as
-    in an index that has a title or leaders of dots. Other lists that end in numbers, such as
-    prices, are kept.
+    Two of three signs show them: a title, leaders of dots, and an order of numbers or letters.
+    Other lists that end in numbers, such as prices, are kept.
     """
     left_out: set[int] = set()
     for block in _blocks_of_entries(lines):
-        first = block[0]
-        announced = next(
-            (i for i in range(first - 1, max(first - 4, -1), -1) if _announces(lines[i].text)), None
+        titled = _CONTENTS_TITLE.fullmatch(lines[block[0]].text) is not None
+        entries = [lines[number].text for number in block[titled:]]
+        dotted = [_LEADERS.search(entry[-_ENTRY_END:]) is not None for entry in entries]
+        has_leaders = sum(dotted) >= _MOST * len(entries)
+        numbers = [int(match[1]) for entry in entries if (match := _LAST_NUMBER.search(entry))]
+        in_order = max(numbers, default=0) <= pages + _UNCOUNTED_PAGES and (
+            _is_ascending(numbers) or _is_ascending([entry.casefold() for entry in entries])
         )
-        entries = [lines[i].text for i in block]
-        fewest = _MIN_ENTRIES if announced is not None else _MIN_UNTITLED_ENTRIES
-        if len(block) >= fewest and _lead_to_pages(entries, pages, announced is not None):
-            left_out.update(range(first if announced is None else announced, block[-1] + 1))
+        fewest = _MIN_ENTRIES if titled else _MIN_UNTITLED_ENTRIES
+        if len(entries) >= fewest and titled + has_leaders + in_order > 1:
+            left_out.update(range(block[0], block[-1] + 1))
     return [line for number, line in enumerate(lines) if number not in left_out]
 
 
 def _blocks_of_entries(lines: Sequence[PageLine]) -> Iterator[list[int]]:
-    """Yield blocks of lines that may be entries, as indices, at most ``_GAP`` lines apart."""
+    """Yield blocks of lines that may be entries, as indices, each with its title if it has one."""
     block: list[int] = []
-    nearest = -_GAP  # index of the last entry below a title, or of the title
     for number, line in enumerate(lines):
-        is_near = number - nearest <= _GAP
-        end = line.text[-_ENTRY_END:]
-        if _announces(line.text):
-            nearest = number
-        elif _LEADERS.search(end) or (is_near and _LOOSE_ENTRY.search(end)):
-            if block and number - block[-1] > _GAP:
-                yield block
-                block = []
+        is_title = _CONTENTS_TITLE.fullmatch(line.text) is not None
+        if block and (is_title or number - block[-1] > _GAP):
+            yield block
+            block = []
+        if is_title or _ENTRY.search(line.text[-_ENTRY_END:]):
             block.append(number)
-            nearest = number if is_near else nearest
     if block:
         yield block
 
 
-def _announces(text: str) -> bool:
-    line = text.strip()
-    return bool(_CONTENTS_TITLE.fullmatch(line) or _INDEX_TITLE.fullmatch(line))
-
-
-def _lead_to_pages(entries: Sequence[str], pages: int, announced: bool) -> bool:
-    """Return True if the numbers at the ends of entries can be page numbers in order.
-
-    Entries below a title that have leaders of dots need no order: their numbers may be Roman.
-    """
-    dotted = sum(_DOTS.search(entry) is not None for entry in entries) >= _DOTTED * len(entries)
-    if announced and dotted:
-        return True
-    numbers = [int(match[1]) for entry in entries if (match := _LAST_NUMBER.search(entry))]
-    if not numbers or max(numbers) > pages + _UNCOUNTED_PAGES:
-        return False
-    labels = [entry.strip().casefold() for entry in entries]
-    return _in_order(numbers) >= _IN_ORDER or (
-        (announced or dotted) and _in_order(labels) >= _IN_ORDER
-    )
-
-
-def _in_order(values: Sequence[Any]) -> float:
-    """Return the share of neighbouring pairs that are in ascending order."""
+def _is_ascending(values: Sequence[Any]) -> bool:
     pairs = list(pairwise(values))
-    return sum(a <= b for a, b in pairs) / len(pairs) if pairs else 0.0
+    return bool(pairs) and sum(a <= b for a, b in pairs) >= _MOST * len(pairs)
