@@ -5,17 +5,17 @@ What is drawn with lines is no picture; its text is in the text of the page alre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knotwork._cancellation import check_cancelled
+from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement
-from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture, Region
+from knotwork._indexing.loaders.pdf_pages import PageContent, PagePicture, Region, open_pdf
 from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.pictures import (
     LEAST_PIXELS,
@@ -24,7 +24,13 @@ from knotwork._indexing.loaders.pictures import (
     add_read_picture,
     read_picture,
 )
-from knotwork._indexing.loaders.recognition import EXTRA, LONGEST_SIDE, is_available, recognise
+from knotwork._indexing.loaders.recognition import (
+    EXTRA,
+    INSTALL,
+    LONGEST_SIDE,
+    is_available,
+    recognise,
+)
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
 from knotwork.errors import LoadError
 
@@ -58,7 +64,7 @@ def no_text_error(source: Source, pages: int, unread: Sequence[int]) -> LoadErro
         return LoadError(
             "no_text",
             f"{message} Recognising it needs the optional extra `{EXTRA}`, which is not installed.",
-            fix=f"Install it with: pip install 'knotwork[{EXTRA}]', then index with `--retry`.",
+            fix=f"Install it with: {INSTALL}",
         )
     fix = "Leave it out with `exclude`, or scan it with more dots per inch."
     return LoadError("no_text", message, fix=fix)
@@ -76,37 +82,20 @@ def page_ranges(numbers: Sequence[int]) -> str:
 
 def unread_note(uri: str, pages: str) -> str:
     """Return the note of a report on pages of a document that were not read."""
-    advice = (
-        "They could not be rendered."
-        if is_available()
-        else f"Install text recognition with: pip install 'knotwork[{EXTRA}]', then index with "
-        "`--retry`."
-    )
+    missing = f"Install text recognition with: {INSTALL}"
+    advice = "They could not be rendered." if is_available() else missing
     return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
 
 
-def rendered(source: Source, places: Sequence[tuple[int, Region | None]]) -> Iterator[Image | None]:
-    """Yield pages, or regions of them, as pictures, None for what pdfium cannot render."""
+def _rendered(source: Source, number: int, region: Region | None) -> Image | None:
+    """Return a page, or a region of it, as a picture, None if pdfium cannot render it."""
     import pypdfium2
 
     try:
-        with PDFIUM_LOCK:
-            document = pypdfium2.PdfDocument(source.data, password=source.password or None)
-    except pypdfium2.PdfiumError:
-        yield from [None] * len(places)
-        return
-    try:
-        for number, region in places:
-            check_cancelled()
-            with PDFIUM_LOCK:
-                try:
-                    picture = _render(document, number, region)
-                except (pypdfium2.PdfiumError, IndexError, ValueError):
-                    picture = None
-            yield picture
-    finally:
-        with PDFIUM_LOCK:
-            document.close()
+        with open_pdf(source) as document:
+            return _render(document, number, region)
+    except (LoadError, pypdfium2.PdfiumError, IndexError, ValueError):
+        return None
 
 
 def _render(
@@ -240,9 +229,9 @@ def read_pictures(
     unread: list[int] = []
     by_page: dict[int, list[tuple[Figure, ReadPicture]]] = {}
     asked = [*((number, None) for number in scanned), *((f.number, f) for f in wanted)]
-    pictures = rendered(source, [(number, f.region if f else None) for number, f in asked])
-    for index, ((number, figure), picture) in enumerate(zip(asked, pictures, strict=True)):
+    for index, (number, figure) in enumerate(checked(asked)):
         report_share(index, len(asked))
+        picture = _rendered(source, number, figure.region if figure else None)
         if picture is None:
             unread += [] if figure else [number]
         elif figure is not None:

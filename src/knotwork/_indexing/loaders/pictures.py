@@ -19,7 +19,7 @@ from knotwork._indexing.loaders.loader import FORMATS, Content, Source, broken_f
 from knotwork._indexing.loaders.page_layout import Placement, add_page
 from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, RecognisedPage
 from knotwork._indexing.loaders.recognition import (
-    EXTRA,
+    INSTALL,
     MAX_PIXELS,
     flattened,
     is_available,
@@ -286,6 +286,5 @@ def unread_pictures_note(pictures: int, documents: int) -> str:
     if is_available():
         return f"The text of {held} in {where} {verb} not read: {MOST_PICTURES} are, of each."
     return (
-        f"The text of {held} in {where} {verb} not read. Install text recognition with: "
-        f"pip install 'knotwork[{EXTRA}]', then index with `--retry`."
+        f"The text of {held} in {where} {verb} not read. Install text recognition with: {INSTALL}"
     )

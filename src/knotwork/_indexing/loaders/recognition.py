@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 EXTRA = "ocr"
+INSTALL = f"pip install 'knotwork[{EXTRA}]', then index with `--retry`."
 _PACKAGES = ("rapidocr", "onnxruntime", "PIL")
 
 LONGEST_SIDE = 2_400
@@ -60,7 +61,7 @@ def missing_extra_error(source: Source) -> LoadError:
         "unsupported",
         f"`{source.uri}` is a picture. Recognising its text needs the optional extra `{EXTRA}`, "
         "which is not installed.",
-        fix=f"Install it with: pip install 'knotwork[{EXTRA}]', then index with `--retry`.",
+        fix=f"Install it with: {INSTALL}",
     )
 
 
