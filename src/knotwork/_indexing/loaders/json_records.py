@@ -8,7 +8,7 @@ chunk with another record.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from knotwork._indexing.loaders.loader import (
     broken_file_error,
     clean_line,
     flat_metadata,
+    text_leaves,
 )
 from knotwork._indexing.loaders.spreadsheets import add_grid, read_grid
 from knotwork._indexing.loaders.text_blocks import add_text
@@ -155,7 +156,7 @@ def _add_record(writer: BlockWriter, record: Any) -> None:  # noqa: ANN401
 
 def _add_fields(writer: BlockWriter, value: Any) -> None:  # noqa: ANN401
     """Append the fields of a record, each as the definition of its path."""
-    for path, text in _fields(value):
+    for path, text in text_leaves(value, _scalar):
         term = clean_line(path)
         if not term:
             add_text(writer, text)
@@ -166,21 +167,6 @@ def _add_fields(writer: BlockWriter, value: Any) -> None:  # noqa: ANN401
                 else:
                     writer.term(term)
                     add_text(writer, text)
-
-
-def _fields(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401
-    """Yield the path and the text of every value that is not empty."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _fields(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        if all(not isinstance(item, list | dict) for item in value):
-            yield path, ", ".join(_scalar(item) for item in value if item is not None)
-        else:
-            for item in value:
-                yield from _fields(item, path)
-    else:
-        yield path, _scalar(value)
 
 
 def _scalar(value: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -201,6 +201,26 @@ def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
     """Return the entries that are not empty, as one-line strings."""
     flat = {key: clean_line(str(value)) for key, value in pairs.items() if value}
     return {key: value for key, value in flat.items() if value}
+
+
+def text_leaves(
+    value: object, scalar: Callable[[object], str], path: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield the dotted path and the text of every value in mappings and lists.
+
+    Single values of a list are joined by commas.
+    """
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from text_leaves(inner, scalar, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        if any(isinstance(item, list | dict) for item in value):
+            for item in value:
+                yield from text_leaves(item, scalar, path)
+        else:
+            yield path, ", ".join(filter(None, map(scalar, value)))
+    else:
+        yield path, scalar(value)
 
 
 def office_metadata(properties: Any, **more: object) -> dict[str, str]:  # noqa: ANN401

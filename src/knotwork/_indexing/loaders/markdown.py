@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata
+from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata, text_leaves
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term, run_in_term
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
@@ -252,7 +252,7 @@ def _flatten(values: object) -> dict[str, str]:
         raise ValueError("it is not a mapping of names to values")  # noqa: TRY004 - of the file
     found: dict[str, list[str]] = {}
     size = 0
-    for name, value in _leaves(values, ""):
+    for name, value in text_leaves(values, _scalar):
         size += len(name) + len(value)
         if size > 2 * _MAX_FRONT_MATTER:
             raise ValueError("its aliases expand to too many values")
@@ -260,19 +260,7 @@ def _flatten(values: object) -> dict[str, str]:
     return flat_metadata({name: ", ".join(filter(None, items)) for name, items in found.items()})
 
 
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401
-    """Yield the dotted name and the text of every value."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _leaves(item, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item, name)
-        # Yield something for empty lists too, so that nested aliases to one reach the limit.
-        yield name, ""
-    elif isinstance(value, bool):
-        yield name, str(value).lower()
-    elif isinstance(value, date | time):
-        yield name, value.isoformat()
-    else:
-        yield name, str(value)
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date | time) else str(value)
