@@ -126,7 +126,7 @@ def test_every_request_is_made_of_them(server, opened, tmp_path):
     assert [text for text in sent(server) if MARK not in text] == []
     every = {prompt.name for prompt in built_in_prompts()}
     elsewhere = {name for name in every if name.startswith("judge-")} - {"judge-pairs"}
-    assert marks(server) == every - elsewhere - {"keywords", "route", "template"}
+    assert marks(server) == every - elsewhere - {"route", "template"}
 
 
 def own_model(folder, reply):

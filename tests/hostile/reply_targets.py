@@ -160,7 +160,6 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "points": lambda reply: parse_points(reply, {1, 2, 3}),
     "ratings": lambda reply: parse_ratings(reply, {1, 2, 3}),
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
-    "keywords": keywords.parse_keywords,
     "mode": keywords.parse_mode,
     "rewritten": lambda reply: parse_rewritten(
         reply, "Where did she grow up?", ["Ann Lee is tall."]

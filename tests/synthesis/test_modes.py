@@ -432,17 +432,17 @@ def test_an_unknown_mode_is_refused_with_those_there_are(sample):
 
 def test_keywords_find_what_the_question_words_do_not(sample):
     question = "Who may authorise voyages overseas?"
-    script = with_replies(find_keywords="voyages overseas | trips abroad\nauthorise | approved by")
+    script = with_replies(expand_question="trips abroad\napproved by\nvoyage")
     plain, _ = sample.ask(question, "basic", script)
     answer, events = sample.ask(question, "basic", script, expand=True)
     found = next(e.evidence for e in events if e.evidence)
     assert not plain.answered
     assert any("trips abroad" in note for note in found.notes)
     assert any("Trips abroad" in hit.chunk.text for hit in found.hits)
-    assert stages_of(answer) == {"keywords", "answer"}
+    assert stages_of(answer) == {"search", "answer"}
 
 
 def test_a_search_that_cannot_be_expanded_is_the_plain_one(sample):
-    answer, _ = sample.ask(DETAIL, "basic", with_replies(find_keywords="\n"), expand=True)
+    answer, _ = sample.ask(DETAIL, "basic", with_replies(expand_question="\n"), expand=True)
     assert "Travel Office" in answer.text
     assert any("not expanded" in note for note in answer.notes)

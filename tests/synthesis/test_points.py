@@ -9,7 +9,7 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork._inference.chat import ChatReply
 from knotwork._synthesis.mode_answers import parse_questions
-from knotwork._synthesis.questions.keywords import add_found, parse_keywords
+from knotwork._synthesis.questions.keywords import add_found
 from knotwork._synthesis.report_points import (
     MOST_POINTS,
     ReportPoint,
@@ -120,7 +120,6 @@ def test_any_reply_is_read_or_refused(text):
         points_of,
         lambda t: parse_ratings(ChatReply(t), NUMBERS),
         lambda t: parse_questions(ChatReply(t), known=("Who?",), most=3),
-        lambda t: parse_keywords(ChatReply(t)),
     ):
         try:
             parse(text)
@@ -160,16 +159,6 @@ def test_further_questions_are_new_and_few():
     assert parse_questions(ChatReply("none"), known=(), most=3) == []
     long = parse_questions(ChatReply("What of the weir and the mill " * 40), known=(), most=3)
     assert count_tokens(long[0]) <= 61
-
-
-def test_keywords_come_with_their_other_forms():
-    reply = ChatReply("- UN | United Nations; U.N.\n医生｜大夫；医师\n" + "x" * 90)
-    assert parse_keywords(reply) == ("UN", "United Nations", "U.N.", "医生", "大夫", "医师")
-    assert parse_keywords(ChatReply("none")) == ()
-    with pytest.raises(Unparsable):
-        parse_keywords(
-            ChatReply("I would search for all kinds of things in these documents, as " * 3)
-        )
 
 
 def test_what_keywords_find_stands_behind_what_the_question_found():

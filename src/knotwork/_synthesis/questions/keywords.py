@@ -1,4 +1,4 @@
-"""Ask a model for keywords to search by, and for the answer mode of a question."""
+"""Ask a model for words to search by, and for the answer mode of a question."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.own_prompts import prompts_of
+from knotwork._retrieval.steps.step_prompts import ask_words
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.prompt_context import make_request
-from knotwork._synthesis.report_points import says_nothing, usable_lines
+from knotwork._synthesis.report_points import says_nothing
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
 from knotwork.records import Evidence, Hit
@@ -19,12 +20,6 @@ from knotwork.records import Evidence, Hit
 EXPANDED_SHARE = 0.5
 """The factor on scores of hits that only the expanded search finds."""
 
-_MOST_KEYWORDS = 8
-_MOST_FORMS = 3
-_OUTPUT_TOKENS = 150
-_LONGEST = 60
-_BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s+)+")
-_PARTED = re.compile(r"\s*[;；,，、]\s*")
 _MODE = re.compile(
     r"\W*(?:(?:the )?(?:mode|answer|category|type|kind|模式|答案|类型)(?:\s+is\b|\s*是)?\W*)?"
     r"(?P<mode>global|local|basic)\W*(?:$|[\s*`\"'”]*[-–—:：;,，.。(（|\n].*)",
@@ -35,30 +30,8 @@ _MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
 
 
 def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
-    """Ask a model for the keywords of a question, each followed by its other forms.
-
-    Raises ModelError as `complete_checked`.
-    """
-    request = make_request("keywords", question, prompts_of(model), output_tokens=_OUTPUT_TOKENS)
-    return complete_checked(model, request, parse_keywords)
-
-
-def parse_keywords(reply: ChatReply) -> tuple[str, ...]:
-    """Parse keywords and their other forms, each once, as written.
-
-    Raises Unparsable for an empty reply, and for one without a keyword that does not say "none".
-    """
-    found: dict[str, str] = {}
-    for line in usable_lines(reply)[:_MOST_KEYWORDS]:
-        head, _, rest = re.sub("｜", "|", _BULLET.sub("", line)).strip("|` ").partition("|")
-        forms = [head, *_PARTED.split(rest)[:_MOST_FORMS]]
-        for form in (f.strip(" \t*\"“”'`()") for f in forms):
-            is_word = 0 < len(form) <= _LONGEST and not says_nothing(form)
-            if is_word and content_terms(form):
-                found.setdefault(form.casefold(), form)
-    if not found and not says_nothing(reply.text.strip()):
-        raise Unparsable("The reply has no keyword.")
-    return tuple(found.values())
+    """Ask a model for words that answering passages may have. Raises ModelError."""
+    return tuple(word for word in ask_words(question, model) if not says_nothing(word))
 
 
 def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:

@@ -111,10 +111,6 @@ class LineForm:
         """Return the line of a relation."""
         return self.join("relation", source, relation, target)
 
-    def keyword(self, word: str) -> str:
-        """Return the line of a keyword."""
-        return self.join(word)
-
     def verdict(self, number: int, *, same: bool) -> str:
         """Return the line that says whether a numbered pair is one entity."""
         return self.join(str(number), "same" if same else "different")

@@ -46,7 +46,6 @@ from knotwork.testing._brains.question_tasks import (
     write_questions,
 )
 from knotwork.testing._brains.reading import (
-    key_words,
     language_of,
     read_text,
     sentences_of,
@@ -71,7 +70,6 @@ _BRIEF_WORDS = 12
 _BRIEF_CHARACTERS = 25
 _REPORT_SUMMARY_TOKENS = 60
 _REPORT_FINDINGS = 4
-_KEYWORDS = 10
 
 
 class UnknownTask(ValueError):
@@ -201,16 +199,6 @@ def _groups(material: str) -> list[tuple[str, str]]:
     ]
 
 
-def find_keywords(assignment: Assignment, form: LineForm) -> str:
-    """Return up to ten keywords, one per line: the names in a question, then its other words."""
-    question = assignment.section("question", "text")
-    names = [entity.name for entity in read_text(question)[0]]
-    inside = {part for name in names for part in name.lower().split()}
-    words = [w for w in key_words(question) if w not in inside and not _is_in(w, names)]
-    lines = [form.keyword(word) for word in [*names, *words][:_KEYWORDS]]
-    return "\n".join(lines) or form.nothing
-
-
 def judge_pairs(assignment: Assignment, form: LineForm) -> str:
     """Return a verdict on every numbered pair: same if one is a form or short form of the other."""
     pairs = _PAIR.findall(assignment.section("pairs"))
@@ -275,7 +263,6 @@ TASKS: dict[str, Task] = {
     "expand-question": expand_question,
     "extract-graph": extract_graph,
     "extract-triplets": extract_triplets,
-    "find-keywords": find_keywords,
     "glean": glean,
     "imagine-passage": imagine_passage,
     "judge-pairs": judge_pairs,
@@ -311,10 +298,6 @@ def _shorten(sentences: Sequence[str], *, most_tokens: int = _SUMMARY_TOKENS) ->
         kept.append(sentence)
     apart = "" if kept and language_of("".join(kept)) == "zh" else " "
     return apart.join(kept)
-
-
-def _is_in(word: str, names: Sequence[str]) -> bool:
-    return any(word in name for name in names)
 
 
 def _name_of(described: str) -> str:
