@@ -1,23 +1,29 @@
-"""What the readers of questions know of a language, and the parts into which they divide one."""
+"""What the readers of questions know of a language, and the parts into which they divide one.
+
+The words of a language are in a file of its own. A list in place of a text has its lines.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
+from typing import Any
 
 
 class Words:
     """A pattern of words in any case, which is compiled when it is first looked for."""
 
-    def __init__(self, *forms: str) -> None:
-        self._forms = forms
+    def __init__(self, form: str) -> None:
+        self._form = form
 
     @cached_property
     def form(self) -> re.Pattern[str]:
         """The compiled pattern."""
-        return re.compile("|".join(self._forms), re.IGNORECASE)
+        return re.compile(self._form, re.IGNORECASE)
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first match in a text."""
@@ -34,10 +40,6 @@ class Words:
     def sub(self, text: str) -> str:
         """Return a text without its matches."""
         return self.form.sub("", text)
-
-
-NOTHING = Words(r"(?!)")
-"""Words that no text has."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,12 @@ class Language:
     """The words by which a language asks and points, in simplified characters and any case.
 
     ``yes_no`` to ``where`` are questions for a value of that kind, ``relations`` for a thing and
-    its relations. ``pronoun`` is what a sentence begins with that stands for a name, in a group
-    named after its kind.
+    its relations, ``general`` for what many say, without a name. ``pronoun`` is what a sentence
+    begins with that stands for a name, in a group named after its kind.
     """
 
     scopes: ScopeWords
-    asks_what_many_say: Callable[[str], bool]
+    general: Words
     relations: Words
     yes_no: Words
     amount: Words
@@ -88,6 +90,35 @@ class Language:
     when: Words
     where: Words
     pronoun: Words
+
+
+_PART = re.compile("«([A-Z_]+)»")
+"""The name of a part, which stands for its text in other parts and in words."""
+
+
+def _read_language(name: str) -> Language:
+    """Return the words of a language from its file."""
+    text = files("knotwork._questions").joinpath(f"{name}.toml").read_text("utf-8")
+    held = tomllib.loads(text)
+    parts: dict[str, str] = {}
+
+    def fill(form: str | list[str]) -> str:
+        return _PART.sub(lambda part: parts[part[1]], "".join(form))
+
+    for key, form in held["parts"].items():
+        parts[key] = fill(form)
+    words = {key: Words(fill(form)) for key, form in held["words"].items()}
+    # What the class calls a sequence is a list of forms.
+    scopes: dict[str, Any] = {
+        key: [Words(fill(form)) for form in value]
+        if "Sequence" in ScopeWords.__annotations__[key]
+        else Words(fill(value))
+        for key, value in held["scopes"].items()
+    }
+    return Language(scopes=ScopeWords(**scopes), **words)
+
+
+ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,8 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 
 from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
-from knotwork._questions.chinese import CHINESE
-from knotwork._questions.english import ENGLISH
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import DividedQuestion, Language, Words
+from knotwork._questions.languages import CHINESE, ENGLISH, DividedQuestion, Language, Words
 from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
 from knotwork._text.chinese import HAN, simplify
 from knotwork._text.languages import detect_language
@@ -226,7 +224,7 @@ class QuestionReading:
         if self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE:
             return Extent.ALL
         language, simple = self._own_language, simplify(self.plain)
-        if language.asks_what_many_say(simple):
+        if language.general.match(simple):
             return Extent.ALL
         return Extent.THING if language.relations.search(simple) else Extent.PASSAGE
 
