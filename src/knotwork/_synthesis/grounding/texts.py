@@ -73,9 +73,9 @@ def has_more_han(text: str) -> bool:
 
 _BEFORE_FIRST = re.compile(r"(?:^|[.!?:;。！？：；\n]|^\W*[-*•\d.)]+)[\s\"'“‘(]*$")
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
-_EMPTY_ZH = frozenset(
+EMPTY_ZH = frozenset(
     "的了是在和与及或而也都就被把对从向于之其此该这那他她它们我你您吗呢吧啊呀么嘛谁什哪些几个位有"
-    "请问何多少怎样如为地得着过很还又再里中上下时候后前年月日次名种项一不没无非未会能可以要将让使"
+    "请问何多少怎样如为地得着过很还又再里中上下时候后前年月日次名种项一不没无非未会能可以要将让使先然儿"
 )
 """Characters of words that carry no content of their own."""
 
@@ -99,7 +99,7 @@ def read_text(text: str) -> ReadText:
 
 def _read_han(run: str, offset: int) -> Iterator[Word]:
     for word in segment(run):
-        if word.simplified in STOP_WORDS or all(c in _EMPTY_ZH for c in word.simplified):
+        if word.simplified in STOP_WORDS or all(c in EMPTY_ZH for c in word.simplified):
             continue
         is_name = word.tag[:2] in _NAME_TAGS and len(word.text) > 1
         yield Word(word.simplified, offset + word.start, offset + word.end, is_name)
@@ -214,7 +214,7 @@ def pieces_of(text: str) -> Iterator[str]:
         if not HAN_CHARACTER.match(part):
             word = f" {part} "
             yield from (word[i : i + _PIECE] for i in range(max(1, len(word) - _PIECE + 1)))
-        elif part not in _EMPTY_ZH:
+        elif part not in EMPTY_ZH:
             yield part
 
 

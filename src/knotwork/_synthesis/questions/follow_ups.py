@@ -26,8 +26,10 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
+from knotwork._synthesis.grounding.polarity import denials_of
+from knotwork._synthesis.grounding.texts import EMPTY_ZH, HAN_CHARACTER, read_text
 from knotwork._synthesis.prompt_context import make_request
-from knotwork._text.chinese import HAN, segment, simplify
+from knotwork._text.chinese import segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable
@@ -436,7 +438,6 @@ _ADDED_CHARACTERS = 80
 _MOST_REPEATS = 2
 """How much more often than before a term may occur."""
 
-_HAN_TEXT = re.compile(f"[{HAN}]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _ASKED = tuple(
     re.compile(forms, re.IGNORECASE)
@@ -458,17 +459,6 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _STATES = re.compile(r"\b(?:is|are|am|was|were|has|had|did|does|will)\b", re.IGNORECASE)
-_DENIES = re.compile(
-    r"n['’]t\b|\b(?:not|no|never|nor|without|cannot)\b|[不没无非未别]", re.IGNORECASE
-)
-_NO_DENIAL_ZH = re.compile(
-    "是不是|有没有|能不能|会不会|可不可以|要不要|(.)不\\1|不过|非常|无论|没错"
-)
-_EMPTY_ZH = frozenset(
-    "的了是在和与及或而也都就被把对从向于之其此该这那他她它们我你您吗呢吧啊呀么嘛谁什哪些几个位有"
-    "请问何多少怎样如为地得着过很还又再里中上下时候候里儿先然后"
-)
-"""Characters of function words, pronouns and interrogatives."""
 
 
 def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
@@ -491,17 +481,16 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
     for form in _ASKED:
         if (found := form.search(asked)) and not form.search(asks):
             raise Unparsable(f"The rewritten question does not ask `{found[0]}`.")
-    own = asked.rstrip(" ?？") if _HAN_TEXT.search(asks) else asked
+    own = asked.rstrip(" ?？") if HAN_CHARACTER.search(asks) else asked
     if not _ASKS.search(asks) and (
         _ASKS.search(own) or _found(_STATES, asks) - _found(_STATES, asked)
     ):
         raise Unparsable("The reply is not a question.")
     lost = [term for term in _own_terms(question) if term not in after]
-    lost += [c for word in _own_han(question) for c in word if c not in _EMPTY_ZH and c not in asks]
+    lost += [c for word in _own_han(question) for c in word if c not in EMPTY_ZH and c not in asks]
     if lost := [*lost, *sorted(_found(_DECIDING, asked) - _found(_DECIDING, asks))]:
         raise Unparsable(f"The rewritten question has lost `{lost[0]}`.")
-    denied, denies = (_DENIES.search(_NO_DENIAL_ZH.sub("", part)) for part in (asked, asks))
-    if bool(denied) != bool(denies):
+    if bool(denials_of(read_text(asked))) != bool(denials_of(read_text(asks))):
         raise Unparsable("The rewritten question adds or drops a negation.")
     known = set(terms(spoken))
     new = [term for term in _own_terms(text) if term not in known]
@@ -515,7 +504,7 @@ def _found(form: re.Pattern[str], text: str) -> set[str]:
 
 def _own_terms(text: str) -> list[str]:
     """Return the content terms of a text except Han ones, and the names that are stop words."""
-    found = [term for term in content_terms(text) if not _HAN_TEXT.search(term)]
+    found = [term for term in content_terms(text) if not HAN_CHARACTER.search(term)]
     words = list(_WORD.finditer(text))[1:]
     stopped = (match[0] for match in words if match[0][0].isupper() and match[0] != "I")
     return found + [term for word in stopped for term in terms(word) if term.isascii()]
@@ -523,6 +512,6 @@ def _own_terms(text: str) -> list[str]:
 
 def _own_han(text: str) -> list[str]:
     """Return the Han words of a text that have a content, simplified."""
-    words = segment(text) if _HAN_TEXT.search(text) else ()
-    plain = (word.simplified for word in words if _HAN_TEXT.search(word.text))
-    return [word for word in plain if not all(c in _EMPTY_ZH for c in word)]
+    words = segment(text) if HAN_CHARACTER.search(text) else ()
+    plain = (word.simplified for word in words if HAN_CHARACTER.search(word.text))
+    return [word for word in plain if not all(c in EMPTY_ZH for c in word)]
