@@ -81,15 +81,6 @@ def test_a_report_has_title_summary_and_cited_findings(community, title):
     assert [re.search(r"\[(\d)\]$", line[1])[1] for line in lines[2:]] == ["1", "2"]
 
 
-def test_keywords_are_names_and_words_of_meaning():
-    assert do("find-keywords", question="Who married Marie Curie in Paris?").splitlines() == [
-        "Marie Curie",
-        "Paris",
-        "married",
-    ]
-    assert {"鲁迅", "发表"} <= set(do("find-keywords", question="鲁迅发表了什么？").splitlines())
-
-
 def test_pairs_are_judged_by_their_names():
     pairs = [
         "1. The Beatles: a band || Beatles (band): four musicians",
