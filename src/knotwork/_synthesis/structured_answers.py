@@ -7,6 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from knotwork._config import AnswerSettings
 from knotwork._questions.reading import reading_of
@@ -216,13 +217,16 @@ def compose_path_answer(
     with citations come first, each with the marks of its hops, then other names over the same
     relations. At most twice ``settings.max_sentences`` sentences are cited, as hops are short.
     """
-    walks = (path.hops, *path.walks)
-    cited = _CitedHops(walks, store, most=2 * settings.max_sentences)
-    named = [
-        (name, numbers)
-        for name, hops in zip(path.answers, walks, strict=False)
-        if (numbers := cited.cite(hops))
-    ]
+    walks, most = (path.hops, *path.walks), 2 * settings.max_sentences
+    stating = _find_stating(chain(*walks), store)
+    numbers: dict[SelectedSentence, int] = {}
+    named: dict[str, str] = {}
+    for name, hops in zip(path.answers, walks, strict=False):
+        stated = dict.fromkeys(stating[hop] for hop in hops if hop in stating)
+        is_whole = bool(stated) and all(hop in stating for hop in hops)
+        if is_whole and name not in named and len(numbers.keys() | stated) <= most:
+            marks = (f"[{numbers.setdefault(item, len(numbers) + 1)}]" for item in stated)
+            named[name] = "".join(marks)
     if not named:
         return None
     language = reading_of(evidence.query.text).language
@@ -233,7 +237,7 @@ def compose_path_answer(
         answered=True,
         citations=tuple(
             replace(citation, score=probability)
-            for citation in cite_sentences(list(cited.numbers), store)
+            for citation in cite_sentences(list(numbers), store)
         ),
         confidence=probability,
         retriever=evidence.retriever,
@@ -241,16 +245,10 @@ def compose_path_answer(
     )
 
 
-def _format_names(
-    named: list[tuple[str, tuple[int, ...]]], answers: Iterable[str], language: str
-) -> str:
+def _format_names(named: Mapping[str, str], answers: Iterable[str], language: str) -> str:
     separator = _SEPARATORS.get(language, _SEPARATORS["en"])
-    parts = [
-        _with_mark(name, "".join(f"[{number}]" for number in numbers)) for name, numbers in named
-    ]
-    known = {name for name, _ in named}
-    others = [name for name in dict.fromkeys(answers) if name not in known]
-    text = separator.join(parts)
+    others = [name for name in dict.fromkeys(answers) if name not in named]
+    text = separator.join(_with_mark(name, marks) for name, marks in named.items())
     if others:
         room = max(MOST_NAMES - len(named), 0)
         left = len(others[room:])
@@ -259,36 +257,18 @@ def _format_names(
     return text
 
 
-class _CitedHops:
-    """The sentences that state hops, numbered from 1 in the order in which they are cited."""
+def _find_stating(hops: Iterable[Hop], store: Store) -> dict[Hop, SelectedSentence]:
+    """Return the sentence in which the span of each hop begins, if an imported graph states it."""
+    from knotwork._retrieval.paths.path_retriever import find_imported_chunks
 
-    def __init__(self, walks: Iterable[Iterable[Hop]], store: Store, *, most: int) -> None:
-        from knotwork._retrieval.paths.path_retriever import find_imported_chunks
-
-        chunks = store.documents.chunks({hop.chunk_id for hops in walks for hop in hops})
-        stating = find_imported_chunks(chunks.values(), store)
-        self._chunks = {key: chunk for key, chunk in chunks.items() if key in stating}
-        self._most = most
-        self.numbers: dict[SelectedSentence, int] = {}
-
-    def cite(self, hops: Iterable[Hop]) -> tuple[int, ...]:
-        """Return the numbers of the sentences that state these hops.
-
-        Empty if a hop is not stated, or if there would be too many sentences.
-        """
-        found = [self._sentence_of(hop) for hop in hops]
-        stated = dict.fromkeys(sentence for sentence in found if sentence)
-        if None in found or len(self.numbers.keys() | stated.keys()) > self._most:
-            return ()
-        for sentence in stated:
-            self.numbers.setdefault(sentence, len(self.numbers) + 1)
-        return tuple(self.numbers[sentence] for sentence in stated)
-
-    def _sentence_of(self, hop: Hop) -> SelectedSentence | None:
-        """Return the sentence in which the span of a hop begins."""
-        chunk, span = self._chunks.get(hop.chunk_id), hop.span
-        if chunk is None or span is None:
-            return None
-        around = (s for s in chunk.sentences if s.start <= span.start < s.end)
-        found = next(around, None)
-        return SelectedSentence(chunk, found, chunk.text_at(found), 1.0, 0) if found else None
+    hops = list(hops)
+    chunks = store.documents.chunks({hop.chunk_id for hop in hops})
+    imported = find_imported_chunks(chunks.values(), store)
+    return {
+        hop: SelectedSentence(chunk, span, chunk.text_at(span), 1.0, 0)
+        for hop in hops
+        if hop.chunk_id in imported and hop.span is not None
+        for chunk in (chunks[hop.chunk_id],)
+        for span in chunk.sentences
+        if span.start <= hop.span.start < span.end
+    }
