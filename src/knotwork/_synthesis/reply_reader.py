@@ -102,17 +102,19 @@ def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
     nothing.
     """
     said = _bare_text(plain)
-    phrases = [_bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
-    if any(said.startswith(phrase) for phrase in phrases):
-        return True
-    return not is_cited and any(phrase in said for phrase in phrases)
+    return any(
+        said.startswith(phrase) or (phrase in said and not is_cited) for phrase in _phrases(unknown)
+    )
 
 
 def may_become_unknown(plain: str, unknown: str) -> bool:
     """Return True if a reply that begins with ``plain`` may say that there is no answer."""
     said = _bare_text(plain)
-    phrases = [_bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
-    return any(phrase.startswith(said) or said.startswith(phrase) for phrase in phrases)
+    return any(phrase.startswith(said) or said.startswith(phrase) for phrase in _phrases(unknown))
+
+
+def _phrases(unknown: str) -> list[str]:
+    return [_bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
 
 
 def _bare_text(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork._stores.base import Store
@@ -135,22 +135,16 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
 def _entities_of(store: Store, noun: str) -> list[Node]:
     """Return the entities of the types that a noun names; all but values if it names no type."""
     types = next((t for form, t in _TYPES if re.fullmatch(form, noun)), None)
-    return [
-        node
-        for node in store.graph.find(label=Label.ENTITY, limit=_MOST_ENTITIES)
-        if _is_meant(node, types)
-    ]
 
+    def is_meant(node: Node) -> bool:
+        kind = str(node.properties["type"]).upper()
+        if types is None or kind not in types:
+            return types is None and kind not in _VALUES
+        # A name of a person, an organisation or a place has a capital, in scripts that have them.
+        is_cased = kind in _NAMED_TYPES and _CASED.search(node.name) is not None
+        return not is_cased or node.name != node.name.lower()
 
-def _is_meant(node: Node, types: Collection[str] | None) -> bool:
-    kind = str(node.properties["type"]).upper()
-    if types is None:
-        return kind not in _VALUES
-    if kind not in types:
-        return False
-    # A name of a person, an organisation or a place has a capital, in scripts that have them.
-    is_cased = kind in _NAMED_TYPES and _CASED.search(node.name) is not None
-    return not is_cased or node.name != node.name.lower()
+    return list(filter(is_meant, store.graph.find(label=Label.ENTITY, limit=_MOST_ENTITIES)))
 
 
 def _importances(store: Store) -> dict[str, float]:
