@@ -37,7 +37,7 @@ from statements import (
 )
 from statements import read_statements as read_asked
 
-from knotwork._synthesis.grounding.faults import find_fault
+from knotwork._synthesis.grounding.faults import CitedSources
 from knotwork._text.sentences import split_sentences
 
 TRAINED = ("train/squad_dev.jsonl.gz", "train/xquad_zh.jsonl.gz", "train/drcd_test.jsonl.gz")
@@ -140,8 +140,9 @@ def _measure(
 def _is_rejected(statement: Statement) -> bool:
     passage = statement.passage
     sources = [passage[start:end] for start, end in split_sentences(passage)]
-    titles, question = statement.title, statement.question
-    return bool(find_fault(statement.text, sources, titles=titles, question=question))
+    return bool(
+        CitedSources(sources, statement.title, statement.question).find_fault(statement.text)
+    )
 
 
 if __name__ == "__main__":

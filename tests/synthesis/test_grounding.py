@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of
 
-from knotwork._synthesis.grounding.faults import Fault, find_fault
+from knotwork._synthesis.grounding.faults import CitedSources, Fault
 from knotwork._synthesis.grounding.source_places import ALIKE, SAME_GROUP, SourcePlaces, read_model
 from knotwork._synthesis.grounding.statement_check import StatementCheck
 from knotwork._synthesis.grounding.texts import read_text
@@ -31,7 +31,7 @@ def sentences(text):
 
 
 def fault(statement, source, question="", titles=""):
-    found = find_fault(statement, sentences(source), titles=titles, question=question)
+    found = CitedSources(sentences(source), titles, question).find_fault(statement)
     return found and found.fault
 
 
@@ -313,13 +313,13 @@ def test_a_sentence_of_the_passage_is_always_right(sentence):
 
 @given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=4))
 def test_any_text_can_be_checked(statement, sources):
-    find_fault(statement, sources, question="Why?")
+    CitedSources(sources, question="Why?").find_fault(statement)
 
 
 @pytest.mark.parametrize("distance", [10, 1_500, 3_000])
 def test_a_denial_far_from_the_words_of_a_statement_is_not_theirs(distance):
     source = "The Orion pump weighs little, " + "and very much oil " * distance + "is not sold."
-    assert find_fault("The Orion pump weighs little.", [source]) is None
+    assert CitedSources([source]).find_fault("The Orion pump weighs little.") is None
 
 
 def passages(*texts):

@@ -227,9 +227,9 @@ def sources_of(statement: Statement) -> CitedSources:
     passage = statement.passage
     is_hidden = zlib.crc32((statement.origin or statement.text).encode()) % 3 == 0
     return CitedSources(
-        [read_text(passage[start:end]) for start, end in split_sentences(passage)],
-        read_text(statement.title),
-        read_text("" if is_hidden else statement.question),
+        [passage[start:end] for start, end in split_sentences(passage)],
+        statement.title,
+        "" if is_hidden else statement.question,
     )
 
 

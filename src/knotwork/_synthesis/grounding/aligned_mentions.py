@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise, product
-from typing import NamedTuple
 
 from knotwork._synthesis.grounding.source_places import Item, Place, SourcePlaces
 from knotwork._synthesis.grounding.texts import (
@@ -231,13 +230,6 @@ def who_acts(text: str, first: Span, second: Span, act: Span) -> float:
     return 1.0
 
 
-class _Roles(NamedTuple):
-    """The features of a name, and how far from the other one the sources have it."""
-
-    span: int
-    features: dict[str, float]
-
-
 class RoleReader:
     """Reads the roles of the names of a statement, there and in its sources."""
 
@@ -259,14 +251,15 @@ class RoleReader:
             and item.start in self._ends
             and not any(start <= item.start < end for start, end in inside)
         ]
-        self._found: dict[int, _Roles] = {}
+        self._found: dict[int, tuple[int, dict[str, float]]] = {}
+        """By the start of a name, how far from the other one the sources have it, and features."""
         for one, other in pairwise(names):
             self._read_pair(one, other)
 
     def features(self, mention: Mention) -> dict[str, float]:
         """Return the `ROLE_FEATURES` of a name."""
-        found = self._found.get(mention.start)
-        return found.features if found else dict.fromkeys(ROLE_FEATURES, -1.0)
+        unknown = 0, dict.fromkeys(ROLE_FEATURES, -1.0)
+        return self._found.get(mention.start, unknown)[1]
 
     def _read_pair(
         self, one: tuple[Mention, Sequence[Place]], other: tuple[Mention, Sequence[Place]]
@@ -293,8 +286,8 @@ class RoleReader:
         agree = float(said == held) if UNKNOWN not in (said, held) else UNKNOWN
         for mention, *acting in ((first, said, held), (second, 1 - said, 1 - held)):
             row = dict(zip(ROLE_FEATURES, (*acting, agree, act.strength), strict=True))
-            if mention.start not in self._found or span < self._found[mention.start].span:
-                self._found[mention.start] = _Roles(span, row)
+            if mention.start not in self._found or span < self._found[mention.start][0]:
+                self._found[mention.start] = span, row
 
     def _held(
         self, act: Item, firsts: Sequence[Place], seconds: Sequence[Place]

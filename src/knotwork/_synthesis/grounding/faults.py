@@ -69,30 +69,19 @@ class Finding(NamedTuple):
     words: str = ""
 
 
-def find_fault(
-    statement: str, sources: Sequence[str], *, titles: str = "", question: str = ""
-) -> Finding | None:
-    """Return the first fault of a statement, or None if the sources say it.
-
-    ``sources`` are the sentences of the cited passages in reading order. Names may also come from
-    the ``titles`` around them and from the question.
-    """
-    cited = CitedSources(
-        [read_text(source) for source in sources], read_text(titles), read_text(question)
-    )
-    return cited.find_fault(statement)
-
-
 class CitedSources:
-    """The cited sentences, with the titles around them and the question."""
+    """The sentences of the cited passages in reading order.
 
-    def __init__(self, sentences: Sequence[ReadText], titles: ReadText, question: ReadText) -> None:
-        self._sentences = sentences
-        self.titles = titles
-        self.question = question
-        self._terms = titles.terms.union(*(sentence.terms for sentence in sentences))
-        self._plain = simplify(" ".join(s.text for s in (*sentences, titles))).casefold()
-        self._asked = simplify(question.text).casefold()
+    Names may also come from the ``titles`` around them and from the ``question``.
+    """
+
+    def __init__(self, sentences: Sequence[str], titles: str = "", question: str = "") -> None:
+        self._sentences = list(map(read_text, sentences))
+        self.titles = read_text(titles)
+        self.question = read_text(question)
+        self._terms = self.titles.terms.union(*(sentence.terms for sentence in self._sentences))
+        self._plain = simplify(" ".join((*sentences, titles))).casefold()
+        self._asked = simplify(question).casefold()
         self.is_chinese = has_more_han(self._plain)
 
     @cached_property
@@ -244,11 +233,10 @@ class CitedSources:
     def find_misplacement(self, said: ReadText) -> Finding | None:
         """Find a name or number that stands where the sources have another one."""
         found = judge_placement(said, self.places, self.titles, self.question)
-        worst = max(found, key=lambda p: p.odds, default=None)
-        if worst is None or worst.odds <= LEAST_ODDS:
+        if found is None or found[1] <= LEAST_ODDS:
             return None
-        kind = Fault.NAME if worst.mention.kind == NAME else Fault.NUMBER
-        return Finding(kind, said.text[worst.mention.start : worst.mention.end])
+        kind = Fault.NAME if found[0].kind == NAME else Fault.NUMBER
+        return Finding(kind, said.text[found[0].start : found[0].end])
 
     def find_strange_words(self, said: ReadText) -> Finding | None:
         """Find a statement that has too little in common with its passages to be theirs."""

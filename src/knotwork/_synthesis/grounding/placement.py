@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,22 +65,16 @@ _OF_TITLES = 0.4
 Numbers = NDArray[np.intp]
 
 
-class Placement(NamedTuple):
-    """A mention of a statement with the log-odds that it replaced another."""
-
-    mention: Mention
-    odds: float
-
-
 def judge_placement(
     said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
-) -> list[Placement]:
-    """Return the odds of each mention of a statement that may have replaced another."""
+) -> tuple[Mention, float] | None:
+    """Return the mention that most likely replaced another with its log-odds, if any may have."""
     mentions, rows = Compared(said, sources, titles, question).rows()
     if not mentions:
-        return []
+        return None
     odds = read_model("placement", FEATURES).predict(rows)
-    return [Placement(*pair) for pair in zip(mentions, odds.tolist(), strict=True)]
+    worst = int(odds.argmax())
+    return mentions[worst], float(odds[worst])
 
 
 _BEFORE_AGENT = re.compile(r"\bby\s?(?:the )?$|[被由受遭]$", re.IGNORECASE)

@@ -129,9 +129,9 @@ class StatementCheck:
         if numbers not in self._cited:
             read = [self._read(number) for number in numbers]
             self._cited[numbers] = CitedSources(
-                [read_text(sentence) for sentences, _ in read for sentence in sentences],
-                read_text(" / ".join(titles for _, titles in read)),
-                read_text(self._question),
+                [sentence for sentences, _ in read for sentence in sentences],
+                " / ".join(titles for _, titles in read),
+                self._question,
             )
         return self._cited[numbers]
 
