@@ -147,6 +147,19 @@ def test_a_caption_is_the_title_of_its_table():
     assert blocks(load_pdf(page), BlockKind.BOX) == [("box", caption, f"{caption}\n\n{SHOWN}")]
 
 
+@pytest.mark.parametrize("above", [[], [MODELS[0]]], ids=["bare", "with the header again"])
+def test_a_single_row_on_the_next_page_belongs_to_the_table(above):
+    last = ("Delta 40", "1.0 A", "12 V", "100 g")
+    first = [printed("The models are these:", 640), *table(MODELS, header={"font": "FB"})]
+    second = [*table([*above, last], top=700), printed("All are sold.", 600)]
+    document = load_pdf(first, second)
+    shown = markdown(*MODELS, last)
+    assert document.text == f"The models are these:\n\n{shown}\n\nAll are sold."
+    assert rows_of(document)[-1] == "Delta 40"
+    document = load_pdf(first, [printed("A new chapter begins here.", 730), *second])
+    assert rows_of(document) == ["Alpha 10", "Beta 20", "Gamma 30"]
+
+
 def test_a_table_goes_on_at_the_top_of_the_next_page():
     more = [("Delta 40", "2.5 A", "12 V", "150 g"), ("Eta 50", "3.5 A", "12 V", "180 g")]
     rest = [*more, ("Theta 55", "4.0 A", "24 V", "200 g"), ("Zeta 60", "4.5 A", "24 V", "210 g")]

@@ -100,7 +100,7 @@ def _read_file(source: Source) -> _File:
     with open_pdf(source) as document:
         for number in checked(range(len(document))):
             content = read_page(document, number)
-            pages.append(make_lines(content, number))
+            pages.append(make_lines(content, number, pages[-1] if pages else ()))
             length = sum(len(line.text) for line in pages[-1])
             meter.add(length)
             if is_scanned(content, length):

@@ -247,7 +247,7 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
     header is left out.
     """
     all_rows = (line.row for line in lines if line.row is not None)
-    firsts = [row for row in all_rows if not row.place]
+    firsts = [row for row in all_rows if not row.place and not row.goes_on]
     marks_headers = 2 * sum(row.is_header for row in firsts) > len(firsts)
     found: list[PageLine] = []
     names: tuple[str, ...] = ()
@@ -260,6 +260,9 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
         is_marked = rows[0][1].is_header
         before = found[-1].row if found and _continues(found[-1], rows[0][0]) else None
         first, has_header = 0, False
+        if before is None and rows[0][1].goes_on:
+            found.extend(line._replace(row=None) for line in table)
+            continue
         if before is not None and (not is_marked or texts[0] == names):
             first = before.place + 1
             repeated = len(texts) > 1 and texts[0] == names

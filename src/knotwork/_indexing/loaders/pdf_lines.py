@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
-from knotwork._indexing.loaders.pdf_tables import FoundTable, find_tables
+from knotwork._indexing.loaders.pdf_tables import FoundTable, find_rows_of, find_tables
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_bold_font,
@@ -65,23 +65,34 @@ def _shape(line: PageLine) -> tuple[str, int, int]:
     return _DIGITS.sub("#", line.text), round(line.y), round(line.size)
 
 
-def make_lines(content: PageContent, number: int) -> list[PageLine]:
-    """Return the lines of a page in file order, rows of tables merged; ``number`` is from 0."""
+def make_lines(
+    content: PageContent, number: int, before: Sequence[PageLine] = ()
+) -> list[PageLine]:
+    """Return the lines of a page in file order, rows of tables merged.
+
+    ``number`` is that of the page, from 0, ``before`` are the lines of the page before it.
+    """
     pieces = _with_marks(content.pieces)
     owned = _group_by_line(pieces)
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
-    tables = find_tables(pieces, content.drawn) if content.is_complete else ()
+    tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
+    last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
+    going_on = find_rows_of(pieces, content.drawn, last.lefts) if last is not None else None
+    if going_on is not None:
+        own = {piece for row in going_on.pieces for piece in row}
+        if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
+            going_on = None
     holders = [line for line, own in enumerate(owned) for _ in own]
     rows: dict[int, list[PageLine]] = {}
     replaced: set[int] = set()
-    for table in tables:
+    for table in [*tables, *filter(None, [going_on])]:
         own = {piece for row in table.pieces for piece in row}
         touched = {holders[piece] for piece in own}
         if any(holder in touched and piece not in own for piece, holder in enumerate(holders)):
             continue  # the table is only a part of some line
         replaced |= touched
         rows[min(touched)] = [
-            _make_row(table, place, lines[holders[min(of_row)]])
+            _make_row(table, place, lines[holders[min(of_row)]], goes_on=table is going_on)
             for place, of_row in enumerate(table.pieces)
         ]
     return [
@@ -126,10 +137,10 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
     return [piece for line in lines for piece in line]
 
 
-def _make_row(table: FoundTable, place: int, line: PageLine) -> PageLine:
+def _make_row(table: FoundTable, place: int, line: PageLine, *, goes_on: bool) -> PageLine:
     cells = table.rows[place]
     is_header = table.has_header and place == 0
-    row = TableRow(cells, place, table.lefts, is_header=is_header)
+    row = TableRow(cells, place, table.lefts, is_header=is_header, goes_on=goes_on)
     text = " ".join(" ".join(cells).split())
     return PageLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
 

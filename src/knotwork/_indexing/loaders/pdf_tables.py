@@ -95,6 +95,64 @@ def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterato
             yield table
 
 
+def find_rows_of(
+    pieces: Sequence[Piece], drawn: Sequence[RulingLine], lefts: Sequence[float]
+) -> FoundTable | None:
+    """Return the first rows of a page whose cells are in columns that begin at ``lefts``.
+
+    They may continue the table of the page before, whose columns these are, and be too few to show
+    columns of their own.
+    """
+    block: list[_TextLine] = []
+    cells: list[_RowPieces] = []
+    for line in _lines(next(_flows(pieces), [])):
+        row = _cells_at(line, lefts)
+        is_near = not block or block[-1].y - line.y <= _MAX_LINE_DISTANCE * line.size
+        if row is not None and is_near:
+            block.append(line)
+            cells.append(row)
+        elif block:
+            break
+    if not any(sum(map(bool, row)) > 1 for row in cells[:1]):
+        return None
+    _, texts, numbers = _assemble(block, cells, _levels(block, drawn))
+    if not _in_file_order(numbers):
+        return None
+    return FoundTable(tuple(texts), numbers, has_header=False, lefts=tuple(lefts))
+
+
+def _assemble(
+    block: Sequence[_TextLine], cells: Sequence[_RowPieces], levels: Sequence[float]
+) -> tuple[list[list[_RowPieces]], list[tuple[str, ...]], tuple[tuple[int, ...], ...]]:
+    """Return the rows of a block, their texts, and the indices of the words of each."""
+    rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
+    texts = [
+        tuple(
+            "\n".join(_join([piece for _, piece in part]) for part in parts if part)
+            for parts in zip(*row, strict=True)
+        )
+        for row in rows
+    ]
+    return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
+
+
+def _cells_at(line: _TextLine, lefts: Sequence[float]) -> _RowPieces | None:
+    """Return the cells of a line in columns that begin at ``lefts``, None if its gaps differ."""
+    cells: _RowPieces = [[] for _ in lefts]
+    before = -1
+    for number, piece in line.pieces:
+        column = sum(piece.left >= left - SHIFTED_COLUMN for left in lefts) - 1
+        last = cells[before][-1][1] if before >= 0 else None
+        is_apart = last is None or piece.left - last.right >= _COLUMN_GAP * line.size
+        if column < 0 or (column > before) is not is_apart:
+            return None
+        if last is None and abs(piece.left - lefts[column]) > SHIFTED_COLUMN:
+            return None
+        cells[column].append((number, piece))
+        before = column
+    return cells
+
+
 def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None:
     lines = block.lines
     around = (*block.above[-_CAPTION_ABOVE:], *block.below[:_CAPTION_BELOW])
@@ -105,15 +163,7 @@ def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None
     cells = _divide(lines)
     if not cells or _is_code(lines):
         return None
-    rows = [[cells[i] for i in row] for row in _rows(lines, cells, levels)]
-    texts = [
-        tuple(
-            "\n".join(_join([piece for _, piece in part]) for part in parts if part)
-            for parts in zip(*row, strict=True)
-        )
-        for row in rows
-    ]
-    numbers = tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
+    rows, texts, numbers = _assemble(lines, cells, levels)
     has_header = _has_header(rows, levels) and names_columns(texts[0], texts[1])
     is_ruled = len(levels) > 1 and any(lines[-1].y < y < lines[0].y for y in levels)
     is_known = has_header or has_caption
