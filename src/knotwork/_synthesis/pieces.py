@@ -294,8 +294,7 @@ class FeatureReader:
         question = reading_of(evidence.query.text)
         self._terms = set(question.terms)
         self._expected = question.expected
-        compared = question.division.compared if question.division else ()
-        self._compared = [terms for name in compared if (terms := set(content_terms(name)))]
+        self._compared = _compared_terms(evidence)
         self._top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
         # The nearest passage comes first, whatever bridges say: here they count.
         self._scores = [hit.score - hit.scores.get(NEAREST, 0.0) for hit in evidence.hits]
@@ -400,24 +399,28 @@ LEAST_SHARE = 0.3
 """The least probability of a further piece, relative to that of the first."""
 DENIED = -7.0
 """Log-odds of a reader below which a further piece is left out: it is about something else."""
-LEAST_NOVELTY, LEAST_OF_LINKS = 0.34, 0.1
-"""The least share of the terms of a further piece that no piece before it has, and of a link."""
+LEAST_OF_SIDES = 0.03
+"""The same for the best piece about one of the things that a question compares."""
+LEAST_NOVELTY, LEAST_OF_NEEDED = 0.34, 0.1
+"""The least share of the terms of a further piece that no piece before it has, and of one that
+leads to the first or is about a compared thing."""
 
 
 def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> list[Piece]:
     """Return the best piece, the pieces that lead to it, and others that may be the best.
 
     ``ranked`` are the pieces, best first. A piece leads to the best one if the evidence path of its
-    hit goes through it; the others must add terms, and a reader may not deny them.
+    hit goes through it; the others must add terms, and a reader may not deny them. Of compared
+    things, each has a piece if one is about it.
     """
     if not ranked:
         return []
     first, *others = ranked
-    further = [(link, LEAST_OF_LINKS) for link in _links_to(first, ranked, evidence)]
+    allowed = [piece for piece in others if piece.odds is None or piece.odds >= DENIED]
+    needed = [*_links_to(first, ranked, evidence), *_for_each_side(first, allowed, evidence)]
+    further = [(piece, LEAST_OF_NEEDED) for piece in needed]
     further += [
-        (piece, LEAST_NOVELTY)
-        for piece in others
-        if piece.share >= LEAST_SHARE * first.share and (piece.odds is None or piece.odds >= DENIED)
+        (piece, LEAST_NOVELTY) for piece in allowed if piece.share >= LEAST_SHARE * first.share
     ]
     chosen = [first]
     known = set(content_terms(first.text))
@@ -428,6 +431,26 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
             chosen.append(piece)
             known |= terms
     return chosen
+
+
+def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) -> Iterator[Piece]:
+    """Yield the best piece about each compared thing, apart from the first piece."""
+    likely = [piece for piece in others if piece.share >= LEAST_OF_SIDES * first.share]
+    for terms in _compared_terms(evidence):
+        about = (
+            piece
+            for piece in (first, *likely)
+            if terms <= {*content_terms(piece.text), *content_terms(piece.names)}
+        )
+        if (best := next(about, first)) is not first:
+            yield best
+
+
+def _compared_terms(evidence: Evidence) -> list[set[str]]:
+    """Return the terms of each thing that a question compares."""
+    division = reading_of(evidence.query.text).division
+    names = division.compared if division else ()
+    return [terms for name in names if (terms := set(content_terms(name)))]
 
 
 def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:
