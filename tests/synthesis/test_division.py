@@ -24,13 +24,6 @@ def texts(question):
             ["Which file lists the people who may not print?", "Which file holds the quotas?"],
         ),
         (
-            "How many boats does the station own? And who repairs the engines of these boats?",
-            [
-                "How many boats does the station own?",
-                "The station own: who repairs the engines of these boats?",
-            ],
-        ),
-        (
             "The pump has failed. Which valve do I close, and whom do I call at the office?",
             [
                 "The pump has failed. Which valve do I close?",
@@ -38,11 +31,15 @@ def texts(question):
             ],
         ),
         (
-            "When the alarm rings, where does the crew meet, and who counts it?",
+            "When the alarm rings, where does the crew meet, and who locks the north gate?",
             [
                 "When the alarm rings, where does the crew meet?",
-                "When the alarm rings, the crew meet: who counts it?",
+                "Who locks the north gate?",
             ],
+        ),
+        (
+            "Where does the crew meet? Who counts it? Who locks the north gate?",
+            ["Where does the crew meet, and who counts it?", "Who locks the north gate?"],
         ),
         (
             "What is the toll, how is the toll paid by lorries, and who collects tolls at night?",
@@ -64,7 +61,10 @@ def texts(question):
             ],
         ),
         ("谁批准出差？住宿费的上限是多少？", ["谁批准出差？", "住宿费的上限是多少？"]),
-        ("这家公司叫什么，老板是谁？", ["这家公司叫什么？", "这家公司，老板是谁？"]),
+        (
+            "泵的型号是什么，多少钱？谁批准采购部门的申请？",
+            ["泵的型号是什么，多少钱？", "谁批准采购部门的申请？"],
+        ),
         (
             "红灯和绿灯分别是什么意思？",
             ["红灯是什么意思？", "绿灯是什么意思？"],
@@ -82,17 +82,27 @@ def texts(question):
             ["2023年出口额是多少？", "2023年进口额是多少？"],
         ),
         ("男生和女生的平均身高分别是多少？", ["男生的平均身高是多少？", "女生的平均身高是多少？"]),
-        ("這家公司叫什麼，老闆是誰？", ["這家公司叫什麼？", "這家公司，老闆是誰？"]),
+        ("誰批准出差？住宿費的上限是多少？", ["誰批准出差？", "住宿費的上限是多少？"]),
     ],
 )
 def test_each_part_is_a_question_that_stands_alone(question, parts):
     assert texts(question) == parts
 
 
-def test_a_part_has_its_own_words_apart_from_those_that_it_leans_on():
-    first, second = reading_of("Where does the crew meet, and who counts it?").division.parts
-    assert (first.asked, first.text) == ("Where does the crew meet?", "Where does the crew meet?")
-    assert (second.asked, second.text) == ("Who counts it?", "The crew meet: who counts it?")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does the crew meet, and who counts it?",
+        "How many boats does the station own? And who repairs the engines of these boats?",
+        "What does lamp 7 mean, and what do I do?",
+        "这家公司叫什么，老板是谁？",
+        "這家公司叫什麼，老闆是誰？",
+        "教师可以借几本书，借多久？",
+        "押金是多少，各怎么退？",
+    ],
+)
+def test_a_question_that_leans_on_the_one_before_it_is_asked_with_it(question):
+    assert reading_of(question).division is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from knotwork._text.chinese import simplify
 _LONGEST_NAME = 20
 """The maximum number of characters of one of several names in a question."""
 _MOST_LEANING = 8
-"""A question of at most so many characters may need the words of the one before it."""
+"""A question of at most so many characters may lean on the one before it."""
 
 # Patterns match simplified characters; converting a text keeps all offsets.
 _ASKING = (
@@ -23,9 +23,6 @@ _ASKING = (
 _ASKS = re.compile(_ASKING)
 _OPENS = re.compile(rf"(?:是|由|在|从|被|有|用|为)?{_ASKING}")
 _CLOSES = re.compile(rf"{_ASKING}[^，,；;]{{0,6}}$")
-_PREDICATE = re.compile(
-    rf"(?:分别|各自)?(?:是|叫|为|有|做|在|于|到|由|被|用|达到|包括)*{_ASKING}[^，,]{{0,6}}$"
-)
 _NO_QUESTION = re.compile(
     r"不管|无论|不论|任何|没什么|什么都|谁都|哪[个里]都|怎么都|知道|看看|如果|要是|假如|的话"
 )
@@ -68,28 +65,32 @@ _APART = re.compile(
 
 
 def divide(text: str) -> tuple[SubQuestion, ...]:
-    """Return the questions in a text; at most one if it cannot be divided."""
-    found: list[SubQuestion] = []
-    context = topic = ""
+    """Return the questions in a text; at most one if it cannot be divided.
+
+    A question that leans on the one before it is part of that: one passage answers both.
+    """
+    clauses: list[str] = []
+    leaning: set[int] = set()
+    context = ""
     for sentence in _SENTENCE_END.split(text):
         questions = list(_clauses(sentence.strip(_END_MARKS)))
         if not questions:
-            if found and sentence.rstrip().endswith(("？", "?")):
+            if clauses and sentence.rstrip().endswith(("？", "?")):
                 return ()  # 能不能……？ continues the question before it
             context += sentence
             continue
         for question in questions:
-            simple = simplify(question)
             is_bare = len(question) <= _MOST_LEANING and not _OWN_NAME.search(question)
-            leans = topic and (_POINTS_BACK.search(simple) or is_bare)
-            lead = context if not found else f"{topic}，" if leans else ""
-            if not found:
-                # It is about its text before the words that ask.
-                asking = _PREDICATE.search(simplify(f"{context}{question}"))
-                topic = f"{context}{question}"[: asking.start() if asking else None]
-                topic = topic.strip(_END_MARKS)
-            found += [SubQuestion(f"{one}？", f"{lead}{one}？") for one in _distribute(question)]
-    return tuple(found)
+            if clauses and (is_bare or _POINTS_BACK.search(simplify(question))):
+                clauses[-1] = f"{clauses[-1]}，{question}"
+                leaning.add(len(clauses) - 1)
+            else:
+                clauses.append(question)
+    return tuple(
+        SubQuestion(f"{one}？", f"{'' if number else context}{one}？")
+        for number, clause in enumerate(clauses)
+        for one in ((clause,) if number in leaning else _distribute(clause))
+    )
 
 
 def compare(text: str) -> DividedQuestion | None:

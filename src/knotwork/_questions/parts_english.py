@@ -10,7 +10,7 @@ from knotwork._questions.languages import DividedQuestion, SubQuestion
 from knotwork._text.terms import content_terms
 
 _FEWEST_TERMS = 2
-"""A question of fewer content terms needs the words of the one before it."""
+"""A question of fewer content terms leans on the one before it."""
 
 _BE = r"is|are|was|were"
 _DO = r"do|does|did"
@@ -124,30 +124,37 @@ class _Form(IntEnum):
 
 
 def divide(text: str) -> tuple[SubQuestion, ...]:
-    """Return the questions in a text; at most one if it cannot be divided."""
-    found: list[SubQuestion] = []
-    context = topic = ""
+    """Return the questions in a text; at most one if it cannot be divided.
+
+    A question that leans on the one before it is part of that: one passage answers both.
+    """
+    clauses: list[str] = []
+    leaning: set[int] = set()
+    context = ""
     for sentence in _SENTENCE_END.split(text):
-        clauses = _divide_sentence(_LINK.sub("", sentence.strip()))
-        if not clauses:
-            if found and sentence.endswith("?"):
+        found = _divide_sentence(_LINK.sub("", sentence.strip()))
+        if not found:
+            if clauses and sentence.endswith("?"):
                 return ()  # "Is there one? If so, where?" continues a question like this
             context = f"{context} {sentence}".strip()
             continue
-        preamble, *questions = clauses
+        preamble, *questions = found
         context = f"{context} {preamble}".strip()
         for question in questions:
             opening = _INVERTED.match(question) or _OPENING.match(question)
-            rest = question[opening.end() :].strip() if opening else question
-            # Such a question needs the words of the one before it to be understood.
-            leans = len(set(content_terms(rest))) < _FEWEST_TERMS or _POINTS_BACK.search(question)
-            lead = context if not found else f"{context} {topic}" if leans else ""
-            topic = topic or (f"{rest}:" if rest else "")
-            found += [
-                SubQuestion(_as_question(one), _as_question(f"{lead} {one}"))
-                for one in _distribute(question)
-            ]
-    return tuple(found) if all(_says_something(part.text) for part in found) else ()
+            rest = question[opening.end() :] if opening else question
+            says_little = len(set(content_terms(rest))) < _FEWEST_TERMS
+            if clauses and (says_little or _POINTS_BACK.search(question)):
+                clauses[-1] = f"{clauses[-1]}, and {question[:1].lower()}{question[1:]}"
+                leaning.add(len(clauses) - 1)
+            else:
+                clauses.append(question)
+    parts = tuple(
+        SubQuestion(_as_question(one), _as_question(f"{'' if number else context} {one}"))
+        for number, clause in enumerate(clauses)
+        for one in ((clause,) if number in leaning else _distribute(clause))
+    )
+    return parts if all(_says_something(part.text) for part in parts) else ()
 
 
 def compare(text: str) -> DividedQuestion | None:
