@@ -184,6 +184,37 @@ def test_markdown_is_written_by_its_blocks():
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2. _检索_相关上下文", "检索相关上下文"),
+        ("注意*斜体，*后面。", "注意*斜体，*后面。"),
+        ("这里，*斜体，*后面。", "这里，斜体，后面。"),
+        ("**重要：**请先备份**“甲”**。", "重要：请先备份“甲”。"),
+        ("变量 my_name_值 和 _文件_名", "变量 my_name_值 和 文件名"),
+        ("变量 my_name_ 和 a_值_b", "变量 my_name_ 和 a_值_b"),
+    ],
+)
+def test_marks_of_emphasis_beside_chinese_are_not_shown(written, read):
+    assert load("a.md", written.encode()).text.removeprefix("2. ") == read
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.txt"])
+def test_notes_of_markdown_are_read_and_their_marks_are_not(name):
+    text = (
+        "# 报告\n\n## Sales\n\nSales rose[^1] by 10^2^ crowns.\n\n价格未含税[^税]。\n\n"
+        "[^1]: Without the north.\n\n    Its books come in May.\n\n[^税]: 含税另计。\n"
+    )
+    document = load(name, text.encode())
+    assert document.text.split("\n\n")[2:] == [
+        "Sales rose by 10^2^ crowns.",
+        "价格未含税。",
+        "Without the north.",
+        "Its books come in May.",
+        "含税另计。",
+    ]
+
+
+@pytest.mark.parametrize(
     "front", ["---\n: [broken\n---\n", "---\n- a\n- b\n---\n", "---\nno end\n"]
 )
 def test_markdown_with_odd_front_matter_is_still_read(front):

@@ -17,6 +17,7 @@ from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata, text_leaves
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term, run_in_term
+from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
 
@@ -52,8 +53,12 @@ _CONTAINERS = {
 }
 _SPECIAL = re.compile(r"[\\`*_~\[\]<&!\n]")
 _ANCHOR = re.compile(r"[ \t]*\{#[^}]*\}")
-_UNREAD_BOLD = re.compile(r"(\*\*)(?=\S)([^*\n]+)(?<=\S)\1")
-"""Bold text beside Chinese characters: CommonMark wants a space there, which nobody writes."""
+_UNREAD_MARKS = re.compile(
+    r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*"
+    r"|(?<![*\w])\*(?=\S)([^*\n]+[，。、：；！？”’）》])\*(?=\w)"
+    rf"|(?<![A-Za-z0-9_])_(?=[{HAN_AND_KANA}])([^_\n]+)_(?![A-Za-z0-9_])"
+)
+"""Marks of emphasis beside Chinese: CommonMark wants a space there, which nobody writes."""
 _NO_CAPTION = re.compile(
     r"(?:image|img|picture|figure|photo|screenshot|图片?|图像|截图)?[\s\d_-]*|\S+\.(?:png|jpe?g|gif|svg|webp)",
     re.IGNORECASE,
@@ -159,7 +164,8 @@ class _Walk:
                 continue
             elif token.content:
                 runs.append((token.content, bold > 0))
-        text = _UNREAD_BOLD.sub(r"\2", _ANCHOR.sub("", "".join(part for part, _ in runs))).strip()
+        text = _ANCHOR.sub("", "".join(part for part, _ in runs))
+        text = _UNREAD_MARKS.sub(lambda found: found[found.lastindex or 0], text).strip()
         parts = (join_wrapped(part, width=self._width) for part in text.split("\n\n"))
         return "\n".join(filter(None, map(str.strip, parts))), runs
 
@@ -188,8 +194,10 @@ def _is_bare_picture(token: Token) -> bool:
 def _make_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
+    from mdit_py_plugins.footnote import footnote_plugin
 
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(deflist_plugin)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.use(deflist_plugin).use(footnote_plugin).disable("footnote_inline")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 

@@ -41,7 +41,7 @@ _MARKDOWN = (
     (re.compile(r"^#{2,6} +\S.*$|(?:\A|\n\n)# +\S.*(?=\n\n|\n?\Z)", re.MULTILINE), 2),
     (re.compile(r"^(?:```|~~~)", re.MULTILINE), 1),
     (re.compile(r"\]\((?:https?://|/|\.{1,2}/|#)[^)\s]{0,500}\)"), 1),
-    (re.compile(r"(?<![\w*])\*\*(?=\S)[^*\n]+(?<=\S)\*\*"), 1),
+    (re.compile(r"(?<![A-Za-z0-9_*])\*\*(?=\S)[^*\n]+(?<=\S)\*\*"), 1),
 )
 """Marks of Markdown and their weights; other comments than Markdown's headings begin with one #."""
 _LEAST_WEIGHT = 4
