@@ -252,6 +252,19 @@ def test_html_keeps_the_main_text():
         assert word not in document.text
 
 
+def test_lines_of_chinese_html_are_joined_without_a_space():
+    page = (
+        "<p>这会导致其\n  他中断没有机会运行，\n而 <b>see\nthis</b> 之后\nEnglish words\n"
+        "follow。</p>"
+        "<table><tr><th>甲</th><th>乙</th></tr><tr><td>一二\n三</td><td>a\nb</td></tr></table>"
+        "<pre>一\n二</pre>"
+    )
+    text = load("a.html", page.encode()).text
+    assert text.startswith("这会导致其他中断没有机会运行，而 see this 之后 English words follow。")
+    assert "| 一二三 | a b |" in text
+    assert "一\n二" in text
+
+
 def test_html_keeps_what_introduces_a_text():
     page = """<body><h1>Options</h1>
 <dl><dt><code>-t</code> <i>seconds</i><a class="headerlink" href="#t">¶</a></dt><dt>--timeout</dt>
