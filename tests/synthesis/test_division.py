@@ -82,6 +82,9 @@ def texts(question):
             ["2023年出口额是多少？", "2023年进口额是多少？"],
         ),
         ("男生和女生的平均身高分别是多少？", ["男生的平均身高是多少？", "女生的平均身高是多少？"]),
+        ("租约是什么？许可证是什么？", ["租约是什么？", "许可证是什么？"]),
+        ("谁批准出差？谁报销住宿？", ["谁批准出差？", "谁报销住宿？"]),
+        ("What is a lease? And what is a licence?", ["What is a lease?", "What is a licence?"]),
         ("誰批准出差？住宿費的上限是多少？", ["誰批准出差？", "住宿費的上限是多少？"]),
     ],
 )
@@ -95,6 +98,8 @@ def test_each_part_is_a_question_that_stands_alone(question, parts):
         "Where does the crew meet, and who counts it?",
         "How many boats does the station own? And who repairs the engines of these boats?",
         "What does lamp 7 mean, and what do I do?",
+        "How long is the timeout, and what is the default?",
+        "这里有什么假，各有什么条件？",
         "这家公司叫什么，老板是谁？",
         "這家公司叫什麼，老闆是誰？",
         "教师可以借几本书，借多久？",

@@ -34,6 +34,9 @@ _POINTS_BACK = re.compile(
     r"它|[他她](?!人)|其(?![他它她余中实])|该(?!如何|怎)|此(?!外)|这|那(?!么)|两者|二者|前者|后者"
     r"|两国|哪[种个]的"
 )
+_SAYS_NOTHING = re.compile(rf"[各每].*|{_ASKING}|[是有在由用为从被的了呢]")
+_FEWEST_OF_ITS_OWN = 2
+"""Characters beside these in a short question that names what it is about."""
 _OWN_NAME = re.compile(r"[A-Za-z0-9《“「『]")
 
 _EACH = re.compile(r"(?<!的)[，,]?\s*(?<!的)(?:分别|各自|各(?=[有是需指占用为在由]))")
@@ -80,8 +83,7 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
             context += sentence
             continue
         for question in questions:
-            is_bare = len(question) <= _MOST_LEANING and not _OWN_NAME.search(question)
-            if clauses and (is_bare or _POINTS_BACK.search(simplify(question))):
+            if clauses and _leans(question, clauses[-1]):
                 clauses[-1] = f"{clauses[-1]}，{question}"
                 leaning.add(len(clauses) - 1)
             else:
@@ -91,6 +93,20 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
         for number, clause in enumerate(clauses)
         for one in ((clause,) if number in leaning else _distribute(clause))
     )
+
+
+def _leans(question: str, before: str) -> bool:
+    """Return True if a question needs the words of the one before it.
+
+    A short one does, but not if it asks the same of something else: 租约是什么？许可证是什么？
+    """
+    simple, asked = simplify(question), _ASKS.search(simplify(before))
+    if _POINTS_BACK.search(simple):
+        return True
+    if len(question) > _MOST_LEANING or _OWN_NAME.search(question):
+        return False
+    asks_alike = asked is not None and asked[0] in _ASKS.findall(simple)
+    return not asks_alike or len(_SAYS_NOTHING.sub("", simple)) < _FEWEST_OF_ITS_OWN
 
 
 def compare(text: str) -> DividedQuestion | None:

@@ -71,6 +71,8 @@ _ASKED_NOUN = re.compile(
     rf"(?:which|what)\s+({_WORD}(?:\s+(?!{_VERB}){_WORD}){{0,2}})", re.IGNORECASE
 )
 _POINTS_BACK = re.compile(rf"\b(?:{_POINTING})\b", re.IGNORECASE)
+_NAMES_ANOTHER = re.compile(rf"(?:what|who)(?:['’]s|\s+(?:{_BE}))\s+(?!the\b)\S", re.IGNORECASE)
+"""A short question that leans on none: "What is a licence?", but not "what is the default?"."""
 _SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=[^\W\d_]{2}\.)\s+(?=[A-Z])")
 _LINK = re.compile(r"^(?:and|but|also|then|so|next|finally)\b,?\s+", re.IGNORECASE)
 
@@ -141,10 +143,7 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
         preamble, *questions = found
         context = f"{context} {preamble}".strip()
         for question in questions:
-            opening = _INVERTED.match(question) or _OPENING.match(question)
-            rest = question[opening.end() :] if opening else question
-            says_little = len(set(content_terms(rest))) < _FEWEST_TERMS
-            if clauses and (says_little or _POINTS_BACK.search(question)):
+            if clauses and _leans(question):
                 clauses[-1] = f"{clauses[-1]}, and {question[:1].lower()}{question[1:]}"
                 leaning.add(len(clauses) - 1)
             else:
@@ -155,6 +154,15 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
         for one in ((clause,) if number in leaning else _distribute(clause))
     )
     return parts if all(_says_something(part.text) for part in parts) else ()
+
+
+def _leans(question: str) -> bool:
+    """Return True if a question needs the words of the one before it."""
+    if _POINTS_BACK.search(question):
+        return True
+    opening = _INVERTED.match(question) or _OPENING.match(question)
+    rest = question[opening.end() :] if opening else question
+    return len(set(content_terms(rest))) < _FEWEST_TERMS and not _NAMES_ANOTHER.match(question)
 
 
 def compare(text: str) -> DividedQuestion | None:

@@ -400,7 +400,7 @@ LEAST_SHARE = 0.3
 DENIED = -7.0
 """Log-odds of a reader below which a further piece is left out: it is about something else."""
 LEAST_OF_SIDES = 0.03
-"""The same for the best piece about one of the things that a question compares."""
+"""The least probability of a piece about a compared thing, relative to that of the first piece."""
 LEAST_NOVELTY, LEAST_OF_NEEDED = 0.34, 0.1
 """The least share of the terms of a further piece that no piece before it has, and of one that
 leads to the first or is about a compared thing."""
