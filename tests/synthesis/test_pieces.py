@@ -177,3 +177,22 @@ def test_entries_that_a_sentence_announces_are_a_list(tmp_path):
         assert piece.kind == "list"
         for line in ("The depot has three kinds of soap:", "Mild", "Sharp", "for the belts."):
             assert line in piece.markdown
+
+
+def test_copies_of_a_passage_are_shown_once(tmp_path):
+    text = "The pump moves brine from the tank to the filter."
+    other = "The pump of the garden moves rain water. The filter of the tank is made of brass."
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    for folder, names in (("one", "a"), ("two", "abc")):
+        for name in names:
+            (tmp_path / folder / f"{name}.md").write_text(f"# Pump {name}\n\n{text}\n", "utf-8")
+        (tmp_path / folder / "z.md").write_text(f"# Garden\n\n{other}\n", "utf-8")
+    found = []
+    for folder in ("one", "two"):
+        options = {"embedding_model": "none", "answer_abstain_below": 0.0}
+        with knotwork.open(tmp_path / f"{folder}.knot", **options) as kb:
+            kb.index(tmp_path / folder)
+            answer = kb.ask("What does the pump move from the tank to the filter?")
+        found.append([piece.markdown for piece in answer.pieces if text in piece.markdown])
+    assert [len(pieces) for pieces in found] == [1, 1]

@@ -72,6 +72,7 @@ GRAIN_OF = {
     BlockKind.SECTION: Grain.SECTION,
 }
 _LONGEST = {Grain.ITEM: 1_200, Grain.SECTION: 1_500}
+_NO_WORDS = re.compile(r"[\W_]+")
 _LED = (BlockKind.LIST, BlockKind.TABLE, BlockKind.CODE)
 _PARAGRAPHS = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 _PROSE = (BlockKind.PARAGRAPH, BlockKind.TURN)
@@ -170,9 +171,9 @@ class Piece:
     """A part of a document that may answer; ``parts`` are its sentences in the evidence.
 
     ``block`` is the block that it is, None for a paragraph or a part of one. ``lead`` is the
-    span of the sentence that introduces it. ``share`` is the probability that it is the best one,
-    the softmax of the worth of all. ``subject`` is what the pronoun stands for that it
-    begins with, if known.
+    span of the sentence that introduces it. ``share`` is the probability that it, or one with the
+    same words, is the best: a softmax of the worth of all. ``subject`` is what the pronoun stands
+    for that it begins with, if known.
     """
 
     grain: Grain
@@ -380,7 +381,11 @@ def rank_pieces(
     store: Store,
     model: PieceModel | None = None,
 ) -> list[Piece]:
-    """Return the pieces that may answer a question, highest worth first."""
+    """Return the pieces that may answer a question, highest worth first.
+
+    Of those with the same words, as an item and its definition or the paragraphs of two copies, the
+    first one stands for all.
+    """
     model = model or shipped_model()
     reader = FeatureReader(evidence, candidates)
     pieces = propose_pieces(candidates, store)
@@ -390,9 +395,13 @@ def rank_pieces(
         piece.worth = model.worth(reader.read(piece))
     pieces.sort(key=lambda piece: -piece.worth)
     weights = [math.exp(piece.worth - pieces[0].worth) for piece in pieces]
+    total = sum(weights)
+    alike: dict[str, Piece] = {}
     for piece, weight in zip(pieces, weights, strict=True):
-        piece.share = weight / sum(weights)
-    return pieces
+        text = piece.source.text(piece.span)
+        words = _NO_WORDS.sub(" ", text).strip() or text
+        alike.setdefault(words, piece).share += weight / total
+    return list(alike.values())
 
 
 LEAST_SHARE = 0.3
