@@ -88,8 +88,9 @@ def test_values_that_unfold_to_too_much_stay_in_the_text():
     empty = "a: &a []\n" + "".join(
         f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdef", "bcdefg", strict=True)
     )
+    hollow = "a0: &a0 [{}]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(30))
     keys = "a: {" + ", ".join(f"k{n}: 1" for n in range(900)) + "}\n"
-    for front in (bomb, empty, keys.replace("a", "a" * 900, 1)):
+    for front in (bomb, empty, hollow, keys.replace("a", "a" * 900, 1)):
         text = f"---\n{front}---\n{BODY}"
         document = load(text)
         assert (words(document.text), document.metadata) == (words(text), {})

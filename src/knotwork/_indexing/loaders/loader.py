@@ -208,9 +208,12 @@ def text_leaves(
 ) -> Iterator[tuple[str, str]]:
     """Yield the dotted path and the text of every value in mappings and lists.
 
-    Single values of a list are joined by commas.
+    Single values of a list are joined by commas. Empty mappings and lists have the text "", so that
+    a caller can stop aliases in YAML that expand to many of them.
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | list) and not value:
+        yield path, ""
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from text_leaves(inner, scalar, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
