@@ -5,17 +5,17 @@ What is drawn with lines is no picture; its text is in the text of the page alre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knotwork._cancellation import checked
+from knotwork._cancellation import check_cancelled
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement
-from knotwork._indexing.loaders.pdf_pages import PageContent, PagePicture, Region, open_pdf
+from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture, Region
 from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.pictures import (
     LEAST_PIXELS,
@@ -87,15 +87,28 @@ def unread_note(uri: str, pages: str) -> str:
     return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
 
 
-def _rendered(source: Source, number: int, region: Region | None) -> Image | None:
-    """Return a page, or a region of it, as a picture, None if pdfium cannot render it."""
+def rendered(source: Source, places: Sequence[tuple[int, Region | None]]) -> Iterator[Image | None]:
+    """Yield pages, or regions of them, as pictures, None for what pdfium cannot render."""
     import pypdfium2
 
     try:
-        with open_pdf(source) as document:
-            return _render(document, number, region)
-    except (LoadError, pypdfium2.PdfiumError, IndexError, ValueError):
-        return None
+        with PDFIUM_LOCK:
+            document = pypdfium2.PdfDocument(source.data, password=source.password or None)
+    except pypdfium2.PdfiumError:
+        yield from [None] * len(places)
+        return
+    try:
+        for number, region in places:
+            check_cancelled()
+            with PDFIUM_LOCK:
+                try:
+                    picture = _render(document, number, region)
+                except (pypdfium2.PdfiumError, IndexError, ValueError):
+                    picture = None
+            yield picture
+    finally:
+        with PDFIUM_LOCK:
+            document.close()
 
 
 def _render(
@@ -229,9 +242,9 @@ def read_pictures(
     unread: list[int] = []
     by_page: dict[int, list[tuple[Figure, ReadPicture]]] = {}
     asked = [*((number, None) for number in scanned), *((f.number, f) for f in wanted)]
-    for index, (number, figure) in enumerate(checked(asked)):
+    pictures = rendered(source, [(number, f.region if f else None) for number, f in asked])
+    for index, ((number, figure), picture) in enumerate(zip(asked, pictures, strict=True)):
         report_share(index, len(asked))
-        picture = _rendered(source, number, figure.region if figure else None)
         if picture is None:
             unread += [] if figure else [number]
         elif figure is not None:
