@@ -362,17 +362,18 @@ def join_wrapped(text: str, *, width: float) -> str:
 
 def join_lines(lines: Iterable[str]) -> str:
     """Return lines as one, joined by a space, but without one between Chinese characters."""
-    joined = ""
-    for line in filter(None, map(str.strip, lines)):
-        tight = joined and is_wide(line[0]) and (is_wide(joined[-1]) or joined[-1] in _WIDE_MARKS)
-        joined += (" " if joined and not tight else "") + line
-    return joined
+    joined = "\n".join(filter(None, map(str.strip, lines)))
+    return without_wide_wraps(joined).replace("\n", " ")
 
 
-_WIDE_MARKS = "，。、；：！？）》」』”’—…"
+def without_wide_wraps(text: str) -> str:
+    """Return a text without the white space around line ends between Chinese characters."""
+    return _WIDE_WRAP.sub("", text)
 
 
-_WIDE_CHARACTERS = re.compile("[\u3040-\u9fff\U00020000-\U0002ffff]")
+_TIGHT = "\u3040-\u9fff\U00020000-\U0002ffff"
+_WIDE_WRAP = re.compile(rf"(?<=[{_TIGHT}，。、；：！？）》」』”’—…])[ \t\r]*+\n\s*+(?=[{_TIGHT}])")
+_WIDE_CHARACTERS = re.compile(f"[{_TIGHT}]")
 
 
 def is_wide(character: str) -> bool:

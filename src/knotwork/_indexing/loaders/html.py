@@ -21,7 +21,7 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.sentences import without_wide_wraps
 from knotwork.records import BlockKind
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
@@ -119,10 +119,6 @@ _WHOLE = (*_HEADINGS, "dt", "pre")
 _NOT_IN_TERM = _names("dt dl ul ol pre table")
 _NOT_IN_HEADING = _BLOCKS - {"div"}
 """Elements that cannot follow text in a term or heading, so that its end tag is missing."""
-_WRAPPED = re.compile(
-    rf"(?<=[{HAN_AND_KANA}，。、；：！？）》」』”’])[ \t\r]*\n\s*(?=[{HAN_AND_KANA}])"
-)
-"""The end of a line inside Chinese text, where a browser shows a space that nobody wrote."""
 _LANGUAGE = re.compile(
     r"(?:language-|lang-|highlight-(?:source-)?|brush:\s*|sourceCode\s+)([\w+#-]{1,20})"
 )
@@ -288,7 +284,7 @@ class _Walk:
 
     def _run(self, text: str) -> None:
         is_kept = self._whole is not None and _name_of(self._whole) == "pre"
-        spaced = text if is_kept else re.sub(r"[ \t\n\r\f\v]+", " ", _WRAPPED.sub("", text))
+        spaced = text if is_kept else re.sub(r"[ \t\n\r\f\v]+", " ", without_wide_wraps(text))
         self._running.append((spaced, self._bold > 0))
         self._is_linked &= self._links > 0 or not any(map(str.isalnum, text))
 
@@ -376,7 +372,7 @@ def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
         size += 1 + len(parts[-1])
         if size > most:
             return ""
-    return " ".join(_WRAPPED.sub("", "".join(parts)).split())
+    return " ".join(without_wide_wraps("".join(parts)).split())
 
 
 def _has_header(table: Any) -> bool:  # noqa: ANN401
