@@ -1,4 +1,4 @@
-"""What the readers of questions know of a language, and the parts into which they divide one.
+"""The words of a language that questions are read by, and the parts of a question.
 
 The words of a language are in a file of its own. A list in place of a text has its lines.
 """

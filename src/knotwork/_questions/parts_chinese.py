@@ -72,8 +72,7 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
 
     A question that leans on the one before it is part of that: one passage answers both.
     """
-    clauses: list[str] = []
-    leaning: set[int] = set()
+    clauses: list[list[str]] = []
     context = ""
     for sentence in _SENTENCE_END.split(text):
         questions = list(_clauses(sentence.strip(_END_MARKS)))
@@ -83,15 +82,14 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
             context += sentence
             continue
         for question in questions:
-            if clauses and _leans(question, clauses[-1]):
-                clauses[-1] = f"{clauses[-1]}，{question}"
-                leaning.add(len(clauses) - 1)
+            if clauses and _leans(question, clauses[-1][0]):
+                clauses[-1].append(question)
             else:
-                clauses.append(question)
+                clauses.append([question])
     return tuple(
         SubQuestion(f"{one}？", f"{'' if number else context}{one}？")
-        for number, clause in enumerate(clauses)
-        for one in ((clause,) if number in leaning else _distribute(clause))
+        for number, (first, *leaning) in enumerate(clauses)
+        for one in (("，".join((first, *leaning)),) if leaning else _distribute(first))
     )
 
 

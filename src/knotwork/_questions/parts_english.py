@@ -130,8 +130,7 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
 
     A question that leans on the one before it is part of that: one passage answers both.
     """
-    clauses: list[str] = []
-    leaning: set[int] = set()
+    clauses: list[list[str]] = []
     context = ""
     for sentence in _SENTENCE_END.split(text):
         found = _divide_sentence(_LINK.sub("", sentence.strip()))
@@ -144,14 +143,13 @@ def divide(text: str) -> tuple[SubQuestion, ...]:
         context = f"{context} {preamble}".strip()
         for question in questions:
             if clauses and _leans(question):
-                clauses[-1] = f"{clauses[-1]}, and {question[:1].lower()}{question[1:]}"
-                leaning.add(len(clauses) - 1)
+                clauses[-1].append(f"{question[:1].lower()}{question[1:]}")
             else:
-                clauses.append(question)
+                clauses.append([question])
     parts = tuple(
         SubQuestion(_as_question(one), _as_question(f"{'' if number else context} {one}"))
-        for number, clause in enumerate(clauses)
-        for one in ((clause,) if number in leaning else _distribute(clause))
+        for number, (first, *leaning) in enumerate(clauses)
+        for one in ((", and ".join((first, *leaning)),) if leaning else _distribute(first))
     )
     return parts if all(_says_something(part.text) for part in parts) else ()
 

@@ -1,4 +1,4 @@
-"""What the words of a question ask, read once for all who need it.
+"""The reading of a question: what it asks, read once for all that need it.
 
 Each part is read when it is first asked for. Equal texts share one reading.
 """
