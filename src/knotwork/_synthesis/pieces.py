@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
@@ -44,6 +44,8 @@ LONGEST_PIECE = 6_000
 """Longer lists, tables and definitions are proposed by their parts alone."""
 LONGEST_PROSE = 600
 """Longer paragraphs are pieces in parts of at most this length; wide characters count twice."""
+LONGEST_FURTHER = 300
+"""The same for pieces behind the first one."""
 _LONGEST_GAP = 4
 """Most characters of white space between a lead-in and what it introduces."""
 
@@ -123,15 +125,15 @@ class DocumentBlocks:
     def text(self, span: Span) -> str:
         return self.document.text[span.start : span.end]
 
-    def prose(self, item: SelectedSentence) -> Span:
-        """Return the span of the paragraph that a sentence is in, or of the part of a long one.
+    def prose(self, item: SelectedSentence, longest: int = LONGEST_PROSE) -> Span:
+        """Return the span of the paragraph that a sentence is in, or of the part of a longer one.
 
         Of other blocks, only the sentence.
         """
         (*_, block) = (None, *self.index.around(item.span))
         if block is None or block.kind not in _PROSE:
             return item.span
-        if measure_width(self.text(block.span)) <= LONGEST_PROSE:
+        if measure_width(self.text(block.span)) <= longest:
             return block.span
         inside = [span for span in item.chunk.sentences if block.span.contains(span)]
         if item.span not in inside:
@@ -139,7 +141,7 @@ class DocumentBlocks:
         part, *others = inside
         for span in others:
             longer = Span(part.start, span.end)
-            if measure_width(self.text(longer)) <= LONGEST_PROSE:
+            if measure_width(self.text(longer)) <= longest:
                 part = longer
             elif part.contains(item.span):
                 break
@@ -437,9 +439,16 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
         terms = set(content_terms(piece.text))
         is_new = len(terms - known) >= novelty * len(terms)
         if len(chosen) < most and is_new and not any(_overlap(piece, item) for item in chosen):
-            chosen.append(piece)
+            chosen.append(_shorten(piece))
             known |= terms
     return chosen
+
+
+def _shorten(piece: Piece) -> Piece:
+    """Return a piece of prose with the part around its best sentence alone."""
+    if piece.grain is not Grain.PARAGRAPH or piece.announced is not None:
+        return piece
+    return replace(piece, span=piece.source.prose(piece.best, LONGEST_FURTHER))
 
 
 def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) -> Iterator[Piece]:
