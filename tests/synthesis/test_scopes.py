@@ -116,18 +116,24 @@ def test_questions_for_steps_have_no_scope(question):
 
 
 @pytest.mark.parametrize(
-    ("question", "name"),
+    ("question", "name", "names_text"),
     [
-        ("What is Emma about?", "Emma"),
-        ("What is travel.md about?", "travel.md"),
-        ("What does Chapter 3 cover?", "Chapter 3"),
-        ("What are the main points of the travel policy?", "the travel policy"),
-        ("《红楼梦》讲了什么？", "红楼梦"),
-        ("介绍一下差旅管理规定", "差旅管理规定"),
+        ("What is Emma about?", "Emma", False),
+        ("What is travel.md about?", "travel.md", False),
+        ("What does Chapter 3 cover?", "Chapter 3", False),
+        ("What does the pump contain?", "the pump", False),
+        ("What are the main points of the travel policy?", "the travel policy", True),
+        ("What topics does the page on pumps go through?", "the page on pumps", True),
+        ("What is discussed in the section on buoys?", "the section on buoys", True),
+        ("What can I read in the leaflet about fees?", "the leaflet about fees", True),
+        ("《红楼梦》讲了什么？", "红楼梦", True),
+        ("浮标那一节有哪些要点？", "浮标那一节", True),
+        ("介绍一下差旅管理规定", "差旅管理规定", True),
     ],
 )
-def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name):
-    assert reading_of(question).scope == QuestionScope(ScopeKind.PART, name, name, is_sure=False)
+def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name, names_text):
+    scope = QuestionScope(ScopeKind.PART, name, name, is_sure=False, names_text=names_text)
+    assert reading_of(question).scope == scope
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,27 @@ def test_a_topic_is_told_from_the_section_that_is_about_it(manuals):
     assert answer.confidence is not None
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What topics does the page on the flooded pump room go through?",
+        "What is covered in the section about a flooded pump room?",
+        "What can I read in the page about the flooded pump room?",
+    ],
+)
+def test_a_page_that_is_named_is_told_by_its_sections(manuals, question):
+    answer = ask(manuals, question)
+    assert answer.text.startswith("**When the pump room is flooded** (4 sections):\n\n- Sooner or")
+    assert len(lines(answer)) == 5
+
+
+@pytest.mark.parametrize(
+    "question", ["讲制定排班表的部分有哪些要点？", "制定排班表那一节讲了什么？"]
+)
+def test_a_chinese_section_that_is_named_is_told(manuals, question):
+    assert ask(manuals, question).text.startswith("**制定排班表**：\n\n- ")
+
+
 def test_sentences_that_are_left_go_to_further_paragraphs(manuals):
     answer = ask(manuals, "What does the manual say about a flooded pump room?")
     draining = next(line for line in lines(answer) if "Draining" in line)

@@ -42,7 +42,8 @@ class QuestionScope:
     ``named`` is a phrase that may name a document or section, which is then summarised, or searched
     for the topic. A scope that is not ``is_sure`` holds only if there is such a document. ``limit``
     is the number of entities asked for, 0 if none is stated. ``by_importance`` asks for important
-    entities rather than for those mentioned often.
+    entities rather than for those mentioned often. ``names_text`` is True for a document or section
+    that a word for texts names, as in "the page on storms".
     """
 
     kind: ScopeKind
@@ -51,6 +52,7 @@ class QuestionScope:
     is_sure: bool = True
     limit: int = 0
     by_importance: bool = False
+    names_text: bool = False
 
     @property
     def needs_communities(self) -> bool:
@@ -180,7 +182,9 @@ def _of_target(target: str, words: ScopeWords, *, otherwise: ScopeKind) -> Quest
     if otherwise is ScopeKind.PART and len(target.split()) > _MOST_NAME_WORDS:
         return None
     name = _bare(target)
-    return QuestionScope(otherwise, name, name, is_sure=otherwise is ScopeKind.TOPIC)
+    is_text = words.titled.search(simplify(target)) is not None
+    is_sure = otherwise is ScopeKind.TOPIC
+    return QuestionScope(otherwise, name, name, is_sure=is_sure, names_text=is_text)
 
 
 def _means_all(phrase: str, words: ScopeWords) -> bool:

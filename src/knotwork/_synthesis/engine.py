@@ -273,7 +273,8 @@ def _wants_overview(request: AskRequest, question: QuestionReading, mode: AskMod
         return False
     if (scope is not None and scope.kind in _COUNTED) or request.mode is not AskMode.AUTO:
         return True
-    return question.summarizing >= _LEAST_OVERVIEW
+    names_part = scope is not None and scope.kind is ScopeKind.PART and scope.names_text
+    return names_part or question.summarizing >= _LEAST_OVERVIEW
 
 
 def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:

@@ -30,7 +30,8 @@ _TEXT_NOUN = re.compile(
     r"\s+(?:document|file|chapter|section|page|manual|handbook|book|novel|story|article|report|guide"
     r"|paper|contract|policy|notes?)$"
     r"|^(?:document|file|chapter|section|book|novel|article|report|paper)\s+(?=\D)"
-    r"|(?:这|這)?(?:一)?(?:章|节|節|篇|本书|本書|文档|文檔|文件|手册|手冊)$",
+    r"|^(?:关于|關於|有关|有關|讲|講|介绍|介紹)\s*"
+    r"|的?(?:[这這那]?一?(?:章|节|節|篇|页|頁|本书|本書|文档|文檔|文件|手册|手冊)|部分)$",
     re.IGNORECASE,
 )
 _TEXT_WORD = re.compile(
