@@ -1,6 +1,7 @@
 """Answers cite the exact span of each sentence, or say that there is no answer."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
@@ -18,6 +19,7 @@ from knotwork.records import (
     Document,
     Evidence,
     Page,
+    Prediction,
     Query,
     Span,
     TimedSpan,
@@ -68,6 +70,24 @@ def test_the_answer_of_a_bridge_holds_both_ends(store):
         "Marta Ilves was an Estonian artist. She grew up in Tartu and died in 1988. [1]"
     )
     assert {"Silver Lantern", "Marta Ilves"} <= {citation.title for citation in answer.citations}
+
+
+@pytest.mark.parametrize(
+    ("before", "at_end", "first"),
+    [(2.0, -7.0, "Marta Ilves"), (6.0, -8.0, "Silver Lantern"), (6.0, 5.0, "Marta Ilves")],
+)
+def test_a_bridge_leads_no_further_than_a_passage_that_answers(store, before, at_end, first):
+    """A reader is sure that the first passage answers, and that the one at the end does not."""
+    retriever = build_retriever("auto", store=store, embedder=HashingEmbedder())
+    found = retriever.retrieve(Query("Where did the director of Silver Lantern grow up?"))
+    odds = {"Silver Lantern": before, "Marta Ilves": at_end}
+    hits = tuple(
+        replace(hit, prediction=Prediction((odds.get(title, -9.0),) * len(hit.chunk.sentences)))
+        for hit in found.hits
+        for title in [hit.chunk.document_title]
+    )
+    answer = compose_answer(replace(found, hits=hits), store=store, settings=ALWAYS)
+    assert answer.citations[0].title == first
 
 
 def test_it_says_when_there_is_no_answer(store):

@@ -283,8 +283,12 @@ LEAST_BRIDGE = 0.15
 """The least share of a bridge in the score of a hit whose evidence path counts."""
 MOST_OWED = 0.8
 """The share of a bridge from which on a passage owes its place to the evidence path alone."""
-LEAST_AT_END = 0.1
-"""The least relevance of a piece for which the evidence path that leads to it speaks."""
+LEAST_AT_END = 0.25
+"""The least relevance of a piece for which the evidence path that leads to it speaks, relative to
+the highest in the evidence."""
+ANSWERED_BEFORE = 12.0
+"""An evidence path leads no further than a passage that likely answers by itself: one sentence has
+log-odds of a reader that are higher by this much than those of the piece at the end."""
 _OF_SECTIONS = (QuestionKind.STEPS, QuestionKind.LIST, QuestionKind.SUMMARY_ONE)
 LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
@@ -303,12 +307,20 @@ class FeatureReader:
         self._scores = [hit.score - hit.scores.get(NEAREST, 0.0) for hit in evidence.hits]
         self._top_score = max(self._scores, default=0.0) or 1.0
         self._hits = evidence.hits
+        own = (c.odds for c in candidates if c.odds is not None and not self._is_owed(c.rank))
+        self._most_before = max(own, default=-math.inf)
         self.kinds = np.array([question.kinds[kind] for kind in KINDS])
         self._relevance: dict[tuple[str, Span], float] = {
             (hit.chunk.document_id, span): value
             for hit in evidence.hits
             for span, value in hit.sentences
         }
+
+        self._top_relevance = max(self._relevance.values(), default=0.0)
+
+    def _is_owed(self, rank: int) -> bool:
+        """Return True if a passage owes its place to an evidence path alone."""
+        return bridge_share(self._hits[rank]) >= MOST_OWED
 
     def _terms_before(self, hit: Hit) -> set[str]:
         """Return the terms of the sentences and titles on the evidence path to a hit."""
@@ -330,8 +342,8 @@ class FeatureReader:
         )
         odds = max((p.odds if p.odds is not None else UNREAD_ODDS) for p in parts)
         rank = max((p.rank for p in parts), key=self._scores.__getitem__)
-        bridge = bridge_share(self._hits[rank])
-        led = self._terms_before(self._hits[rank]) if bridge >= MOST_OWED else set()
+        is_led = self._is_owed(rank) and self._most_before - odds < ANSWERED_BEFORE
+        led = self._terms_before(self._hits[rank]) if is_led else set()
         names = led | set(content_terms(piece.names))
         own = set(content_terms(piece.text))
         label = set(content_terms(piece.block.label)) if piece.block is not None else set()
@@ -354,7 +366,7 @@ class FeatureReader:
             "compared": min((len(t & own) / len(t) for t in self._compared), default=0.0),
             "length": float(np.log1p(len(piece.text) / 100)),
             "parts": float(np.log1p(len(parts))),
-            "bridge": float(bridge >= MOST_OWED and relevances[0] >= LEAST_AT_END),
+            "bridge": float(is_led and relevances[0] >= LEAST_AT_END * self._top_relevance),
         }
         return PieceFeatures(piece.grain, values, self.kinds)
 
