@@ -3,7 +3,6 @@ from tests.indexing.loading import blocks, leads, load, outline
 
 from knotwork.records import BlockKind
 
-
 HTML = (
     """<!doctype html><html lang="en"><head><title>Page &amp; title</title>
 <meta name="author" content="Ada"><meta property="article:published_time" content="2024-01-31">

@@ -12,6 +12,7 @@ from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Block,
@@ -130,8 +131,15 @@ def test_sections_and_pages_are_named():
     assert citation.quote == "Trips abroad are approved by the Travel Office."
 
 
-@pytest.mark.parametrize(("odds", "page", "start_s"), [(2.0, "2", 9.0), (-2.0, "1", 0.0)])
-def test_page_and_time_are_those_of_a_sentence_that_likely_answers(odds, page, start_s):
+@pytest.mark.parametrize(
+    ("grain", "odds", "page", "start_s"),
+    [
+        (Grain.PARAGRAPH, 2.0, "2", 9.0),
+        (Grain.PARAGRAPH, -2.0, "1", 0.0),
+        (Grain.LIST, 2.0, "1", 0.0),
+    ],
+)
+def test_page_and_time_are_those_of_a_sentence_that_likely_answers(grain, odds, page, start_s):
     text = "The museum is old. A farmer paid for it."
     sentence = Span(19, len(text))
     document = Document(
@@ -144,7 +152,8 @@ def test_page_and_time_are_those_of_a_sentence_that_likely_answers(odds, page, s
     store = open_store("memory:", create=True)
     store.documents.put(document, [], [chunk])
     found = SelectedSentence(chunk, sentence, text[19:], 1.0, 0, odds)
-    (citation,) = cite_sentences([found], store, [Span(0, len(text))])
+    piece = Piece(grain, Span(0, len(text)), DocumentBlocks(document), parts=[found])
+    (citation,) = cite_sentences([found], store, [(piece.whole, piece.place)])
     assert (citation.quote, citation.page) == (text, page)
     assert citation.time == TimeSpan(start_s, 12.0)
 

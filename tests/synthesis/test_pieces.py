@@ -7,6 +7,7 @@ from tests.synthesis.asked import check_citations
 
 import knotwork
 from knotwork._synthesis.pieces import LONGEST_PROSE
+from knotwork.records import Document
 
 MANUAL = """\
 # Pump manual
@@ -153,6 +154,35 @@ def test_what_a_paragraph_announces_is_printed_and_cited_with_it(pumps):
         "- valves: the white grease\n- belts: the talc in the green tin [1]"
     )
     assert pumps.ask(question).citations[0].quote.endswith("the talc in the green tin")
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "shown"),
+    [
+        (
+            (
+                "A normal day at the depot runs like this:\n\nAt eight the gate opens. At nine the "
+                "vans leave.\n\nThe depot closes at five."
+            ),
+            "What does a normal day at the depot look like?",
+            (
+                "A normal day at the depot runs like this:\n\n"
+                "At eight the gate opens. At nine the vans leave. [1]"
+            ),
+        ),
+        (
+            "码头的一天是这样安排的：\n\n八点开门，九点发车。\n\n码头五点关门。",
+            "码头的一天是怎样安排的？",
+            "码头的一天是这样安排的：\n\n八点开门，九点发车。[1]",
+        ),
+    ],
+)
+def test_a_paragraph_that_another_announces_is_printed_behind_it(text, question, shown):
+    with knotwork.open("memory:", embedding_model="none", answer_abstain_below=0.0) as base:
+        base.index_documents([Document("depot.md", text)])
+        answer = base.ask(question)
+    assert answer.pieces[0].markdown == shown
+    assert answer.citations[0].quote in text
 
 
 def test_the_items_of_nested_lists_do_not_count_as_items_of_a_long_list(tmp_path):

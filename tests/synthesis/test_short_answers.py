@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._synthesis.extractive_answers import (
+import knotwork
+from knotwork._questions.reading import reading_of
+from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece, rank_pieces
+from knotwork._synthesis.sentence_selection import rank_candidates
+from knotwork._synthesis.short_answers import (
     LONGEST_SHORT_ANSWER,
     choose_short_answer,
+    choose_words,
     complete_words,
 )
 from knotwork._text.statements import SelectedSentence
-from knotwork.records import AnswerSpan, Chunk, Span
+from knotwork.records import AnswerSpan, Chunk, Document, Span
 
 
 def complete(sentence, words):
@@ -35,6 +40,7 @@ def complete(sentence, words):
         ("默认值为10分钟（可改）。", "10分钟（可", "10分钟"),
         ("A file named .bashrc is read.", ".bashrc", ".bashrc"),
         ("It says “never again” twice.", "“never", "never"),
+        ("默认值：0（同早期版本）。", "：0", "0"),
     ],
 )  # fmt: skip
 def test_words_are_made_whole(sentence, words, whole):
@@ -70,17 +76,17 @@ def selected(words="ten minutes", *, probability=0.95):
 
 
 def test_sure_words_are_the_short_answer():
-    assert choose_short_answer(selected(), QUESTION, confidence=0.9) == "ten minutes"
+    assert choose_words(selected(), reading_of(QUESTION), confidence=0.9) == "ten minutes"
 
 
 def test_it_is_given_less_the_less_sure_each_estimate_is():
-    assert choose_short_answer(selected(), QUESTION, confidence=0.25) == ""
-    assert choose_short_answer(selected(probability=0.05), QUESTION, confidence=0.9) == ""
+    assert choose_words(selected(), reading_of(QUESTION), confidence=0.25) == ""
+    assert choose_words(selected(probability=0.05), reading_of(QUESTION), confidence=0.9) == ""
 
 
 @pytest.mark.parametrize("words", ["The default of the timeout", "About timeouts", "the"])
 def test_words_of_the_question_or_of_another_sentence_are_no_answer(words):
-    assert choose_short_answer(selected(words), QUESTION, confidence=0.9) == ""
+    assert choose_words(selected(words), reading_of(QUESTION), confidence=0.9) == ""
 
 
 @pytest.mark.parametrize("question", ["Which directive limits the size?", "哪个选项限制大小？"])
@@ -90,13 +96,8 @@ def test_who_asks_for_a_name_gets_no_number(question):
     item = SelectedSentence(
         chunk, Span(0, len(text)), text, 1.0, 0, answer=AnswerSpan(Span(11, 12), 1.0)
     )
-    assert choose_short_answer(item, question, confidence=0.99) == ""
-    assert choose_short_answer(item, "Which value is it?", confidence=0.99) == "0"
-
-
-@pytest.mark.parametrize("question", ["Is the default ten minutes?", "默认值是十分钟吗？"])
-def test_yes_and_no_stand_in_no_sentence(question):
-    assert choose_short_answer(selected(), question, confidence=0.99) == ""
+    assert choose_words(item, reading_of(question), confidence=0.99) == ""
+    assert choose_words(item, reading_of("Which value is it?"), confidence=0.99) == "0"
 
 
 def test_a_sentence_that_announces_others_has_no_short_answer():
@@ -104,12 +105,12 @@ def test_a_sentence_that_announces_others_has_no_short_answer():
     chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())
     answer = AnswerSpan(Span(4, 10), 1.0)
     item = SelectedSentence(chunk, Span(0, len(text)), text, 1.0, 0, answer=answer)
-    assert choose_short_answer(item, "Which are allowed?", confidence=0.99) == ""
+    assert choose_words(item, reading_of("Which are allowed?"), confidence=0.99) == ""
 
 
 def test_what_was_not_read_has_no_short_answer():
     unread = dataclasses.replace(selected(), answer=None)
-    assert choose_short_answer(unread, QUESTION, confidence=0.99) == ""
+    assert choose_words(unread, reading_of(QUESTION), confidence=0.99) == ""
 
 
 def test_a_long_clause_is_no_short_answer():
@@ -117,4 +118,103 @@ def test_a_long_clause_is_no_short_answer():
     chunk = Chunk("c", "d", "s", 0, Span(0, len(long)), long, ())
     answer = AnswerSpan(Span(0, len(long)), 1.0)
     item = SelectedSentence(chunk, Span(0, len(long)), long, 1.0, 0, answer=answer)
-    assert choose_short_answer(item, QUESTION, confidence=0.99) == ""
+    assert choose_words(item, reading_of(QUESTION), confidence=0.99) == ""
+
+
+def sentence_with(words, text):
+    chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())
+    start = text.index(words)
+    answer = AnswerSpan(Span(start, start + len(words)), 1.0)
+    return SelectedSentence(chunk, Span(0, len(text)), text, 1.0, 0, answer=answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "text", "is_given"),
+    [
+        ("How much does a gasket cost?", "two years", "A gasket lasts two years.", False),
+        ("How much does a gasket cost?", "two crowns", "A gasket costs two crowns.", True),
+        ("How much does a gasket cost?", "30", "A gasket costs 30.", True),
+        ("How long is the hose?", "20 m", "The hose is 20 m long.", True),
+        ("How long is the hose?", "4 kg", "The hose weighs 4 kg.", False),
+        ("How heavy is the pump?", "90 °C", "The pump bears 90 °C.", False),
+        ("What time does the gate open?", "two days", "The gate opens within two days.", False),
+        ("What time does the gate open?", "9:30", "The gate opens at 9:30.", True),
+        ("仓库的面积有多大？", "五百克", "仓库每批留样五百克。", False),
+        ("茶叶每公斤卖多少钱？", "五百克", "每批茶叶留样五百克。", False),
+        ("茶叶每公斤卖多少钱？", "四十元", "茶叶每公斤四十元。", True),
+        ("周女士今年多大年纪？", "1998年", "蜂场由周女士于1998年创办。", False),
+        ("健身房的年费是多少？", "二十一点", "健身房二十一点关闭。", False),
+        ("健身房几点关闭？", "二十一点", "健身房二十一点关闭。", True),
+    ],
+)
+def test_words_of_another_kind_than_is_asked_for_are_not_given(question, words, text, is_given):
+    given = choose_words(sentence_with(words, text), reading_of(question), confidence=0.99)
+    assert given == (words if is_given else "")
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "text"),
+    [
+        ("被困在电梯里怎么办？", "报出电梯编号", "被困在电梯里时，报出电梯编号。"),
+        ("How do I stop the pump?", "the red lever", "Pull the red lever to stop it."),
+        ("Which parts does the pump have?", "a valve", "The pump has a valve and a hose."),
+        ("Is the limit ten minutes?", "ten minutes", "The limit is ten minutes."),
+        ("限制是十分钟吗？", "十分钟", "限制是十分钟。"),
+    ],
+)
+def test_steps_lists_and_yes_or_no_are_not_answered_by_a_few_words(question, words, text):
+    piece = Piece(
+        Grain.PARAGRAPH,
+        Span(0, len(text)),
+        DocumentBlocks(Document("a.md", text)),
+        parts=[sentence_with(words, text)],
+    )
+    assert choose_short_answer(piece, question, confidence=0.99) == ""
+
+
+FEES = """# Fees
+
+| Van | Seats | Hire (£) | Deposit (£) |
+| --- | --- | --- | --- |
+| Small van | 2 | 55 | 100 |
+| Minibus | 16 | 120 | 300 |
+
+# 学费
+
+| 车型 | 学时 | 学费（元） | 补考费（元） |
+| --- | --- | --- | --- |
+| 摩托车 | 26 | 900 | 80 |
+| 小轿车 | 62 | 3400 | 150 |
+"""
+
+
+@pytest.fixture(scope="module")
+def fees(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fees")
+    (folder / "fees.md").write_text(FEES, encoding="utf-8")
+    with knotwork.open("memory:", embedding_model="none") as base:
+        base.index(folder)
+        yield base
+
+
+@pytest.mark.parametrize(
+    ("question", "cell"),
+    [
+        ("What is the deposit for a minibus?", "300"),
+        ("How many seats does the small van have?", "2"),
+        ("摩托车的学费是多少？", "900"),
+        ("小轿车的补考费是多少？", "150"),
+        ("What is the colour of the minibus?", ""),  # no column
+        ("What is the deposit for a lorry?", ""),  # no row
+        ("卡车的学费是多少？", ""),
+        ("What does a minibus cost?", ""),  # two columns
+    ],
+)
+def test_of_a_row_the_cell_below_the_named_column_is_given(fees, question, cell):
+    found = fees.search(question)
+    pieces = rank_pieces(found, rank_candidates(found), fees.store)
+    rows = [piece for piece in pieces if piece.grain is Grain.ROW]
+    asked = (row for row in rows if row.text.strip("| ").split(" |")[0].lower() in question)
+    row = next(asked, rows[0])
+    assert choose_short_answer(row, question, confidence=0.9) == cell
+    assert choose_short_answer(row, question, confidence=0.3) == ""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Words:
@@ -119,6 +119,26 @@ def _read_language(name: str) -> Language:
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
+
+
+class Dimension(NamedTuple):
+    """A kind of quantity: the words that ask for it, and its units behind a number."""
+
+    asks: Words
+    units: Words
+
+
+def _read_dimensions() -> dict[str, Dimension]:
+    text = files("knotwork._questions").joinpath("dimensions.toml").read_text("utf-8")
+    return {
+        name: Dimension(*(Words("".join(form[key]).replace("«CN»", _HAN_NUMBER)) for key in form))
+        for name, form in tomllib.loads(text).items()
+    }
+
+
+_HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"
+DIMENSIONS = _read_dimensions()
+"""The kinds of quantities that questions ask for, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,14 @@ from functools import cached_property, lru_cache
 
 from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import CHINESE, ENGLISH, DividedQuestion, Language, Words
+from knotwork._questions.languages import (
+    CHINESE,
+    DIMENSIONS,
+    ENGLISH,
+    DividedQuestion,
+    Language,
+    Words,
+)
 from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
 from knotwork._text.chinese import HAN, simplify
 from knotwork._text.languages import detect_language
@@ -72,6 +79,21 @@ class Expectation:
 
     asked: str
     kinds: frozenset[AnswerKind]
+    dimensions: frozenset[str] = frozenset()
+
+    def allows(self, words: str) -> bool:
+        """Return False for words with a unit of another dimension than those asked for alone."""
+        if not self.dimensions:
+            return True
+        had = {name for name, held in DIMENSIONS.items() if held.units.search(words)}
+        return not had or bool(had & self.dimensions)
+
+    def is_asked_by(self, words: str) -> bool:
+        """Return True if words have, or ask for, a dimension that is asked for."""
+        return any(
+            DIMENSIONS[name].units.search(words) or DIMENSIONS[name].asks.search(words)
+            for name in self.dimensions
+        )
 
     def met_by(self, sentence: str) -> float:
         """Return how well a sentence has the expected kinds of values, from 0 to 1.
@@ -192,7 +214,8 @@ class QuestionReading:
             )
             if words.search(simple)
         )
-        return Expectation(asked, kinds)
+        dimensions = (name for name, held in DIMENSIONS.items() if held.asks.search(simple))
+        return Expectation(asked, kinds, frozenset(dimensions))
 
     @cached_property
     def amounts(self) -> tuple[Amount, ...]:

@@ -37,12 +37,14 @@ def show_sentence(text: str) -> str:
 
 
 def cite_sentences(
-    sentences: Sequence[SelectedSentence], store: Store, spans: Sequence[Span] = ()
+    sentences: Sequence[SelectedSentence],
+    store: Store,
+    pieces: Sequence[tuple[Span, Span]] = (),
 ) -> tuple[Citation, ...]:
     """Return a citation for each sentence, numbered from 1 in the given order.
 
-    ``spans`` are cited instead of the sentences, if given. Page and time are those of the sentence
-    if it likely answers, else of the whole span.
+    ``pieces`` has, for each sentence, the span that is cited instead of it, and the one whose page
+    and time are given.
     """
     with store.reading():
         documents = store.documents.documents({item.chunk.document_id for item in sentences})
@@ -50,8 +52,7 @@ def cite_sentences(
     citations = []
     for number, item in enumerate(sentences, start=1):
         document = documents[item.chunk.document_id]
-        span = spans[number - 1] if spans else item.span
-        place = item.span if item.is_likely else span
+        span, place = pieces[number - 1] if pieces else (item.span, item.span)
         citations.append(
             Citation(
                 number=number,

@@ -7,10 +7,8 @@ are put in reading order, with a short answer and a confidence: the probability 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
@@ -18,11 +16,12 @@ from knotwork._inference.embedder import PassageText
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._stores.base import Store
-from knotwork._synthesis.citations import cite_sentences, show_sentence
+from knotwork._synthesis.citations import cite_sentences
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
+from knotwork._synthesis.short_answers import choose_short_answer
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
     compose_query_answer,
@@ -30,11 +29,7 @@ from knotwork._synthesis.structured_answers import (
     find_leading_result,
 )
 from knotwork._synthesis.subjects import name_subjects
-from knotwork._text.chinese import HAN_AND_KANA
-from knotwork._text.prose import announces
-from knotwork._text.statements import SelectedSentence
-from knotwork._text.terms import content_terms
-from knotwork.records import Answer, AnswerPiece, Evidence, Span
+from knotwork.records import Answer, AnswerPiece, Evidence
 
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
@@ -69,9 +64,9 @@ def compose_answer(
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
     name_subjects(pieces, evidence, store)
     best = [piece.best for piece in pieces]
-    citations = cite_sentences(best, store, [piece.whole for piece in pieces])
+    citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])
     answered = bool(pieces) and confidence >= settings.abstain_below
-    short = choose_short_answer(best[0], question, confidence=confidence) if answered else ""
+    short = choose_short_answer(pieces[0], question, confidence=confidence) if answered else ""
     shown = tuple(
         AnswerPiece(piece.grain, with_mark(write_piece(piece, language), number), number)
         for number, piece in enumerate(pieces, 1)
@@ -119,105 +114,6 @@ def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> 
     for rank, found in zip(ranks, reader.read(evidence.query.text, passages), strict=True):
         hits[rank] = replace(hits[rank], prediction=found)
     return replace(evidence, hits=tuple(hits))
-
-
-LEAST_PROBABILITY = 0.6
-"""Below this probability of being right no short answer is given."""
-LONGEST_SHORT_ANSWER = 80
-"""The maximum length of a short answer, in characters."""
-
-_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.39, 0.51, 0.86, 0.72
-"""Coefficients of the logistic function: the intercept, the log-odds that the answer is right, the
-logarithm of the words' probability, and how well the words match the expected kind of answer."""
-_LEAST = 1e-3
-
-_WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
-_AROUND = ",.;:!?，。；：！？、|—–"
-_LEADING = re.compile(rf"^(?:\s|[{_AROUND}](?![\w./-]))+")
-_TRAILING = re.compile(rf"[\s{_AROUND}]+$")
-_PAIRS = tuple(zip("([{<“‘（「《", ")]}>”’）」》", strict=True))
-_QUOTES = ("`", '"')
-_ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
-
-
-def choose_short_answer(first: SelectedSentence, question: str, *, confidence: float) -> str:
-    """Return the words of a sentence that answer a question; "" if they are too uncertain.
-
-    ``confidence`` is the probability that the answer which begins with this sentence is right.
-    """
-    asked = reading_of(question)
-    if first.answer is None or announces(first.text) or asked.asks_yes_or_no:
-        return ""
-    chunk = first.chunk
-    start = first.span.start - chunk.span.start
-    end = start + len(first.text)
-    if not start <= first.answer.span.start < first.answer.span.end <= end:
-        return ""
-    words = show_sentence(complete_words(chunk.text, first.answer.span, Span(start, end)))
-    said = set(content_terms(words))
-    if asked.asks_name and not any(letter.isalpha() for letter in words):
-        return ""
-    if len(words) > LONGEST_SHORT_ANSWER or said <= set(asked.terms):
-        return ""
-    sure = min(max(confidence, _LEAST), 1 - _LEAST)
-    probability = logistic(
-        _INTERCEPT
-        + _CONFIDENCE * math.log(sure / (1 - sure))
-        + _WORDS * math.log(first.answer.probability + _LEAST)
-        + _EXPECTED * asked.expected.met_by(words)
-    )
-    return words if probability >= LEAST_PROBABILITY else ""
-
-
-def complete_words(text: str, words: Span, within: Span) -> str:
-    """Return some words of a text, extended to whole words inside the sentence ``within``.
-
-    A run of characters without white space is not cut, except in wide scripts. If a bracket or
-    quote lacks its counterpart, the longest part without it is kept.
-    """
-    start, end = words
-    while start > within.start and _joins(text[start - 1], text[start]):
-        start -= 1
-    while end < within.end and _joins(text[end - 1], text[end]):
-        end += 1
-    return _trim(text[start:end])
-
-
-def _joins(before: str, after: str) -> bool:
-    """Return whether two characters are parts of one word, option, path or address."""
-    return not any(letter.isspace() or _WIDE.match(letter) for letter in (before, after))
-
-
-def _trim(words: str) -> str:
-    """Return words without surrounding punctuation, unpaired brackets and an enclosing pair."""
-    before = ""
-    while words != before:  # removing one bracket may leave another one unpaired
-        before = words
-        for opening, closing in _PAIRS:
-            words = _balance(words, opening, closing)
-        for quote in _QUOTES:
-            if words.count(quote) % 2:
-                words = max(words.split(quote), key=len)
-        words = _TRAILING.sub("", _LEADING.sub("", words))
-    for opening, closing in _ENCLOSING:
-        inner = words[1:-1]
-        if words[:1] == opening and words[-1:] == closing and not {opening, closing} & set(inner):
-            return inner.strip()
-    return words
-
-
-def _balance(words: str, opening: str, closing: str) -> str:
-    """Return the longest part of a text without an unpaired bracket."""
-    cuts, opened = [], []
-    for place, letter in enumerate(words):
-        if letter == opening:
-            opened.append(place)
-        elif letter == closing:
-            cuts += [] if opened else [place]
-            opened = opened[:-1]
-    places = sorted((-1, *cuts, *opened, len(words)))
-    parts = (words[before + 1 : after] for before, after in pairwise(places))
-    return max(parts, key=len)
 
 
 FOUND_CONFIDENCE = 0.5

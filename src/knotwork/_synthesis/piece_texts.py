@@ -32,7 +32,10 @@ def write_piece(piece: Piece, language: str) -> str:
     if piece.grain is Grain.PARAGRAPH:
         block = piece.announced
         texts = [_write_paragraph(piece)]
-        texts += [_write_block(source, GRAIN_OF[block.kind], block.span, language)] if block else []
+        if block is not None and block.kind in GRAIN_OF:
+            texts.append(_write_block(source, GRAIN_OF[block.kind], block.span, language))
+        elif block is not None:
+            texts.append(show_sentence(source.text(block.span)))
         return "\n\n".join(texts)
     lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
     if piece.grain is Grain.DEFINITION:

@@ -149,13 +149,13 @@ class DocumentBlocks:
                 part = span
         return part
 
-    def led_by(self, span: Span) -> list[Block]:
-        """Return the lists, tables and code right behind a text that introduces them."""
+    def right_behind(self, span: Span) -> list[Block]:
+        """Return the blocks that begin behind a text and white space, outermost first."""
         text = self.document.text
         start = span.end
         while start < len(text) and start - span.end < _LONGEST_GAP and text[start].isspace():
             start += 1
-        return [block for block in self.index.starting_at(start) if block.kind in _LED]
+        return self.index.starting_at(start)
 
     def lead_of(self, block: Block) -> Span | None:
         """Return the span of the sentence right before a block that introduces it."""
@@ -195,13 +195,24 @@ class Piece:
         end = self.announced.span.end if self.announced is not None else self.span.end
         return Span(start, end)
 
+    @property
+    def place(self) -> Span:
+        """The span whose page and time are cited: the sentence that likely answers, if one does.
+
+        Of a list, a table, code or a section it is the whole.
+        """
+        is_whole = self.grain in (Grain.LIST, Grain.TABLE, Grain.CODE, Grain.SECTION)
+        return self.best.span if self.best.is_likely and not is_whole else self.whole
+
     @cached_property
     def announced(self) -> Block | None:
-        """The list, table or code that a paragraph announces, as in "For example:"."""
+        """The block that a paragraph announces, as in "For example:"; a list before others."""
         if self.grain is not Grain.PARAGRAPH or not announces(self.source.text(self.span)):
             return None
-        fitting = (block for block in self.source.led_by(self.span) if _is_fitting(block))
-        return next(fitting, None)
+        behind = self.source.right_behind(self.span)
+        led = (block for block in behind if block.kind in _LED and _is_fitting(block))
+        told = (block for block in behind if block.kind in _PROSE)
+        return next(led, None) or next(told, None)
 
     @property
     def best(self) -> SelectedSentence:
@@ -245,7 +256,8 @@ def _pieces_around(item: SelectedSentence, source: DocumentBlocks) -> Iterator[P
     around = source.index.around(item.span)
     if not {block.kind for block in around} & _NO_PROSE:
         yield Piece(Grain.PARAGRAPH, source.prose(item), source)
-    for block in (*around, *source.led_by(item.span)):
+    led = (block for block in source.right_behind(item.span) if block.kind in _LED)
+    for block in (*around, *led):
         if _is_fitting(block):
             yield Piece(GRAIN_OF[block.kind], block.span, source, block, source.lead_of(block))
 

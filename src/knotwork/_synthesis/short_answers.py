@@ -1,0 +1,159 @@
+"""Choose the words of a piece that answer a question by themselves."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import pairwise
+
+from knotwork._questions.kinds import QuestionKind
+from knotwork._questions.reading import QuestionReading, reading_of
+from knotwork._retrieval.evidence_builder import logistic
+from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.pieces import Grain, Piece
+from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.plain_text import split_row
+from knotwork._text.prose import announces
+from knotwork._text.statements import SelectedSentence
+from knotwork._text.terms import content_terms
+from knotwork.records import BlockKind, Span
+
+LEAST_PROBABILITY = 0.6
+"""Below this probability of being right no short answer is given."""
+LONGEST_SHORT_ANSWER = 80
+"""The maximum length of a short answer, in characters."""
+
+_OF_WORDS = frozenset({QuestionKind.VALUE, QuestionKind.TABLE_ROWS, QuestionKind.COUNT})
+"""Kinds of question that a few words may answer."""
+_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.39, 0.51, 0.86, 0.72
+"""Coefficients of the logistic function: the intercept, the log-odds that the answer is right, the
+logarithm of the words' probability, and how well the words match the expected kind of answer."""
+_LEAST = 1e-3
+_LONGEST_UNIT = 6
+"""Characters behind words in which their unit may stand."""
+_WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
+_AROUND = ",.;:!?，。；：！？、|—–"
+_LEADING = re.compile(rf"^(?:\s|[，。；：！？、]|[{_AROUND}](?![\w./-]))+")
+_TRAILING = re.compile(rf"[\s{_AROUND}]+$")
+_PAIRS = tuple(zip("([{<“‘（「《", ")]}>”’）」》", strict=True))
+_QUOTES = ("`", '"')
+_ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
+
+
+def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> str:
+    """Return the words of a piece that answer a question; "" if they are too uncertain.
+
+    Of a row it is the cell below the column that the question names. ``confidence`` is the
+    probability that the answer which begins with this piece is right.
+    """
+    asked = reading_of(question)
+    if asked.asks_yes_or_no:
+        return ""
+    if piece.grain is Grain.ROW:
+        return _choose_cell(piece, asked) if confidence >= LEAST_PROBABILITY else ""
+    is_of_words = next(iter(asked.kinds)) in _OF_WORDS
+    return choose_words(piece.best, asked, confidence=confidence) if is_of_words else ""
+
+
+def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence: float) -> str:
+    """Return the words of a sentence that answer a question; "" if they are too uncertain."""
+    if first.answer is None or announces(first.text):
+        return ""
+    chunk = first.chunk
+    start = first.span.start - chunk.span.start
+    end = start + len(first.text)
+    if not start <= first.answer.span.start < first.answer.span.end <= end:
+        return ""
+    words = show_sentence(complete_words(chunk.text, first.answer.span, Span(start, end)))
+    said = set(content_terms(words))
+    if asked.asks_name and not any(letter.isalpha() for letter in words):
+        return ""
+    if len(words) > LONGEST_SHORT_ANSWER or said <= set(asked.terms):
+        return ""
+    behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
+    if not asked.expected.allows(f"{words} {behind}"):
+        return ""
+    sure = min(max(confidence, _LEAST), 1 - _LEAST)
+    probability = logistic(
+        _INTERCEPT
+        + _CONFIDENCE * math.log(sure / (1 - sure))
+        + _WORDS * math.log(first.answer.probability + _LEAST)
+        + _EXPECTED * asked.expected.met_by(words)
+    )
+    return words if probability >= LEAST_PROBABILITY else ""
+
+
+def _choose_cell(row: Piece, asked: QuestionReading) -> str:
+    """Return the cell below the only column that names most of what a question asks for.
+
+    "" if no column does, or several do, or if the question does not name the row by its first cell.
+    """
+    around = row.source.index.around(row.span)
+    label = next((b.label for b in around if b.kind is BlockKind.TABLE), "")
+    cells, names = split_row(row.source.text(row.span)), label.split(" | ")
+    if len(cells) != len(names):
+        return ""
+    key, terms = set(content_terms(cells[0])), set(asked.terms)
+    if not key or not key <= terms:
+        return ""
+    wanted = terms - key
+    counts = [
+        (len(wanted & set(content_terms(name))), asked.expected.is_asked_by(f"{name} {cell}"))
+        for name, cell in zip(names[1:], cells[1:], strict=True)
+    ]
+    best = max(counts, default=(0, False))
+    if best == (0, False) or counts.count(best) > 1:
+        return ""
+    cell = show_sentence(cells[1 + counts.index(best)])
+    return cell if len(cell) <= LONGEST_SHORT_ANSWER else ""
+
+
+def complete_words(text: str, words: Span, within: Span) -> str:
+    """Return some words of a text, extended to whole words inside the sentence ``within``.
+
+    A run of characters without white space is not cut, except in wide scripts. If a bracket or
+    quote lacks its counterpart, the longest part without it is kept.
+    """
+    start, end = words
+    while start > within.start and _joins(text[start - 1], text[start]):
+        start -= 1
+    while end < within.end and _joins(text[end - 1], text[end]):
+        end += 1
+    return _trim(text[start:end])
+
+
+def _joins(before: str, after: str) -> bool:
+    """Return whether two characters are parts of one word, option, path or address."""
+    return not any(letter.isspace() or _WIDE.match(letter) for letter in (before, after))
+
+
+def _trim(words: str) -> str:
+    """Return words without surrounding punctuation, unpaired brackets and an enclosing pair."""
+    before = ""
+    while words != before:  # removing one bracket may leave another one unpaired
+        before = words
+        for opening, closing in _PAIRS:
+            words = _balance(words, opening, closing)
+        for quote in _QUOTES:
+            if words.count(quote) % 2:
+                words = max(words.split(quote), key=len)
+        words = _TRAILING.sub("", _LEADING.sub("", words))
+    for opening, closing in _ENCLOSING:
+        inner = words[1:-1]
+        if words[:1] == opening and words[-1:] == closing and not {opening, closing} & set(inner):
+            return inner.strip()
+    return words
+
+
+def _balance(words: str, opening: str, closing: str) -> str:
+    """Return the longest part of a text without an unpaired bracket."""
+    cuts, opened = [], []
+    for place, letter in enumerate(words):
+        if letter == opening:
+            opened.append(place)
+        elif letter == closing:
+            cuts += [] if opened else [place]
+            opened = opened[:-1]
+    places = sorted((-1, *cuts, *opened, len(words)))
+    parts = (words[before + 1 : after] for before, after in pairwise(places))
+    return max(parts, key=len)
