@@ -136,3 +136,19 @@ def test_they_are_queried_beside_an_event_loop_as_well(sales, kb):
         return await many.tables.query("SELECT max(day) FROM sales WHERE city = $c", c="Lund")
 
     assert asyncio.run(query()).rows == (("2024-01-01",),)
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "row"),
+    [
+        ("What is the deposit of the minibus?", "300", "| Minibus | 16 | 300 |"),
+        ("Which van has the highest deposit?", "", "| Minibus | 16 | 300 |"),
+    ],
+)
+def test_a_single_row_is_answered_below_its_header(kb, tmp_path, question, short, row):
+    vans = "Van,Seats,Deposit\nSmall van,2,100\nLong wheelbase van,3,200\nMinibus,16,300\n"
+    (tmp_path / "vans.csv").write_text(vans, "utf-8")
+    kb.index(tmp_path / "vans.csv")
+    answer = kb.ask(question)
+    assert answer.text == f"| Van | Seats | Deposit |\n| --- | --- | --- |\n{row}\n\n[1]"
+    assert (answer.short, answer.citations[0].quote) == (short, row)

@@ -51,7 +51,7 @@ def _write_block(source: DocumentBlocks, grain: Grain, span: Span, language: str
     if grain is Grain.TABLE:
         return _write_rows(source, span, [], language)
     if grain is Grain.ROW:
-        return _write_row(source, span, language)
+        return write_row(source, span, language)
     if grain is Grain.CODE:
         return _dedent(source, span)
     if grain is Grain.SECTION:
@@ -146,7 +146,8 @@ def _write_item(source: DocumentBlocks, span: Span, language: str) -> str:
     return f"{show_sentence(own)}\n\n{_write_list(source, nested.span, language)}"
 
 
-def _write_row(source: DocumentBlocks, span: Span, language: str) -> str:
+def write_row(source: DocumentBlocks, span: Span, language: str) -> str:
+    """Return a row below the header of its table."""
     table = next(
         (b for b in reversed(source.index.around(span)) if b.kind is BlockKind.TABLE), None
     )

@@ -15,6 +15,8 @@ from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_va
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark
 from knotwork._synthesis.messages import also_reached, also_reached_more, more_rows
+from knotwork._synthesis.piece_texts import with_mark, write_row
+from knotwork._synthesis.pieces import DocumentBlocks
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Answer,
@@ -59,22 +61,30 @@ def compose_query_answer(
 ) -> Answer:
     """Answer with the rows of a query: a value, a list of values or a table.
 
-    At most twice ``settings.max_sentences`` rows or sentences are cited, as rows are short.
+    A single row of a document is shown below the header of its table, as it is there. At most
+    twice ``settings.max_sentences`` rows or sentences are cited, as rows are short.
     """
     language = reading_of(evidence.query.text).language
     numbers: dict[SelectedSentence, int] = {}
     marks: defaultdict[int, str] = defaultdict(str)
     for row, sentence in cite_rows(evidence, result, most=2 * settings.max_sentences):
         marks[row] += f"[{numbers.setdefault(sentence, len(numbers) + 1)}]"
+    text, short = format_rows(result, marks, language), ""
+    if result.is_listing and len(result.rows) == len(numbers) == 1:
+        (row,) = numbers
+        (document,) = store.documents.documents([row.chunk.document_id]).values()
+        text = with_mark(write_row(DocumentBlocks(document), row.span, language), 1)
+        short = show_value(result.rows[0][0]) if len(result.columns) == 1 else ""
     return Answer(
         question=evidence.query.text,
-        text=format_rows(result, marks, language),
+        text=text,
         answered=True,
         citations=cite_sentences(list(numbers), store),
         confidence=result.confidence,
         retriever=evidence.retriever,
         notes=evidence.notes,
         results=(result,),
+        short=short,
     )
 
 
