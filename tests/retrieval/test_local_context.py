@@ -7,7 +7,6 @@ from tests.stores.minimal_store import MinimalStore
 from knotwork._indexing.communities.index_reports import bring_up_to_date
 from knotwork._retrieval.basic_retrievers import Bm25Retriever
 from knotwork._retrieval.community_search import (
-    StoredReports,
     find_communities,
     holds_written_reports,
     search_communities,
@@ -203,11 +202,9 @@ def test_vectors_of_reports_count_when_most_have_one(grouped):
 
 def test_there_is_nothing_to_find_without_communities(store):
     assert found(store, "What are the main themes?") == []
-    assert StoredReports(store).reports(["6" * 16]) == {}
 
     plain = MinimalStore(store)
     assert find_communities("What are the main themes?", store=plain, most=3) == []
-    assert StoredReports(plain).reports(["6"]) == {}
 
 
 def test_a_written_report_is_told_from_extractive_ones(grouped):

@@ -15,7 +15,6 @@ from tests.synthesis.asked import (
     with_replies,
 )
 
-from knotwork._retrieval.community_search import StoredReports
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT
 from knotwork._synthesis.ask_request import (
@@ -374,11 +373,8 @@ class RecordingReports:
     notes = ("A note of the source.",)
 
     def __init__(self, store):
-        self._reports = StoredReports(store)
+        self._reports = store.capabilities.communities
         self.asked = []
-
-    def stored(self):
-        return self
 
     def updated(self, model):
         return self

@@ -161,8 +161,7 @@ def _check_model(models: ChatModels, roles: list[ModelRole], *, use: str) -> Che
             return _report_missing_model(error, models.client(roles[0]))
         return failed_check(_LANGUAGE_MODEL, error)
     seconds = time.perf_counter() - started
-    tokens = reply.usage.input_tokens + reply.usage.output_tokens
-    detail = f"{model.name}{use}, first reply after {seconds:.1f} s, {tokens} tokens"
+    detail = f"{model.name}{use}, first reply after {seconds:.1f} s, {reply.usage.tokens} tokens"
     if not _is_right(reply):
         shown = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
         detail += f"; asked to reply with the word yes, it wrote: {shown or 'nothing'}"

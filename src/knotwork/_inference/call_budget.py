@@ -196,15 +196,14 @@ class CallBudget:
     def _cost(self, reserved: list[_Reservation]) -> Decimal:
         parts = [*self._spent.items(), *((held.model, held.usage) for held in reserved)]
         if self.ceiling.unit == "tokens":
-            return Decimal(sum(usage.input_tokens + usage.output_tokens for _, usage in parts))
+            return Decimal(sum(usage.tokens for _, usage in parts))
         money = self._prices.money(parts)
         assert money is not None  # `_reserve` refuses a model without a price
         return money
 
     def _exceeded(self, model: str, request: ChatRequest, usage: TokenUsage) -> BudgetExceeded:
         spent = sum(self._spent.values(), TokenUsage())
-        tokens = spent.input_tokens + spent.output_tokens
-        cost = f"{tokens:,} tokens"
+        cost = f"{spent.tokens:,} tokens"
         if self.ceiling.unit == "money":
             cost = f"{self._cost([]):,f} of money ({cost})"
         stage = f" for `{request.stage}`" if request.stage else ""

@@ -403,7 +403,7 @@ class CallTurn:
 
     def settle(self, reply: ChatReply) -> None:
         """Record that the call succeeded, and its usage."""
-        self.used = reply.usage.input_tokens + reply.usage.output_tokens
+        self.used = reply.usage.tokens
         self.reply = reply
 
 

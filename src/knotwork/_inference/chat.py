@@ -85,6 +85,11 @@ class TokenUsage:
     reused: int = 0
     cached_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """All tokens, in and out."""
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
             self.input_tokens + other.input_tokens,

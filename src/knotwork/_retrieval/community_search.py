@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.terms import content_terms
-from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, Evidence
+from knotwork.records import EXTRACTIVE_SOURCE, Community, Evidence
 
 FEWEST_THEMES = 4
 """With fewer topmost communities, an overview uses the children of the largest ones instead."""
@@ -32,41 +31,6 @@ _VOTING_HITS = 10
 _LEAST_VECTOR_SHARE = 0.5
 """Share of the reports that must have a vector: a few with vectors would pass for the nearest."""
 _BATCH = 200
-
-
-class ReportSource(Protocol):
-    """A source of community reports, which may write missing ones.
-
-    ``notes`` are messages for the user, for example that some reports could not be written.
-    """
-
-    notes: tuple[str, ...]
-
-    def reports(
-        self, community_ids: Sequence[str], *, spend_tokens: int = 0
-    ) -> dict[str, CommunityReport]:
-        """Return reports by community id; communities without a report are absent.
-
-        ``community_ids`` are ordered by importance. A source that writes reports with a language
-        model spends at most ``spend_tokens`` tokens, in and out, per call, and returns the
-        remaining reports as stored. A failing model raises no error.
-        """
-
-
-class StoredReports:
-    """A `ReportSource` of the reports in a store, whoever wrote them."""
-
-    def __init__(self, store: Store, *, notes: tuple[str, ...] = ()) -> None:
-        self._store = store
-        self.notes = notes
-
-    def reports(
-        self, community_ids: Sequence[str], *, spend_tokens: int = 0
-    ) -> dict[str, CommunityReport]:
-        """Return the stored reports; none is written."""
-        del spend_tokens
-        held = self._store.capabilities.communities
-        return held.reports(community_ids) if held else {}
 
 
 def has_report_vectors(store: Store) -> bool:

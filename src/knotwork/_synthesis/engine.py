@@ -181,11 +181,10 @@ class AnswerEngine:
             return
         from knotwork._synthesis.mode_answers import answer_in_mode
 
+        reports = sources.reports
         if mode in _FROM_REPORTS:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
-            reports = sources.reports.updated(models.summarize if models else None)
-        else:
-            reports = sources.reports.stored()
+            reports = reports.updated(models.summarize if models else None)
         inquiry = Inquiry(
             question=evidence.query.text,
             mode=mode,
@@ -223,10 +222,10 @@ class AnswerEngine:
         if overview is None:
             yield from self._answer_from(plan, mode, evidence, sources)
             return
-        reports = sources.reports.stored()
+        reports = sources.reports
         if overview.needs_communities:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
-            reports = sources.reports.updated(None)
+            reports = reports.updated(None)
         answer, found = answer_overview(
             overview, store=sources.store, reports=reports, settings=settings
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -10,12 +11,12 @@ from knotwork._config import AnswerSettings, Settings
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
+from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import IndexDamaged, StoreError
-from knotwork.records import Answer, Evidence
+from knotwork.errors import IndexDamaged, ModelError, StoreError
+from knotwork.records import Answer, CommunityReport, Evidence
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
 
 
 OLD_NOTE = "The communities are out of date with the documents: {reason}"
+_REPORT_TOKENS = 850
+"""The maximum cost of one report in tokens, its share of the instructions included."""
+_LEAST_TOKENS = 1_000
+"""The maximum cost of a report that is written alone."""
 USUAL_CONTEXT_TOKENS = 4_000
 """The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
 
 _LEAST_MATERIAL_TOKENS = 200
+
+_log = logging.getLogger("knotwork.synthesis")
 
 
 class Searcher(Protocol):
@@ -36,20 +43,56 @@ class Searcher(Protocol):
         """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommunityReports:
-    """The community reports of an index, or of the ``part`` of it that a filter leaves."""
+    """The community reports of an index, or of the ``part`` of it that a filter leaves.
+
+    A ``model`` writes missing ones when they are asked for; one that is up to date is never written
+    again. ``notes`` are messages for the user, for example that some reports could not be written.
+    """
 
     index: Store
     models: QueryModels
     settings: Settings
     part: Store | None = None
+    model: CachedChatModel | None = None
+    notes: tuple[str, ...] = ()
 
-    def stored(self, *, notes: tuple[str, ...] = ()) -> ReportSource:
-        """Return the reports that the index holds now."""
-        return StoredReports(self.index if self.part is None else self.part, notes=notes)
+    def reports(
+        self, community_ids: Sequence[str], *, spend_tokens: int = 0
+    ) -> dict[str, CommunityReport]:
+        """Return the reports of communities, by id; communities without one are absent.
 
-    def updated(self, model: CachedChatModel | None) -> ReportSource:
+        Missing ones are written first, in this order, for at most ``spend_tokens`` tokens, in and
+        out. A failing model raises no error: its reports stay missing, and a note has the reason.
+        """
+        if self.model is not None and spend_tokens >= _LEAST_TOKENS:
+            try:
+                self._write(list(dict.fromkeys(community_ids)), spend_tokens, self.model)
+            except IndexDamaged:
+                raise
+            except (ModelError, StoreError) as error:
+                _log.info("no reports from %s: %s", self.model.name, error)
+                self.notes = (f"Some reports were not written: {error}",)
+        held = (self.index if self.part is None else self.part).capabilities.communities
+        return held.reports(community_ids) if held else {}
+
+    def _write(self, waiting: list[str], left: int, model: CachedChatModel) -> None:
+        from knotwork._indexing.communities.index_reports import write_reports
+        from knotwork._indexing.communities.report_writer import ReportWriter
+        from knotwork._indexing.embedding import Embedding
+
+        has_vectors = self.index.vectors(REPORT_INDEX).count() > 0
+        embedding = Embedding(self.models.query_embedder) if has_vectors else None
+        writer = ReportWriter(model, concurrency=calls_at_once(self.settings.llm, "summarize"))
+        while waiting and left >= _LEAST_TOKENS:
+            size = max(left // _REPORT_TOKENS, 1)
+            batch, waiting = waiting[:size], waiting[size:]
+            before = model.meter.total().tokens
+            write_reports(self.index, batch, writer, embedding=embedding)
+            left -= model.meter.total().tokens - before
+
+    def updated(self, model: CachedChatModel | None) -> CommunityReports:
         """Update the communities, and return their reports.
 
         ``model`` writes missing reports; what it spends is counted with the question. It writes
@@ -59,8 +102,6 @@ class CommunityReports:
         # What finds and writes communities is imported only for questions about the whole.
         from knotwork._indexing.communities.detection import CommunityOptions
         from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
-        from knotwork._indexing.embedding import Embedding
-        from knotwork._synthesis.lazy_reports import LazyReports
 
         options = CommunityOptions.of(self.settings.communities)
         try:
@@ -73,16 +114,9 @@ class CommunityReports:
         except StoreError as error:
             held = self.index.capabilities.communities
             is_old = held is not None and not is_current(self.index)
-            return self.stored(notes=(OLD_NOTE.format(reason=error.message),) if is_old else ())
-        if model is None or self.part is not None:
-            return self.stored()
-        has_vectors = self.index.vectors(REPORT_INDEX).count() > 0
-        return LazyReports(
-            self.index,
-            model,
-            embedding=Embedding(self.models.query_embedder) if has_vectors else None,
-            concurrency=calls_at_once(self.settings.llm, "summarize"),
-        )
+            notes = (OLD_NOTE.format(reason=error.message),) if is_old else ()
+            return replace(self, notes=notes)
+        return replace(self, model=model if self.part is None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +142,7 @@ class Inquiry:
     store: Store
     settings: AnswerSettings
     sources: AnswerSources
-    reports: ReportSource
+    reports: CommunityReports
     writer: AnswerWriter | None = None
     model: CachedChatModel | None = None
     concurrency: int = 4
@@ -116,8 +150,7 @@ class Inquiry:
 
     def spent_tokens(self) -> int:
         """Return the tokens that the question has cost so far."""
-        total = self.model.meter.total() if self.model else None
-        return total.input_tokens + total.output_tokens if total else 0
+        return self.model.meter.total().tokens if self.model else 0
 
     def make_request(
         self, task: str, *, output_tokens: int, stage: str = "", **blanks: str

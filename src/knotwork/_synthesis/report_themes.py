@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from knotwork._config import AnswerSettings
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import (
-    ReportSource,
     find_communities,
     find_topic,
 )
@@ -20,7 +19,7 @@ from knotwork._synthesis import messages
 from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE
-from knotwork._synthesis.inquiry import Inquiry
+from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import count_units
 from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, answer_with, write_lines
 from knotwork._text.prose import weigh_prose
@@ -54,7 +53,7 @@ def find_themes(
 
 
 def _read_themes(
-    store: Store, source: ReportSource, ids: Sequence[str], *, spend_tokens: int = 0
+    store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
 ) -> list[Theme]:
     """Return the communities that have a report with findings."""
     held = store.capabilities.communities
@@ -219,7 +218,7 @@ def theme_lines(
 
 
 def main_themes(
-    store: Store, reports: ReportSource, language: str, titles: Collection[str]
+    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
 ) -> list[SummaryLine]:
     """Return the lines of the largest communities, those in the language of the question first.
 

@@ -180,8 +180,7 @@ class Chat:
     @property
     def tokens_for_memory(self) -> int:
         """The tokens that a language model has used so far to read statements."""
-        total = self._meter.total()
-        return total.input_tokens + total.output_tokens
+        return self._meter.total().tokens
 
     def tell(self, statement: str) -> MemoryUpdate:
         """Remember the facts of a statement, and return the changes to the memory.

@@ -191,8 +191,7 @@ class _Spending:
 
     def since_last(self) -> tuple[int, Decimal | None]:
         """Return the tokens and the money used since the last call."""
-        spent, money = self._meter.total(), self._meter.money(self._prices)
-        tokens = spent.input_tokens + spent.output_tokens
+        tokens, money = self._meter.total().tokens, self._meter.money(self._prices)
         tokens_before, money_before = self._before
         self._before = (tokens, money)
         if money is None or money_before is None:

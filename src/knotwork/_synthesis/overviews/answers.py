@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from knotwork._config import AnswerSettings
 from knotwork._questions.reading import reading_of
 from knotwork._questions.scopes import QuestionScope, ScopeKind
-from knotwork._retrieval.community_search import ReportSource, find_topic
+from knotwork._retrieval.community_search import find_topic
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence
-from knotwork._synthesis.inquiry import AnswerSources
+from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
 from knotwork._synthesis.overviews.counts import count_mentions, rank_entities
 from knotwork._synthesis.overviews.lines import SummaryText, answer_with, write_lines
 from knotwork._synthesis.overviews.outline import (
@@ -147,7 +147,7 @@ def answer_overview(
     overview: OverviewPlan,
     *,
     store: Store,
-    reports: ReportSource,
+    reports: CommunityReports,
     settings: AnswerSettings,
 ) -> tuple[Answer, Evidence]:
     """Return the answer of an overview, and the passages that it cites."""
@@ -165,7 +165,7 @@ def answer_overview(
     return replace(answer, mode=AskMode.GLOBAL.value), evidence
 
 
-def _summarize(overview: OverviewPlan, store: Store, reports: ReportSource) -> SummaryText:
+def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) -> SummaryText:
     scope, language = overview.scope, overview.language
     if scope.kind is ScopeKind.RANKING:
         return rank_entities(
