@@ -30,7 +30,7 @@ from knotwork._synthesis.mode_answers import parse_questions
 from knotwork._synthesis.questions import keywords
 from knotwork._synthesis.questions.follow_ups import parse_rewritten
 from knotwork._synthesis.reply_reader import parse_answer_reply
-from knotwork._synthesis.report_points import parse_points, parse_ratings
+from knotwork._synthesis.report_points import parse_points
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal
@@ -158,7 +158,7 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "schema": lambda reply: read_proposal(reply.text, cut=True),
     "answer": _answer,
     "points": lambda reply: parse_points(reply, {1, 2, 3}),
-    "ratings": lambda reply: parse_ratings(reply, {1, 2, 3}),
+    "ratings": lambda reply: step_prompts.parse_ratings(reply, {1, 2, 3}),
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
     "mode": keywords.parse_mode,
     "rewritten": lambda reply: parse_rewritten(
@@ -178,7 +178,6 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "parts": step_prompts._read_parts,
     "passage": step_prompts._read_passage,
     "words": step_prompts._read_words,
-    "step ratings": lambda reply: step_prompts._read_ratings(reply, 3),
     "facts": lambda reply: parse_facts(reply, "Ada lives in London since 1843."),
     "relation plans": lambda reply: parse_plans(
         reply,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork._inference.chat import ChatReply
+from knotwork._retrieval.steps.step_prompts import parse_ratings
 from knotwork._synthesis.mode_answers import parse_questions
 from knotwork._synthesis.questions.keywords import add_found
 from knotwork._synthesis.report_points import (
@@ -15,7 +16,6 @@ from knotwork._synthesis.report_points import (
     ReportPoint,
     pack_points,
     parse_points,
-    parse_ratings,
 )
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import Unparsable

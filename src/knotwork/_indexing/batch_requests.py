@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    complete_checked,
+    why_empty,
+)
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._inference.prompt_material import escape_tags
@@ -119,7 +126,10 @@ def _ask(
     def parse(reply: ChatReply) -> BatchReply[Made]:
         reading = task.read(reply, items)
         if not reading.found:
-            raise Unparsable(_why_empty(reply, reading.complaints, task.missing))
+            fault = why_empty(reply) or task.missing
+            if fault == task.missing and reading.complaints:
+                fault = f"{fault.removesuffix('.')}: {reading.complaints[0].reason}."
+            raise Unparsable(fault)
         return reading
 
     try:
@@ -138,17 +148,6 @@ def _ask(
 def _left(items: Sequence[Item], outcome: BatchOutcome[Item, Made]) -> list[Item]:
     made = [id(item) for item, _ in outcome.made]
     return [item for item in items if id(item) not in made]
-
-
-def _why_empty(reply: ChatReply, complaints: Sequence[Complaint], missing: str) -> str:
-    """Return a sentence on why nothing in a reply is usable."""
-    if reply.finish_reason == "filter":
-        return "The server withheld the reply."
-    if not reply.text.strip():
-        return "The reply is empty."
-    if complaints:
-        return f"{missing.removesuffix('.')}: {complaints[0].reason}."
-    return missing
 
 
 _REPAIR = {

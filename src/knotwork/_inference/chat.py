@@ -211,6 +211,23 @@ def require_whole(reply: ChatReply) -> ChatReply:
     return reply
 
 
+def why_empty(reply: ChatReply) -> str:
+    """Return a sentence that says that a reply was withheld or is empty; "" for any other."""
+    if reply.finish_reason == "filter":
+        return "The server withheld the reply."
+    return "" if reply.text.strip() else "The reply is empty."
+
+
+def usable_lines(reply: ChatReply) -> list[str]:
+    """Return the complete lines of a reply. Raises Unparsable if it is empty or was withheld."""
+    lines = [line.strip() for line in reply.text.splitlines() if line.strip(" \t`|*-")]
+    if reply.finish_reason == "length" and len(lines) > 1:
+        lines.pop()
+    if reason := why_empty(reply) or ("" if lines else "The reply is empty."):
+        raise Unparsable(reason)
+    return lines
+
+
 _MESSAGE_TOKENS = 4
 """Tokens of a message besides its text: its role and delimiters."""
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
+from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
 from knotwork._synthesis.ask_request import (
@@ -44,14 +45,13 @@ from knotwork._synthesis.prompt_context import (
     pack_reports,
 )
 from knotwork._synthesis.report_points import (
+    CollectedPoints,
     MaterialPart,
     ask_model,
     collect_points,
     pack_points,
-    parse_ratings,
     reduce_points,
     says_nothing,
-    usable_lines,
     work_through,
 )
 from knotwork._synthesis.report_themes import (
@@ -257,7 +257,7 @@ def _select_reports(
     assert held is not None, "there are reports"
     levels = held.levels()
     notes: list[str] = []
-    rated: dict[str, int] = {}
+    rated: dict[str, float] = {}
     parents: dict[str, str] = {}
     frontier = _largest_communities(held, levels[0] if levels else ())
     for depth in range(min(len(levels), MOST_DEPTH)):
@@ -286,13 +286,13 @@ def _largest_communities(held: CommunityStore, ids: Collection[str]) -> list[str
 
 def _rate(
     inquiry: Inquiry, ids: Sequence[str], *, depth: int
-) -> Generator[AskEvent, None, tuple[dict[str, int], list[str]]]:
+) -> Generator[AskEvent, None, tuple[dict[str, float], list[str]]]:
     """Return the ratings of communities, and notes on calls that failed."""
     reports = inquiry.reports.reports(ids)
     known = [i for i in ids if i in reports]
     batches = [known[i : i + RATED_AT_ONCE] for i in range(0, len(known), RATED_AT_ONCE)]
 
-    def rate(batch: Sequence[str]) -> dict[int, int] | KnotworkError:
+    def rate(batch: Sequence[str]) -> dict[int, float] | KnotworkError:
         numbered = enumerate(batch, start=1)
         lines = (f"{n} | {describe_report(reports[i], tokens=_LINE_TOKENS)}" for n, i in numbered)
         return ask_model(
@@ -303,7 +303,7 @@ def _rate(
             material="\n".join(lines),
         )
 
-    ratings: dict[str, int] = {}
+    ratings: dict[str, float] = {}
     notes: list[str] = []
     outcomes = yield from work_through(inquiry, f"rate level {depth}", rate, batches)
     for batch, found in zip(batches, outcomes, strict=True):
@@ -323,7 +323,6 @@ _KNOWN_TOKENS = 800
 _REDUCE_QUESTIONS_TOKENS = 1_200
 _FURTHER_OUTPUT_TOKENS = 120
 _QUESTION_TOKENS = 60
-_BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s*|ask\s*[|｜:]\s*)+", re.IGNORECASE)
 
 
 def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
@@ -350,7 +349,12 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
     if more:
         parts = [_search_locally(inquiry, question) for question in more]
         second = yield from collect_points(inquiry, parts, numbering, label="follow up")
-        collected = replace(collected, outcomes=(*collected.outcomes, *second.outcomes))
+        collected = CollectedPoints(
+            [*collected.points, *second.points],
+            collected.dropped + second.dropped,
+            [*collected.errors, *second.errors],
+            collected.parts + second.parts,
+        )
     yield from reduce_points(
         inquiry,
         collected,
@@ -387,8 +391,8 @@ def parse_questions(reply: ChatReply, *, known: Sequence[str], most: int) -> lis
     """
     seen = {_bare_text(question) for question in known}
     found: list[str] = []
-    for line in usable_lines(reply):
-        text = _BULLET.sub("", line).strip(" \t*\"“”'`")
+    for line in bare_lines(reply):
+        text = line.strip("\"“”' ")
         if says_nothing(text) or not content_terms(text) or _bare_text(text) in seen:
             continue
         seen.add(_bare_text(text))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
 
 from knotwork._inference.call_limits import work_ordered
-from knotwork._inference.chat import ChatReply, complete_checked
+from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.inquiry import Inquiry
 from knotwork._synthesis.prompt_context import MOST_MARKS, PassageNumbering, PromptPassage
@@ -68,36 +67,24 @@ class MaterialPart:
     passages: Sequence[PromptPassage]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CollectedPoints:
-    """What became of each part: its points, or an error."""
+    """What became of all ``parts``: their points, unusable lines, and the errors of those lost."""
 
-    outcomes: tuple[ParsedPoints | KnotworkError, ...] = ()
-
-    @property
-    def points(self) -> list[ReportPoint]:
-        """The points of all parts."""
-        return list(chain.from_iterable(parsed.points for parsed in self._parsed))
-
-    @property
-    def dropped(self) -> int:
-        """The number of unusable lines."""
-        return sum(parsed.dropped for parsed in self._parsed)
-
-    @property
-    def errors(self) -> list[KnotworkError]:
-        """The errors, the most informative first: a failed call rather than an unusable reply."""
-        failed = (error for error in self.outcomes if isinstance(error, KnotworkError))
-        return sorted(failed, key=lambda error: isinstance(error, Unparsable))
+    points: list[ReportPoint] = field(default_factory=list)
+    dropped: int = 0
+    errors: list[KnotworkError] = field(default_factory=list)
+    parts: int = 0
 
     @property
     def is_lost(self) -> bool:
         """Whether all parts failed."""
-        return 0 < len(self.errors) == len(self.outcomes)
+        return 0 < len(self.errors) == self.parts
 
     @property
-    def _parsed(self) -> list[ParsedPoints]:
-        return [parsed for parsed in self.outcomes if isinstance(parsed, ParsedPoints)]
+    def error(self) -> KnotworkError:
+        """The most informative error: of a failed call rather than of an unusable reply."""
+        return min(self.errors, key=lambda error: isinstance(error, Unparsable))
 
 
 def collect_points(
@@ -119,16 +106,18 @@ def collect_points(
         )
 
     outcomes = yield from work_through(inquiry, label, ask, parts)
-    collected = CollectedPoints(
-        tuple(
-            outcome.adopted_by(numbering, part.passages)
-            if isinstance(outcome, ParsedPoints)
-            else outcome
-            for part, outcome in zip(parts, outcomes, strict=True)
-        )
-    )
+    collected = CollectedPoints(parts=len(parts))
+    for part, outcome in zip(parts, outcomes, strict=True):
+        if isinstance(outcome, KnotworkError):
+            collected.errors.append(outcome)
+            continue
+        held = {passage.number: passage for passage in part.passages}
+        for point in outcome.points:
+            numbers = tuple(numbering.adopt(held[number]) for number in point.numbers)
+            collected.points.append(replace(point, numbers=numbers))
+        collected.dropped += outcome.dropped
     if collected.is_lost and not inquiry.fallback:
-        raise collected.errors[0]
+        raise collected.error
     return collected
 
 
@@ -156,9 +145,9 @@ def reduce_points(
         quoted = replace(quoted, notes=(*quoted.notes, *notes))
         if collected.is_lost:
             lost = f"Sentences are quoted, because {model.name} gave no answer: "
-            yield writer.finish(quoted, f"{lost}{collected.errors[0]}")
+            yield writer.finish(quoted, f"{lost}{collected.error}")
         else:  # without parts the model was not asked
-            yield writer.finish(writer.decline(quoted) if collected.outcomes else quoted)
+            yield writer.finish(writer.decline(quoted) if collected.parts else quoted)
         return
     kept = pack_points(points, budget_tokens=budget_tokens)
     passages = numbering.passages({number for point in kept for number in point.numbers})
@@ -175,8 +164,8 @@ def _describe_failures(collected: CollectedPoints, parts: str) -> Iterator[str]:
     """Yield notes on parts and lines that are missing from an answer."""
     if collected.errors and not collected.is_lost:
         yield (
-            f"{len(collected.errors)} of {len(collected.outcomes)} {parts} could not be read and "
-            f"are missing from the answer: {collected.errors[0]}"
+            f"{len(collected.errors)} of {collected.parts} {parts} could not be read and "
+            f"are missing from the answer: {collected.error}"
         )
     if collected.dropped:
         lines = "line" if collected.dropped == 1 else "lines"
@@ -188,11 +177,9 @@ MOST_POINTS = 12
 
 _LEAD = re.compile(r"^[\s\-–*•>|｜`#(]*(?:\d{1,2}[.)]\s+(?=\d))?")
 _POINT = re.compile(r"^\W{0,3}(\d{1,3})(?:\s*/\s*100)?\W{0,3}\s*[|｜\t:：]\s*(\S.*)$")
-_RATING = re.compile(r"^\W{0,3}(\d{1,4})\W{0,3}\s*[|｜\t:：]\s*\W{0,3}(\d)(?:\D.*)?$")
 _MARK = re.compile(r"[ \t]*[\[【［]\s*(\d[\d\s,，、;；]*)[\]】］]")
 _NOTHING = re.compile(r"\W*(?:none|nothing|no points?|无|没有|沒有)\W*", re.IGNORECASE)
 _LONGEST_POINT = 600
-_BEST_RATING = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,23 +197,11 @@ class ReportPoint:
         return f"{self.score} | {self.text} {marks}"
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedPoints:
+class ParsedPoints(NamedTuple):
     """The points of a reply; ``dropped`` counts unusable lines."""
 
     points: tuple[ReportPoint, ...]
     dropped: int = 0
-
-    def adopted_by(
-        self, numbering: PassageNumbering, passages: Sequence[PromptPassage]
-    ) -> ParsedPoints:
-        """Return the points with the numbers of a numbering for the passages that they cite."""
-        held = {passage.number: passage for passage in passages}
-        points = (
-            replace(point, numbers=tuple(numbering.adopt(held[n]) for n in point.numbers))
-            for point in self.points
-        )
-        return replace(self, points=tuple(points))
 
 
 def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
@@ -255,36 +230,9 @@ def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
     return ParsedPoints(kept, len(lines) - len(kept) - silent)
 
 
-def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, int]:
-    """Parse the rating of each number, from 0 to 5; numbers without a rating are absent.
-
-    Raises Unparsable for a reply without a rating.
-    """
-    ratings: dict[int, int] = {}
-    for line in usable_lines(reply):
-        match = _RATING.match(line.strip("|｜ `*-"))
-        if match and int(match[1]) in numbers:
-            ratings.setdefault(int(match[1]), min(int(match[2]), _BEST_RATING))
-    if not ratings:
-        raise Unparsable("The reply rates none of the reports.")
-    return ratings
-
-
 def says_nothing(line: str) -> bool:
     """Return True for a line by which a model says that it has nothing to name."""
     return _NOTHING.fullmatch(line) is not None
-
-
-def usable_lines(reply: ChatReply) -> list[str]:
-    """Return the complete lines of a reply. Raises Unparsable if it is empty or was withheld."""
-    if reply.finish_reason == "filter":
-        raise Unparsable("The reply was withheld by the server.")
-    lines = [line.strip() for line in reply.text.splitlines() if line.strip(" \t`|-")]
-    if reply.finish_reason == "length" and len(lines) > 1:
-        lines.pop()
-    if not lines:
-        raise Unparsable("The reply is empty.")
-    return lines
 
 
 def pack_points(points: Sequence[ReportPoint], *, budget_tokens: int) -> list[ReportPoint]:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    complete_checked,
+    usable_lines,
+)
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_passage
@@ -68,7 +75,9 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
         max_output_tokens=10 + 8 * len(texts),
         stage=STAGE,
     )
-    return complete_checked(model, request, lambda reply: _read_ratings(reply, len(texts)))
+    numbers = range(1, len(texts) + 1)
+    ratings = complete_checked(model, request, lambda reply: parse_ratings(reply, numbers))
+    return [ratings.get(number, 0.0) / BEST_RATING for number in numbers]
 
 
 def _request(task: str, question: str, output_tokens: int, model: ChatModel) -> ChatRequest:
@@ -77,44 +86,43 @@ def _request(task: str, question: str, output_tokens: int, model: ChatModel) -> 
     return ChatRequest(messages, max_output_tokens=output_tokens, stage=STAGE)
 
 
-def _lines(reply: ChatReply) -> list[str]:
-    lines = [_BULLET.sub("", line).strip(" \t`*") for line in reply.text.splitlines()]
-    lines = [line for line in lines if line]
-    if reply.finish_reason == "length" and len(lines) > 1:
-        lines.pop()
-    if not lines or reply.finish_reason == "filter":
+def bare_lines(reply: ChatReply) -> list[str]:
+    """Return the `usable_lines` of a reply without bullets. Raises Unparsable if there is none."""
+    lines = [_BULLET.sub("", line).strip(" \t`*") for line in usable_lines(reply)]
+    if not any(lines):
         raise Unparsable("The reply is empty.")
-    return lines
+    return [line for line in lines if line]
 
 
 def _read_parts(reply: ChatReply) -> tuple[str, ...]:
-    parts = [line for line in _lines(reply) if len(line) <= _LONGEST_PART]
+    parts = [line for line in bare_lines(reply) if len(line) <= _LONGEST_PART]
     if not parts or BLANK in parts[0]:
         raise Unparsable("The reply contains no question that can be asked first.")
     return tuple(parts[:MOST_PARTS])
 
 
 def _read_passage(reply: ChatReply) -> str:
-    return " ".join(_lines(reply))[:_LONGEST_PASSAGE]
+    return " ".join(bare_lines(reply))[:_LONGEST_PASSAGE]
 
 
 def _read_words(reply: ChatReply) -> tuple[str, ...]:
-    words = [line for line in _lines(reply) if len(line) <= _LONGEST_WORD]
+    words = [line for line in bare_lines(reply) if len(line) <= _LONGEST_WORD]
     if not words:
         raise Unparsable("The reply contains no words.")
     return tuple(dict.fromkeys(words))[:MOST_WORDS]
 
 
-def _read_ratings(reply: ChatReply, count: int) -> list[float]:
-    ratings = [0.0] * count
-    read = 0
-    for line in reply.text.splitlines():
-        match = _RATING.match(line)
-        if match and 1 <= int(match[1]) <= count:
-            ratings[int(match[1]) - 1] = min(float(match[2]) / BEST_RATING, 1.0)
-            read += 1
-    if not read:
-        raise Unparsable("The reply rates no passage.")
+def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, float]:
+    """Parse the rating of each number, from 0 to 5; numbers without a rating are absent.
+
+    Raises Unparsable for a reply without a rating.
+    """
+    ratings: dict[int, float] = {}
+    for match in filter(None, map(_RATING.match, usable_lines(reply))):
+        if int(match[1]) in numbers:
+            ratings.setdefault(int(match[1]), min(float(match[2]), BEST_RATING))
+    if not ratings:
+        raise Unparsable("The reply has no rating.")
     return ratings
 
 
