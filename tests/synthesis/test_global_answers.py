@@ -3,9 +3,12 @@
 from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support
 
+from knotwork._config import AnswerSettings
+from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import no_match, not_clear
-from knotwork._synthesis.report_themes import Theme, compose_themes, covered_share, report_evidence
+from knotwork._synthesis.report_themes import Theme, answer_from_themes, covered_share
 from knotwork.records import Finding, Query
 
 
@@ -14,8 +17,9 @@ def overview(question, reports, *, confidence=0.0):
 
     found = replace(EVIDENCE, query=Query(question), hits=(), confidence=confidence)
     themes = [Theme(report, passages) for passages, report in enumerate(reports, start=1)]
-    evidence = report_evidence(question, themes, store=STORE, found=found, retriever="global")
-    return compose_themes(evidence, themes, store=STORE), evidence
+    reports = CommunityReports(STORE, None, None)
+    inquiry = Inquiry(question, AskMode.GLOBAL, STORE, AnswerSettings(), None, reports)
+    return answer_from_themes(inquiry, found, themes, retriever="global")
 
 
 TEAM = make_report(

@@ -27,7 +27,7 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.prose import weigh_prose
 from knotwork._text.terms import content_terms
-from knotwork._text.token_counts import count_tokens
+from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
     RETRIEVAL_QUERY,
@@ -385,11 +385,7 @@ def clip(text: str, tokens: int) -> str:
     """Return the beginning of a text with at most ``tokens`` tokens, cut between words."""
     if count_tokens(text) <= tokens:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count_tokens(text[:middle]) < tokens else (low, middle - 1)
-    cut = text[:low]
+    cut = text[: token_starts(text)[tokens - 1]]
     space = cut.rfind(" ")
     return (cut[:space] if space > 0.7 * len(cut) else cut).rstrip() + "…"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._config import AnswerSettings
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import (
     find_communities,
@@ -68,17 +67,6 @@ def _read_themes(
     ]
 
 
-def answer_from_themes(
-    inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme], *, retriever: str
-) -> tuple[Answer, Evidence]:
-    """Return an answer composed without a model, and its evidence; ``themes`` has some."""
-    reported = report_evidence(
-        inquiry.question, themes, store=inquiry.store, found=evidence, retriever=retriever
-    )
-    quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
-    return inquiry.label(quoted), reported
-
-
 MOST_THEMES = 6
 _STATEMENTS = 2
 _FEW_THEMES = 2
@@ -99,36 +87,6 @@ class Theme:
     passages: int
 
 
-def report_evidence(
-    question: str, themes: Sequence[Theme], *, store: Store, found: Evidence, retriever: str
-) -> Evidence:
-    """Return the passages that reports cite, by the rank of their reports.
-
-    The confidence is `covered_share`, or that of the search (``found``) if it is higher.
-    """
-    chunks = _cited_chunks([theme.report for theme in themes], store)
-    hits: dict[str, Hit] = {}
-    for rank, theme in enumerate(themes):
-        for finding in theme.report.findings:
-            for support in finding.supports:
-                if support.chunk_id in chunks and support.chunk_id not in hits:
-                    spans = tuple(
-                        (span, 1.0)
-                        for span in sentences_of(chunks[support.chunk_id])
-                        if span.overlaps(support.span)
-                    )
-                    score = 1.0 / (1 + rank)
-                    parts = {"report": score}
-                    hits[support.chunk_id] = Hit(
-                        chunks[support.chunk_id], score, parts, (theme.report.title,), (), spans
-                    )
-    covered = covered_share(question, [theme.report for theme in themes])
-    confidence = max(covered, found.confidence) if hits else 0.0
-    ranked = sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id))
-    query = Query(question, found.query.k)
-    return Evidence(query, retriever, tuple(ranked), confidence, found.notes)
-
-
 def _asked_terms(question: str) -> set[str]:
     return set(content_terms(find_topic(question)))
 
@@ -142,40 +100,54 @@ def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
     return len(asked & held) / len(asked)
 
 
-def compose_themes(
-    evidence: Evidence,
-    themes: Sequence[Theme],
-    *,
-    store: Store,
-    settings: AnswerSettings | None = None,
-) -> Answer:
+def answer_from_themes(
+    inquiry: Inquiry, found: Evidence, themes: Sequence[Theme], *, retriever: str
+) -> tuple[Answer, Evidence]:
     """Answer with the themes of reports, each finding cited, or say that there is no answer.
 
-    If neither the reports nor the search cover what is asked, no answer is given, unless
-    ``settings.abstain_below`` is 0. The confidence falls with the share of the statements that are
-    from passages about something else. An answer about the whole corpus has none: it states what
-    the reports say.
+    If neither the reports nor the search (``found``) cover what is asked, no answer is given,
+    unless `answer.abstain_below` is 0. The confidence falls with the share of the statements that
+    are from passages about something else. An answer about the whole corpus has none: it states
+    what the reports say. The evidence are the passages that the reports cite, by the rank of these.
     """
-    settings = settings or AnswerSettings()
-    question = evidence.query.text
+    question, store = inquiry.question, inquiry.store
     language = reading_of(question).language
+    hits = _cited_hits(themes, store)
+    covered = covered_share(question, [theme.report for theme in themes])
+    confidence: float | None = max(covered, found.confidence) if hits else 0.0
+    query = Query(question, found.query.k)
+    evidence = Evidence(query, retriever, hits, confidence or 0.0, found.notes)
     count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
     lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
     has_focus = bool(find_topic(question))
     many = messages.one_theme_head if len(lines) == 1 else messages.themes_head
     intro = (messages.on_this_head if has_focus else many)(language, count=len(lines))
     written = write_lines(SummaryText(intro, lines), language, is_numbered=True)
-    covered = covered_share(question, [theme.report for theme in themes])
     answered = bool(written.sources) and (
         covered >= _LEAST_COVERED
         or evidence.confidence >= FOUND_CONFIDENCE
-        or settings.abstain_below == 0
+        or inquiry.settings.abstain_below == 0
     )
-    confidence: float | None = evidence.confidence
     if answered:
         share = _share_on_topic(question, written.sources)
         confidence = evidence.confidence * share if has_focus else None
-    return answer_with(evidence, written, store, answered=answered, confidence=confidence)
+    answer = answer_with(evidence, written, store, answered=answered, confidence=confidence)
+    return inquiry.label(answer), evidence
+
+
+def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
+    """Return the passages that reports cite, by the rank of their reports."""
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    hits: dict[str, Hit] = {}
+    for rank, theme in enumerate(themes):
+        for support in (s for finding in theme.report.findings for s in finding.supports):
+            chunk = chunks.get(support.chunk_id)
+            if chunk is not None and chunk.id not in hits:
+                spans = (span for span in sentences_of(chunk) if span.overlaps(support.span))
+                score, title = 1.0 / (1 + rank), theme.report.title
+                cited = tuple((span, 1.0) for span in spans)
+                hits[chunk.id] = Hit(chunk, score, {"report": score}, (title,), (), cited)
+    return tuple(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id)))
 
 
 def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float:
