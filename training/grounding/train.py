@@ -62,7 +62,7 @@ PAIRS = Path(__file__).with_name("free_pairs.tsv")
 KEPT_ASIDE = ("bind9", "docker", "httpd", "debian_edu_zh", "gimp_zh")
 MODELS = Path(placement.__file__).with_name("data")
 FEATURES = {"placement": placement.FEATURES, "polarity": polarity.FEATURES}
-TREES = {"placement": (260, 20), "polarity": (140, 12)}
+TREES = {"placement": (260, 28), "polarity": (140, 12)}
 MOVED = ("number", "name", "roles")
 REPEATS = {"asked": 3, "close": 1, "replaced": 1}
 """How many false statements of a kind are made of a true one."""

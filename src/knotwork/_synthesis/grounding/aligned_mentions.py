@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise, product
+from itertools import pairwise, product
 
 from knotwork._synthesis.grounding.source_places import Item, Place, SourcePlaces
 from knotwork._synthesis.grounding.texts import (
-    NAME,
     Mention,
     ReadText,
     Word,
     align,
-    covered_share,
-    word_behind,
 )
 from knotwork.records import Span
 
@@ -34,12 +31,6 @@ order, from which names and numbers are compared by their places."""
 FEWEST_PLACED = 3
 LONGEST_ADDITION = 4
 """A sentence of so few words speaks about what the one before it is about."""
-LEAST_FOLLOWED = 0.5
-"""A statement follows the sentence that has most of its words, if it has this share of them."""
-FAR_SHARE = 0.6
-"""A sentence with less than this part of the best share speaks about something else."""
-LEAST_BETWEEN = 0.5
-"""The share of the words between two names, from which the order of the names is compared."""
 
 
 def addition_to(sentence: ReadText, sentences: Sequence[ReadText]) -> list[ReadText]:
@@ -73,87 +64,6 @@ def place_in_order(
             )
             best = share, is_wrong
     return best
-
-
-def is_elsewhere(mention: Mention, said: ReadText, sentences: Sequence[ReadText]) -> bool:
-    """Return True if a number is of another sentence, or of other things, than a statement says.
-
-    The sentence that has most of the statement's words has another number of the same kind.
-    """
-    if not sentences:
-        return False
-    holders = [s for s in sentences if _mentions_of(mention, s)]
-    shares = [covered_share(said, s) for s in sentences]
-    best = max(shares)
-    place = sentences[shares.index(best)]
-    if best < LEAST_FOLLOWED or not holders:
-        return False
-    if place in holders:
-        return _counts_other_things(mention, said, place)
-    if any(s in holders for s in addition_to(place, sentences)):
-        return False
-    if max(covered_share(said, holder) for holder in holders) > FAR_SHARE * best:
-        return False
-    stated = frozenset().union(*(m.terms for m in said.mentions if m.kind != NAME))
-    return any(m.kind == mention.kind and not m.terms & stated for m in place.mentions)
-
-
-def _mentions_of(mention: Mention, sentence: ReadText) -> list[Mention]:
-    return [m for m in sentence.mentions if m.kind != NAME and m.terms & mention.terms]
-
-
-def _counts_other_things(mention: Mention, said: ReadText, place: ReadText) -> bool:
-    """Return True if a sentence has the number of something else, and another one of this."""
-    thing = word_behind(mention.end, said)
-    counted = {word_behind(m.end, place) for m in _mentions_of(mention, place)}
-    return (
-        bool(thing)
-        and thing not in counted
-        and "" not in counted
-        and any(word_behind(n.end, place) == thing for n in place.numbers)
-    )
-
-
-_SYMMETRIC = re.compile(
-    r"\b(?:and|or|with|between|same|equal\w*|versus|vs|met|married|both)\b|[,;，；和與与及或、]|相同|之间|之間",
-    re.IGNORECASE,
-)
-_PASSIVE = re.compile(
-    r"\b(?:is|are|was|were|been|being)\b.*\bby\b|\w(?:ed|en) by\b|被|受", re.IGNORECASE
-)
-_TURNING = re.compile(r"\b(?:by|of)\b|['’]s\b|被|由|受|为.{1,12}所|為.{1,12}所|的", re.IGNORECASE)
-"""Words that turn the order of two names without a change of meaning."""
-
-
-def turned_pairs(said: ReadText, sentences: Sequence[ReadText]) -> list[tuple[Mention, Mention]]:
-    """Return names on both sides of the same words in a sentence, which says this of the other one.
-
-    Either they changed places, or the verb its voice.
-    """
-    mentions = [m for m in said.mentions if m.kind == NAME][:MOST_MENTIONS]
-    found: list[tuple[Mention, Mention]] = []
-    for sentence, pair in product(sentences, combinations(mentions, 2)):
-        others = [m for m in sentence.mentions if m.kind == NAME]
-        same = [[m for m in others if m.terms <= own.terms or own.terms <= m.terms] for own in pair]
-        if [len(places) for places in same] != [1, 1]:
-            continue
-        first, second = (places[0] for places in same)
-        is_in_order = first.start <= second.start
-        part, words = _between(said, *pair)
-        other, held = _between(sentence, *((first, second) if is_in_order else (second, first)))
-        if not words or len(words & held) < LEAST_BETWEEN * max(len(words), len(held)):
-            continue
-        form = _PASSIVE if is_in_order else _TURNING
-        is_alike = bool(form.search(part)) == bool(form.search(other))
-        if is_alike != is_in_order and not (_SYMMETRIC.search(part) or _SYMMETRIC.search(other)):
-            found.append(pair)
-    return found
-
-
-def _between(text: ReadText, one: Mention, other: Mention) -> tuple[str, set[str]]:
-    """Return the text between two mentions, and the terms in it."""
-    words = {w.term for w in text.words if one.end <= w.start and w.end <= other.start}
-    return text.text[one.end : other.start], words
 
 
 def _stands_elsewhere(
@@ -206,6 +116,11 @@ _RELATIVE = re.compile(
     r"\b(?:which|that|whom|whose|where|when)\s+(?:(?:the|an?)\s+)?(?:[\w-]+\s+){0,2}$",
     re.IGNORECASE,
 )
+_NO_ACT = re.compile(
+    r"\b(?:is|are|was|were|be|been|and|or|with|between)\b(?!.*\bby\b)|[,;，；、和與与及或是]",
+    re.IGNORECASE,
+)
+"""Between two names that are listed, or of which one describes the other."""
 _PASSIVE_ZH = re.compile("[被由受遭]|[为為](?=.{1,20}所)")
 _TAKING_ZH = re.compile("[把将將]")
 
@@ -253,6 +168,8 @@ class RoleReader:
         ]
         self._found: dict[int, tuple[int, dict[str, float]]] = {}
         """By the start of a name, how far from the other one the sources have it, and features."""
+        self.turned: list[tuple[Mention, Mention]] = []
+        """Names of which the sources say the same, with the other one as who acts."""
         for one, other in pairwise(names):
             self._read_pair(one, other)
 
@@ -284,6 +201,10 @@ class RoleReader:
         ends = Span(first.start, first.end), Span(second.start, second.end)
         said = who_acts(self._said.text, *ends, here)
         agree = float(said == held) if UNKNOWN not in (said, held) else UNKNOWN
+        between = self._said.text[first.end : second.start]
+        is_told = said != UNKNOWN and act.strength == 1 and not _NO_ACT.search(between)
+        if is_told and {own for _, own in self._held(act, firsts, seconds)} == {1 - said}:
+            self.turned.append((first, second))
         for mention, *acting in ((first, said, held), (second, 1 - said, 1 - held)):
             row = dict(zip(ROLE_FEATURES, (*acting, agree, act.strength), strict=True))
             if mention.start not in self._found or span < self._found[mention.start][0]:

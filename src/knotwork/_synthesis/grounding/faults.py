@@ -18,8 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._synthesis.grounding.aligned_mentions import turned_pairs
-from knotwork._synthesis.grounding.placement import judge_placement
+from knotwork._synthesis.grounding.placement import Compared, judge_placement
 from knotwork._synthesis.grounding.polarity import denials_of, judge_polarity
 from knotwork._synthesis.grounding.source_places import SourcePlaces
 from knotwork._synthesis.grounding.texts import (
@@ -100,7 +99,6 @@ class CitedSources:
             self.find_number(said)
             or self.find_name(said)
             or self.find_denial(said)
-            or self.find_reversal(said)
             or self.find_misplacement(said)
             or self.find_strange_words(said)
         )
@@ -118,8 +116,10 @@ class CitedSources:
             return True
         if number.is_written and max(number.values) <= LARGEST_COUNT:
             return number.values == _ONE or self._may_count(number, said)
-        if any(states_number(s, number.values) for s in self._sentences):
-            return True
+        holders = [s for s in self._sentences if states_number(s, number.values)]
+        if holders:
+            thing = word_behind(number.end, said)
+            return not thing or not all(_counts_other(thing, number, s) for s in holders)
         if states_number(self.question, number.values):
             return not _ASKS_YES_NO.search(self.question.text) or bool(_NOT_THIS.search(before))
         return states_number(self.titles, number.values) or (
@@ -224,15 +224,12 @@ class CitedSources:
             bool(HAN_CHARACTER.match(word)) and word[1:] not in _DENIED_ZH and word in self._plain
         )
 
-    def find_reversal(self, said: ReadText) -> Finding | None:
-        """Find two names on both sides of the same words, but in the other order."""
-        for first, second in turned_pairs(said, self.places.sentences):
-            return Finding(Fault.ROLES, said.text[first.start : second.end])
-        return None
-
     def find_misplacement(self, said: ReadText) -> Finding | None:
         """Find a name or number that stands where the sources have another one."""
-        found = judge_placement(said, self.places, self.titles, self.question)
+        compared = Compared(said, self.places, self.titles, self.question)
+        for first, second in compared.roles.turned:
+            return Finding(Fault.ROLES, said.text[first.start : second.end])
+        found = judge_placement(compared)
         if found is None or found[1] <= LEAST_ODDS:
             return None
         kind = Fault.NAME if found[0].kind == NAME else Fault.NUMBER
@@ -272,6 +269,13 @@ class CitedSources:
     @cached_property
     def _pieces(self) -> frozenset[str]:
         return frozenset(pieces_of(self._plain))
+
+
+def _counts_other(thing: str, number: Number, sentence: ReadText) -> bool:
+    """Return True if a sentence has a number of something else, and another one of a thing."""
+    counted = [(word_behind(n.end, sentence), n.values & number.values) for n in sentence.numbers]
+    own = {word for word, shared in counted if shared}
+    return bool(own) and not own & {thing, ""} and any(word == thing for word, _ in counted)
 
 
 _BEFORE_NAMES_ZH = "由被在于为对把跟与和"

@@ -21,7 +21,6 @@ from knotwork._synthesis.grounding.aligned_mentions import (
     MOST_MENTIONS,
     ROLE_FEATURES,
     RoleReader,
-    is_elsewhere,
     place_in_order,
 )
 from knotwork._synthesis.grounding.source_places import (
@@ -38,25 +37,19 @@ from knotwork._text.chinese import simplify
 FEATURES = (
     "is_chinese", "is_name", "items", "in_question", "has_question", "near", "near_rival",
     "near_gain", "rank", "broad", "broad_rival", "broad_gain", "held", "held_most", "held_gain",
-    "place_of_other", "order", "before", "after", "rival_before", "rival_after", "other_near",
-    "other_order", "other_between", "asked_before", "asked_after", "asked_other", "is_whole",
-    "position", "aligned", "is_displaced", "aligned_asked", "is_displaced_asked", "terms",
-    "near_others", "is_elsewhere", "said_by", "held_by", "other_said_by", "other_held_by",
-    "other_behind", "shown_share", "same_before", "same_after", *ROLE_FEATURES,
+    "order", "before", "after", "rival_before", "rival_after", "asked_before", "asked_after",
+    "asked_other", "is_whole", "position", "aligned", "is_displaced", "aligned_asked", "terms",
+    "near_others", "said_by", "held_by", "other_said_by", "other_held_by", "shown_share",
+    "same_before", "same_after", *ROLE_FEATURES,
 )  # fmt: skip
 """In a feature, -1 means that there is nothing to compare."""
 
-_OTHER_FEATURES = (
-    "other_order", "other_between", "other_behind", "other_said_by", "other_held_by",
-)  # fmt: skip
 _SHARP, _BROAD = 4.0, 12.0
 """How fast words count less with their distance from a mention in the sources, in words."""
 _LOCAL = 8.0
 """The same in the statement."""
 _FAR = 30.0
 """The distance to a word that the sources lack, in words."""
-_BEHIND = 4
-"""How far behind two names their verb may be, as in "Acme, which Ina Berg founded"."""
 _MOST_BESIDE = 8
 """The places of a mention whose neighbours are compared."""
 _OF_TITLES = 0.4
@@ -65,11 +58,9 @@ _OF_TITLES = 0.4
 Numbers = NDArray[np.intp]
 
 
-def judge_placement(
-    said: ReadText, sources: SourcePlaces, titles: ReadText, question: ReadText
-) -> tuple[Mention, float] | None:
+def judge_placement(compared: Compared) -> tuple[Mention, float] | None:
     """Return the mention that most likely replaced another with its log-odds, if any may have."""
-    mentions, rows = Compared(said, sources, titles, question).rows()
+    mentions, rows = compared.rows()
     if not mentions:
         return None
     odds = read_model("placement", FEATURES).predict(rows)
@@ -107,7 +98,6 @@ class Compared:
         self._sentence = np.array([place.sentence for place in self._places], dtype=np.intp)
         self._items = sources.items_of(said)
         self._positions = np.array([item.position for item in self._items], dtype=np.float64)
-        self._is_name = np.array([item.is_name for item in self._items], dtype=bool)
         self._nearness = Nearness(sources, self._items, self._places)
         self._near = self._nearness.kernel(_SHARP)
         self._broad = self._nearness.kernel(_BROAD)
@@ -144,38 +134,34 @@ class Compared:
 
     def features(self, number: int) -> dict[str, float]:
         """Return the features of a mention that may be wrong."""
+        mention = self.mentions[number]
         one = _Mention(
-            self.mentions[number],
-            np.array([self._is_inside(item, self.mentions[number]) for item in self._items], bool),
+            mention,
+            np.array([mention.start <= i.start < mention.end for i in self._items], dtype=bool),
             self._positions,
             self._weights,
-            before=sum(w.start < self.mentions[number].start for w in self._said.words),
+            before=sum(w.start < mention.start for w in self._said.words),
         )
         own = self.own[number]
         near = self._near @ one.local / max(one.local.sum(), 1e-9)
         broad = self._broad @ one.weights / one.total
         best = int(own[(near + 0.5 * broad)[own].argmax()])
         return {
-            **self._describe(one.mention, best),
+            **self._describe(mention, best),
             **self._rivalry(number, one, near, broad, best),
             **self._coverage(one, own, best),
             **self._order(one, best),
-            **self._relation(number, best),
-            **self._as_asked(one.mention),
-            **self._by_rules(one.mention),
-            **self.roles.features(one.mention),
-            **self._beside(one.mention, own),
+            **self._other_agent(number, best),
+            **self._as_asked(mention),
+            **self._by_rules(mention),
+            **self.roles.features(mention),
+            **self._beside(mention, own),
             "items": (~one.inside).sum(),
-            "place_of_other": self._place_of_other(number, one, best),
             "near_others": max(
                 (near[o].max() for i, o in enumerate(self.own) if i != number and len(o)),
                 default=-1.0,
             ),
         }
-
-    @staticmethod
-    def _is_inside(item: Item, mention: Mention) -> bool:
-        return mention.start <= item.start < mention.end
 
     def _describe(self, mention: Mention, best: int) -> dict[str, float]:
         shown = simplify(self._said.text[mention.start : mention.end]).casefold()
@@ -260,54 +246,29 @@ class Compared:
             found.append(float(np.minimum(steps, _FAR).max(initial=-1.0)))
         return found
 
-    def _place_of_other(self, number: int, one: _Mention, best: int) -> float:
-        """Return how much nearer the words are to another mention of the statement.
-
-        The words without both mentions: a high value means that the two changed places.
-        """
-        gains = [-1.0]
-        for other, (mention, own) in enumerate(zip(self.mentions, self.own, strict=True)):
-            if other == number or (mention.kind == NAME) != (one.mention.kind == NAME):
-                continue
-            if not len(own):
-                continue
-            kept = np.array([not self._is_inside(item, mention) for item in self._items], bool)
-            weights = one.local * kept
-            gain = (self._near[own] @ weights).max() - self._near[best] @ weights
-            gains.append(float(gain / max(weights.sum(), 1e-9)))
-        return max(gains)
-
-    def _relation(self, number: int, best: int) -> dict[str, float]:
-        """Compare a mention with the nearest other name of the statement in its sentence."""
-        mention = self.mentions[number]
-        here = self._places[best]
-        others = sorted(
-            (abs(m.start - mention.start), i)
-            for i, m in enumerate(self.mentions)
-            if i != number and m.kind == NAME
-        )
-        for _, index in others:
+    def _other_agent(self, number: int, best: int) -> dict[str, float]:
+        """Return whether the nearest other name in the sentence is one who acts, here and there."""
+        mention, here = self.mentions[number], self._places[best]
+        names = [i for i, m in enumerate(self.mentions) if i != number and m.kind == NAME]
+        for other in sorted(names, key=lambda i: abs(self.mentions[i].start - mention.start)):
             beside = [
-                self._places[p] for p in self.own[index] if self._sentence[p] == here.sentence
+                self._places[p] for p in self.own[other] if self._sentence[p] == here.sentence
             ]
-            if not beside:
-                continue
-            other = self.mentions[index]
-            place = min(beside, key=lambda p: abs(p.position - here.position))
-            low, high = sorted((other.start, mention.start))
-            between = [i for i in self._items if low < i.start < high and not i.is_name]
-            first, last = sorted((place.position, here.position))
-            held = sum(any(first <= m <= last for m in item.matches) for item in between)
-            behind = sum(any(last < m <= last + _BEHIND for m in i.matches) for i in between)
-            return {
-                "other_near": abs(place.position - here.position),
-                "other_order": (place.start < here.start) == (other.start < mention.start),
-                "other_between": held / len(between) if between else -1.0,
-                "other_behind": behind / len(between) if between else -1.0,
-                "other_said_by": is_agent(self._said.text[: other.start]),
-                "other_held_by": is_agent(self._text_before(place)),
-            }
-        return {**dict.fromkeys(_OTHER_FEATURES, -1.0), "other_near": _FAR}
+            if beside:
+                place = min(beside, key=lambda p: abs(p.position - here.position))
+                return {
+                    "other_said_by": is_agent(self._said.text[: self.mentions[other].start]),
+                    "other_held_by": is_agent(self._text_before(place)),
+                }
+        return {"other_said_by": -1.0, "other_held_by": -1.0}
+
+    def _terms_around(self, mention: Mention) -> tuple[list[str], list[str]]:
+        """Return the words right before and after a mention in the statement."""
+        words = self._said.words
+        return (
+            [word.term for word in words if word.end <= mention.start][-1:],
+            [word.term for word in words if word.start >= mention.end][:1],
+        )
 
     def _text_before(self, place: Place) -> str:
         return self._sources.sentences[place.sentence].text[: place.start]
@@ -318,9 +279,7 @@ class Compared:
         """
         if not self._asked:
             return {"asked_before": -1.0, "asked_after": -1.0, "asked_other": -1.0}
-        said, asked = self._said.words, self._question.words
-        before = [w.term for w in said if w.end <= mention.start][-1:]
-        after = [w.term for w in said if w.start >= mention.end][:1]
+        asked, (before, after) = self._question.words, self._terms_around(mention)
 
         def is_asked(term: Sequence[str], place: int) -> bool:
             return 0 <= place < len(asked) and [asked[place].term] == list(term)
@@ -341,9 +300,7 @@ class Compared:
         """Return the share of a mention's words that a place has, and whether the words right
         before and after it are beside a place too, at the one with most of them.
         """
-        said = self._said.words
-        before = [w.term for w in said if w.end <= mention.start][-1:]
-        after = [w.term for w in said if w.start >= mention.end][:1]
+        before, after = self._terms_around(mention)
         best = (0.0, 0.0, 0.0)
         for number in own[:_MOST_BESIDE]:
             place = self._places[number]
@@ -362,21 +319,9 @@ class Compared:
 
     def _by_rules(self, mention: Mention) -> dict[str, float]:
         """Return what the comparison with sentences in nearly the same words finds."""
-        sentences = self._sources.sentences
-        aligned, is_displaced = place_in_order(mention, self._said, sentences)
-        aligned_asked, is_displaced_asked = -1.0, False
-        if self._asked:
-            aligned_asked, is_displaced_asked = place_in_order(
-                mention, self._said, [self._question]
-            )
-        is_number = mention.kind != NAME
-        return {
-            "aligned": aligned,
-            "is_displaced": is_displaced,
-            "aligned_asked": aligned_asked,
-            "is_displaced_asked": is_displaced_asked,
-            "is_elsewhere": is_number and is_elsewhere(mention, self._said, sentences),
-        }
+        aligned, is_displaced = place_in_order(mention, self._said, self._sources.sentences)
+        asked = place_in_order(mention, self._said, [self._question])[0] if self._asked else -1.0
+        return {"aligned": aligned, "is_displaced": is_displaced, "aligned_asked": asked}
 
 
 class _Mention:

@@ -25,16 +25,13 @@ from knotwork._synthesis.grounding.source_places import (
 from knotwork._synthesis.grounding.texts import ReadText, align
 
 FEATURES = (
-    "is_chinese", "items", "denials", "not_only", "asked_denied", "asked_undenied",
-    "has_question", "cover", "second_cover", "said_near_denial", "said_near_place", "said_gain",
-    "held_around", "held_cover_elsewhere", "aligned", "is_one_sided", "denials_in_words",
+    "is_chinese", "items", "denials", "asked_denied", "asked_undenied", "has_question", "cover",
+    "second_cover", "said_near_denial", "said_near_place", "said_gain", "aligned", "is_one_sided",
+    "denials_in_words",
 )  # fmt: skip
 
 _SHARP = 3.0
 """How fast words count less with their distance from a denial, in words."""
-_NOT_ONLY = re.compile(
-    r"\bnot (?:only|merely|just|simply|solely)\b|不[仅僅只光单單但]", re.IGNORECASE
-)
 
 
 def judge_polarity(
@@ -60,7 +57,6 @@ def polarity_row(
         for number, sentence in enumerate(sources.sentences)
         for mark in denials_of(sentence)
     ]
-    plain = sorted(set(range(len(covers))) - {mark.sentence for mark in held})
     best = int(covers.argmax())
     sentence = sources.sentences[best]
     aligned = align(said.words, sentence.words)
@@ -69,7 +65,6 @@ def polarity_row(
         "items": len(items),
         "denials": len(denials),
         "denials_in_words": len(denials_of(said)) - len(denials),
-        "not_only": len(_NOT_ONLY.findall(said.text)),
         "has_question": bool(question.text),
         "cover": covers[best],
         "second_cover": np.delete(covers, best).max(initial=0.0),
@@ -77,8 +72,6 @@ def polarity_row(
         "is_one_sided": bool(find_one_sided_denial(denials, said, sentence, aligned)),
         **_compare_with_question(said, denials, question),
         **_place_denials(said, denials, items, held, sources),
-        "held_around": _held_around(said, denials, items, held),
-        "held_cover_elsewhere": covers[plain].max(initial=0.0),
     }
     return np.array([[float(row[name]) for name in FEATURES]], dtype=np.float64)
 
@@ -128,33 +121,6 @@ def _place_denials(
         near, beside = (float((grid @ weights).max(initial=0.0) / total) for grid in grids)
         worst = max(worst, (beside - near, near, beside), key=lambda found: found[0])
     return dict(zip(("said_gain", "said_near_denial", "said_near_place"), worst, strict=True))
-
-
-def _held_around(
-    said: ReadText,
-    denials: Sequence[re.Match[str]],
-    items: Sequence[Item],
-    marks: Sequence[Mark],
-) -> float:
-    """Return how many words of the statement are beside the denial of the sources with most.
-
-    They count half if the statement has a denial of its own beside them; -1 is for no denial.
-    """
-    own = [_position(said, denial.start()) for denial in denials]
-    known = [item for item in items if item.matches]
-    positions = np.array([item.position for item in known], dtype=np.float64)
-    strengths = np.array([item.strength for item in known])
-    most = -1.0
-    for mark in marks:
-        steps = [min(abs(match - mark.position + 0.5) for match in i.matches) for i in known]
-        beside = strengths * np.exp(-np.array(steps) / _SHARP)
-        squares = beside**2
-        if not squares.sum():  # none, or all so far away that their weights underflow
-            continue
-        center = float(positions @ squares / squares.sum())
-        is_denied = any(abs(place - center) <= _SHARP for place in own)
-        most = max(most, float(beside.sum()) * (0.5 if is_denied else 1.0))
-    return most
 
 
 _DENIAL = re.compile(

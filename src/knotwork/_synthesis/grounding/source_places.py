@@ -50,7 +50,6 @@ class Item(NamedTuple):
 
     position: int
     start: int
-    is_name: bool
     matches: tuple[int, ...]
     strength: float
 
@@ -141,7 +140,7 @@ class SourcePlaces:
                 if other.values & number.values
             )
             place = bisect_left(starts, number.start)
-            found.append(Item(place, number.start, True, held[:_MOST_PLACES], 1.0))
+            found.append(Item(place, number.start, held[:_MOST_PLACES], 1.0))
         return sorted(found, key=lambda item: item.start)
 
     def _word_item(self, place: int, word: Word) -> Item:
@@ -149,7 +148,7 @@ class SourcePlaces:
         if not matches:
             terms, strength = self._similar.find(word.term)
             matches = [p for term in terms for p in self._places[term]]
-        return Item(place, word.start, word.is_name, tuple(matches[:_MOST_PLACES]), strength)
+        return Item(place, word.start, tuple(matches[:_MOST_PLACES]), strength)
 
 
 class _SimilarTerms:
