@@ -9,7 +9,6 @@ Without a model, sentences of the passages answer, or themes of the reports.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ from knotwork._synthesis.prompt_context import (
     pack_context,
     pack_reports,
 )
+from knotwork._synthesis.reply_reader import bare_text
 from knotwork._synthesis.report_points import (
     CollectedPoints,
     MaterialPart,
@@ -389,19 +389,15 @@ def parse_questions(reply: ChatReply, *, known: Sequence[str], most: int) -> lis
 
     Raises Unparsable for an empty reply.
     """
-    seen = {_bare_text(question) for question in known}
+    seen = {bare_text(question) for question in known}
     found: list[str] = []
     for line in bare_lines(reply):
         text = line.strip("\"“”' ")
-        if says_nothing(text) or not content_terms(text) or _bare_text(text) in seen:
+        if says_nothing(text) or not content_terms(text) or bare_text(text) in seen:
             continue
-        seen.add(_bare_text(text))
+        seen.add(bare_text(text))
         found.append(clip(text, _QUESTION_TOKENS))
     return found[:most]
-
-
-def _bare_text(text: str) -> str:
-    return re.sub(r"\W+", "", text).casefold()
 
 
 def _search_locally(

@@ -99,7 +99,7 @@ def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
     It does if it begins with the agreed sentence, in either language, or contains it and cites
     nothing.
     """
-    said = _bare_text(plain)
+    said = bare_text(plain)
     return any(
         said.startswith(phrase) or (phrase in said and not is_cited) for phrase in _phrases(unknown)
     )
@@ -107,15 +107,16 @@ def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
 
 def may_become_unknown(plain: str, unknown: str) -> bool:
     """Return True if a reply that begins with ``plain`` may say that there is no answer."""
-    said = _bare_text(plain)
+    said = bare_text(plain)
     return any(phrase.startswith(said) or said.startswith(phrase) for phrase in _phrases(unknown))
 
 
 def _phrases(unknown: str) -> list[str]:
-    return [_bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
+    return [bare_text(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
 
 
-def _bare_text(text: str) -> str:
+def bare_text(text: str) -> str:
+    """Return the letters and digits of a text, folded."""
     return _NOISE.sub("", text).casefold()
 
 
@@ -364,7 +365,7 @@ class ReplyReader:
         if is_row(bare) and said.marks:
             said.marks = [(said.end, said.numbers)]
         is_statement = _is_statement(bare)
-        key = _bare_text(bare)
+        key = bare_text(bare)
         if (is_statement and key in self._seen) or (not is_code(bare) and _goes_in_circles(bare)):
             self.rejected.append(Rejected(bare, None))
             return ""
