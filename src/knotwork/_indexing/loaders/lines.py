@@ -169,6 +169,7 @@ class TableRow(NamedTuple):
 class PageLine(NamedTuple):
     """A line of a page, with its ends and height in points from the lower left and its font size.
 
+    ``reach`` is the right edge of its column, 0 if only its neighbours show how long it may be.
     ``page`` counts from 0; it is -1 for a line without a page. ``bold`` and ``monospaced`` are True
     if the whole line is. ``term`` is a bold term at its start, ``code`` the line as monospaced type
     sets it, with all spaces. ``row`` is set if the line is a row of a table.
@@ -180,6 +181,7 @@ class PageLine(NamedTuple):
     y: float = 0.0
     size: float = 0.0
     right: float = 0.0
+    reach: float = 0.0
     bold: bool = False
     monospaced: bool = False
     term: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
@@ -10,10 +9,9 @@ from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.line_blocks import LineWriter
-from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, TableRow
+from knotwork._indexing.loaders.lines import FlowLine, PageLine, TableRow
+from knotwork._indexing.loaders.pdf_flow import join_lines, join_words
 from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
-from knotwork._indexing.loaders.table_rows import names_columns
-from knotwork._text.chinese import HAN_AND_KANA
 
 CELL_GAP = " | "
 
@@ -39,27 +37,14 @@ _LINE_REACH = 1.8
 _CELL_WIDTHS = 1.2
 """Distance of two cells of a row, at least, as a multiple of the height of their characters."""
 
-_PARAGRAPH_GAP = 1.45
-"""Distance of lines where a paragraph ends, as a multiple of the usual distance."""
-
-_SHORT_LINE = 0.8
-"""A line that ends a sentence before this share of its column ends its paragraph."""
-
-_OTHER_SIZE = 1.35
-"""Ratio of the heights of two lines that are not of one paragraph."""
-
 _TYPE_SIZE = 10
 """Points that stand for the usual height of the characters of a page, whose real size is unknown.
 """
 
-_PRECISION = 4
-_HYPHENATED = re.compile(r"[a-zß-ÿ]{2}-$")
-_GOES_ON = re.compile(r"[a-zß-ÿ]{2}")
-_SENTENCE_END = re.compile(r"[.!?:。！？：][\"'”’」』）)]*$")
-_WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f"
-_WIDE_END = re.compile(rf"[{_WIDE}]$")
-_WIDE_START = re.compile(rf"[{_WIDE}]")
+_OTHER_SIZE = 1.35
+"""Ratio to the usual height from which on a line is of another type: heights are not exact."""
 
+_PRECISION = 4
 
 Edges = tuple[float, float, float, float]
 """The left, top, right and bottom edge, as fractions of a page."""
@@ -74,11 +59,14 @@ class _Cell(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What stands beside each other in one column: a line, or the cells of a row of a table."""
+    """What stands beside each other in one column: a line, or the cells of a row of a table.
+
+    ``reach`` is the right edge of the column.
+    """
 
     cells: tuple[_Cell, ...]
     lines: tuple[RecognisedLine, ...]
-    column: tuple[float, float]
+    reach: float
 
     @property
     def middle(self) -> float:
@@ -91,12 +79,6 @@ class _Row(NamedTuple):
     @property
     def text(self) -> str:
         return CELL_GAP.join(cell.text for cell in self.cells)
-
-    @property
-    def is_short(self) -> bool:
-        """True if it ends long before its column does."""
-        left, right = self.column
-        return self.lines[-1].right - left < _SHORT_LINE * (right - left)
 
 
 class Placement(NamedTuple):
@@ -148,27 +130,29 @@ def lines_of(
     rows = [row for column in _columns(levelled) for row in _rows(column)]
     if not rows:
         return []
-    pitch = _pitch(rows)
-    unit = _TYPE_SIZE / median(row.height for row in rows)
-    gaps = [(PARAGRAPH_GAP, 0), *(_gap(a, b, pitch) for a, b in pairwise(rows)), ("", 0)]
+    usual = median(row.height for row in rows)
+    unit = _TYPE_SIZE / usual
     tables = _table_rows(rows)
-    found = []
-    for index, (row, (gap, _), (_, cut)) in enumerate(zip(rows, gaps, gaps[1:], strict=False)):
-        text = row.text[: len(row.text) - cut]
+    lines = []
+    for index, row in enumerate(rows):
         first = row.lines[0]
-        line = PageLine(
-            text,
-            number,
-            x=(first.left + slope * first.middle) * unit,
-            y=-row.middle * unit,
-            size=row.height * unit,
-            right=row.lines[-1].right * unit,
-            row=tables.get(index),
+        is_usual = 1 / _OTHER_SIZE < row.height / usual < _OTHER_SIZE
+        lines.append(
+            PageLine(
+                row.text,
+                number,
+                x=(first.left + slope * first.middle) * unit,
+                y=-row.middle * unit,
+                size=_TYPE_SIZE if is_usual else row.height * unit,
+                right=row.lines[-1].right * unit,
+                reach=row.reach * unit,
+                row=tables.get(index) or (TableRow((row.text,), 0) if len(row.cells) > 1 else None),
+            )
         )
-        edges = place.of(_edges(row, page)) if place is not None else None
-        begins = gap == PARAGRAPH_GAP
-        found.append(FlowLine(line, text, gap, begins, fits_above=gap == "\n", edges=edges))
-    return found
+    return [
+        line._replace(edges=place.of(_edges(row, page)) if place is not None else None)
+        for row, line in zip(rows, join_lines(lines, ()), strict=True)
+    ]
 
 
 def _table_rows(rows: Sequence[_Row]) -> dict[int, TableRow]:
@@ -181,10 +165,7 @@ def _table_rows(rows: Sequence[_Row]) -> dict[int, TableRow]:
             after += 1
         if after > start + 1:
             cells = _aligned(rows[start:after])
-            has_header = names_columns(cells[0], cells[1])
-            for place, texts in enumerate(cells):
-                is_header = has_header and not place
-                found[start + place] = TableRow(texts, place, is_header=is_header)
+            found |= {start + place: TableRow(texts, place) for place, texts in enumerate(cells)}
         start = after
     return found
 
@@ -302,19 +283,18 @@ def _extent(
 
 
 def _rows(column: Sequence[_Levelled]) -> Iterator[_Row]:
-    if not column:
-        return
-    edges = min(item.line.left for item in column), max(item.line.right for item in column)
     row: list[_Levelled] = []
+    reach = max((item.line.right for item in column), default=0.0)
     for item in sorted(column, key=lambda item: item.level):
         if row and item.level - row[0].level > min(item.line.height, row[0].line.height) / 2:
-            yield _row(row, edges)
+            yield _row(row, reach)
             row = []
         row.append(item)
-    yield _row(row, edges)
+    if row:
+        yield _row(row, reach)
 
 
-def _row(row: Sequence[_Levelled], column: tuple[float, float]) -> _Row:
+def _row(row: Sequence[_Levelled], reach: float) -> _Row:
     lines = sorted((item.line for item in row), key=lambda line: line.left)
     cells = [_Cell(lines[0].text, lines[0].left, lines[0].right)]
     for line, following in pairwise(lines):
@@ -322,50 +302,5 @@ def _row(row: Sequence[_Levelled], column: tuple[float, float]) -> _Row:
             cells.append(_Cell(following.text, following.left, following.right))
         else:
             text, left, _ = cells[-1]
-            wide = _WIDE_END.search(text) and _WIDE_START.match(following.text)
-            joined = text + ("" if wide else " ") + following.text
-            cells[-1] = _Cell(joined, left, following.right)
-    return _Row(tuple(cells), tuple(lines), column)
-
-
-def _pitch(rows: Sequence[_Row]) -> float:
-    """Return the usual distance of lines, as a multiple of their height."""
-    distances = sorted(
-        (following.middle - row.middle) / row.height
-        for row, following in pairwise(rows)
-        if 0.7 * row.height < following.middle - row.middle < 4 * row.height
-    )
-    return distances[len(distances) // 4] if distances else 1.4
-
-
-def _gap(row: _Row, following: _Row, pitch: float) -> tuple[str, int]:
-    """Return the separator of two rows, and the number of characters to drop before it."""
-    is_table = len(row.cells) > 1, len(following.cells) > 1
-    if all(is_table):
-        return "\n", 0
-    if any(is_table) or _ends_paragraph(row, following, pitch):
-        return PARAGRAPH_GAP, 0
-    if _HYPHENATED.search(row.text) and _GOES_ON.match(following.text):
-        return "", 1
-    if _WIDE_END.search(row.text) and _WIDE_START.match(following.text):
-        return "", 0
-    return ("\n" if row.is_short and not _goes_on(following.text) else " "), 0
-
-
-def _ends_paragraph(row: _Row, following: _Row, pitch: float) -> bool:
-    distance = following.middle - row.middle
-    larger = max(row.height, following.height)
-    ends = _SENTENCE_END.search(row.text) is not None
-    if distance < 0 or row.column != following.column:  # the next column
-        return ends or not _goes_on(following.text)
-    if distance > _PARAGRAPH_GAP * pitch * larger:
-        return True
-    if larger > _OTHER_SIZE * min(row.height, following.height) and not _goes_on(following.text):
-        return True
-    if row.is_short and not _goes_on(following.text):
-        return ends or bool(_WIDE_END.search(row.text))
-    return False
-
-
-def _goes_on(text: str) -> bool:
-    return text[:1].islower() or bool(_WIDE_START.match(text))
+            cells[-1] = _Cell(join_words(text, following.text), left, following.right)
+    return _Row(tuple(cells), tuple(lines), reach)

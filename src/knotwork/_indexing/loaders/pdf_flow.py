@@ -59,7 +59,7 @@ def join_lines(lines: Sequence[PageLine], parted: Collection[int]) -> list[FlowL
     """
     words = _Words(lines)
     prose = [line for line in lines if line.row is None]
-    pitch = _usual_pitch(prose)
+    pitch = _usual_pitch([line for line in lines if line.row is None or line.reach])
     longest = _longest(prose)
     lines = _join_rows(lines, words.join)
     gaps = [(PARAGRAPH_GAP, 0)]
@@ -191,7 +191,7 @@ def _fitting(lines: Sequence[PageLine], gaps: Sequence[str]) -> list[bool]:
         parts[-1].append(number)
     fitting = [False] * len(lines)
     for part in parts:
-        longest = max(lines[number].right for number in part)
+        longest = max(lines[number].reach or lines[number].right for number in part)
         for before, number in pairwise(part):
             line = lines[number]
             word = len((line.text.split(None, 1) or [""])[0]) / max(1, len(line.text))
@@ -235,8 +235,13 @@ class _Words:
         rest = _FIRST_WORD.match(following)
         if hyphenated and rest:
             return (line if self.has_hyphen(hyphenated[1], rest[0]) else line[:-1]) + following
-        is_wide = _ENDS_WIDE.search(line) and _BEGINS_WIDE.match(following)
-        return line + following if is_wide else f"{line} {following}"
+        return join_words(line, following)
+
+
+def join_words(text: str, following: str) -> str:
+    """Join two parts of a line, by a space unless both are Chinese where they meet."""
+    is_wide = _ENDS_WIDE.search(text) and _BEGINS_WIDE.match(following)
+    return text + following if is_wide else f"{text} {following}"
 
 
 def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> list[PageLine]:
